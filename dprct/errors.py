@@ -1,0 +1,111 @@
+"""Every refusal of the package: one root, and leaves that also are the builtin a caller expects.
+
+A message says what was given, what is allowed and what to do.  It names columns, parameters and
+rules; it never shows a value of the data.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DprctError(Exception):
+    """Root of every refusal of this package."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ParameterError(DprctError, ValueError):
+    """An argument such as ``epsilon`` is outside what is allowed."""
+
+
+class SchemaError(DprctError, ValueError):
+    """A public fact is missing, contradictory, or broken by the data."""
+
+
+class ColumnError(DprctError, KeyError):
+    """A column that does not exist was named."""
+
+    @classmethod
+    def unknown(cls, name: str, known: Iterable[str], where: str = "the schema") -> ColumnError:
+        """Say which column is unknown and which known one is closest to it."""
+        known = list(known)
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"it has {_listed(known)}"
+        return cls(f"no column {name!r} in {where}; {hint}")
+
+
+class FormulaError(DprctError, ValueError):
+    """A formula uses something other than names, ``C()``, ``I()`` and arithmetic."""
+
+
+class BudgetError(DprctError, ValueError):
+    """A charge does not fit into what is left of a budget."""
+
+
+class LedgerError(DprctError, RuntimeError):
+    """A ledger is damaged, locked, or belongs to another data set."""
+
+
+class ConfirmationError(DprctError, RuntimeError):
+    """Something that is likely a mistake was asked for without confirming it."""
+
+
+class SimulationError(DprctError, RuntimeError):
+    """A seeded result was about to be used as if it carried a guarantee."""
+
+
+class ModelPicklingError(DprctError, TypeError):
+    """A model holds confidential rows and does not leave its process."""
+
+
+class StudyError(DprctError, ValueError):
+    """A study file has an unknown key, a missing section, or the wrong type somewhere."""
+
+
+class FileError(DprctError, OSError):
+    """A file cannot be read or written."""
+
+
+class StataFormatError(DprctError, ValueError):
+    """Bytes that are not a .dta file as its release defines it.
+
+    Attributes
+    ----------
+    offset : int or None
+        Byte at which the reader stopped believing the file.
+    field : str
+        The part of the format that was being read there.
+    """
+
+    def __init__(self, message: str, *, offset: int | None = None, field: str = "") -> None:
+        place = f" (in {field}, at byte {offset})" if offset is not None else ""
+        super().__init__(message + place)
+        self.offset = offset
+        self.field = field
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_format_error, (self.args[0], self.offset, self.field))
+
+
+class MissingDependencyError(DprctError, ImportError):
+    """An optional package is needed for what was asked."""
+
+    @classmethod
+    def extra(cls, package: str, extra: str, purpose: str) -> MissingDependencyError:
+        """Name the extra to install."""
+        return cls(f"{purpose} needs {package}; install it with: pip install 'dprct[{extra}]'")
+
+
+def _rebuild_format_error(message: str, offset: int | None, field: str) -> StataFormatError:
+    error = StataFormatError.__new__(StataFormatError)
+    error.args = (message,)
+    error.offset, error.field = offset, field
+    return error
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown}, ... ({len(names)} columns)" if len(names) > most else shown or "no columns"

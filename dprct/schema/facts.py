@@ -1,0 +1,211 @@
+"""Public facts as values: what a column is, what its file says of it, and who one record is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from dprct.errors import ParameterError, SchemaError
+from dprct.missing import MISSING_CODES
+
+Fate = Literal["modelled", "filler", "withheld", "key", "public", "drop"]
+Role = Literal["outcome", "treatment", "covariate", "block", "cluster", "id", "weight"]
+BuiltFrom = Literal["own", "cohort"]
+Code = int | str  # a labelled number, or a missing code such as ".a"
+
+INTEGER_LIMITS: dict[str, tuple[int, int]] = {
+    "byte": (-127, 100),
+    "int": (-32_767, 32_740),
+    "long": (-2_147_483_647, 2_147_483_620),
+}
+"""The smallest and largest number of each of Stata's integer types; above are the missing codes."""
+
+FLOAT_LIMITS: dict[str, float] = {
+    "float": float.fromhex("0x1.fffffep+126"),
+    "double": float.fromhex("0x1.fffffffffffffp+1022"),
+}
+"""The largest magnitude of Stata's real types."""
+
+STRING_WIDTH = 2045
+"""The widest ``str#``; longer text is ``strL``."""
+
+
+def is_text(storage: str) -> bool:
+    """Whether a Stata storage type holds text (``str#`` or ``strL``)."""
+    return storage.startswith("str")
+
+
+def text_width(storage: str) -> int | None:
+    """Return the width of a ``str#`` in bytes, or None for ``strL``."""
+    return None if storage == "strL" else int(storage[3:])
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Everything that is public about one column.
+
+    The first five facts are what a .dta file says in its header; the others are declared by the
+    data owner and never read from the data.
+
+    Parameters
+    ----------
+    name : str
+    type : str
+        Stata storage type: byte, int, long, float, double, ``str1`` to ``str2045``, strL.
+    format : str
+        Stata display format, for example ``"%9.0g"`` or ``"%td"``; empty for the default.
+    label : str
+        Variable label.
+    value_label : str
+        Name of the attached value-label set (see :class:`FileFacts`), or empty.
+    bounds : (low, high) or None
+        Smallest and largest legal number, both included.
+    levels : tuple or None
+        The legal values, where there are few.
+    integer : bool
+        Whether legal numbers are whole; implied by byte, int and long.
+    decimals : int or None
+        Number of decimals of a legal number.
+    bins : int or tuple of float or None
+        Number of equal bins within ``bounds``, or the inner edges of the bins.
+    role : str or None
+        outcome, treatment, covariate, block, cluster, id or weight.
+    fate : str or None
+        What a release does with the column: modelled, filler, withheld, key, public or drop.
+    derived : str or None
+        Expression of other columns from which a release recomputes the column.
+    missing : tuple of str or None
+        The missing codes that are legal, each a level of its own; ``()`` says that no value may
+        be missing; None says that nothing was declared.
+    built_from : {"own", "cohort"} or None
+        Whether a value is computed from its own record only, or from other people's too.
+    constants_public : bool
+        Whether the constants of a cohort column (mean, sd, cut-off) are declared public.
+    confirmed : bool
+        Whether the facts that came from the header of a confidential file are confirmed as public.
+    """
+
+    name: str
+    type: str = "double"
+    format: str = ""
+    label: str = ""
+    value_label: str = ""
+    bounds: tuple[float, float] | None = None
+    levels: tuple[float | str, ...] | None = None
+    integer: bool = False
+    decimals: int | None = None
+    bins: int | tuple[float, ...] | None = None
+    role: Role | None = None
+    fate: Fate | None = None
+    derived: str | None = None
+    missing: tuple[str, ...] | None = None
+    built_from: BuiltFrom | None = None
+    constants_public: bool = False
+    confirmed: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column holds text."""
+        return is_text(self.type)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether every legal number is whole."""
+        return self.integer or self.type in INTEGER_LIMITS or self.decimals == 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a .dta file says of itself, besides its columns and its data.
+
+    Parameters
+    ----------
+    release : int
+        File format: 113 to 115, 117, 118, 119.
+    byteorder : {"<", ">"}
+    label : str
+        Dataset label.
+    timestamp : str
+        As written by Stata, for example ``"21 Nov 2026 07:36"``, or empty.
+    sorted_by : tuple of str
+        Columns by which the rows are sorted, in order.
+    value_labels : mapping of str to mapping of (int or missing code) to str
+        Every label set by name, attached or not, in the order of the file.
+    characteristics : tuple of (owner, name, text)
+        Owner is a column or ``_dta``; notes are the characteristics ``note0``, ``note1``, ...
+    rows : int or None
+        Number of rows, public.
+
+    Notes
+    -----
+    Text that is not valid in the file's encoding keeps its bytes as surrogate escapes.
+    """
+
+    release: int = 118
+    byteorder: Literal["<", ">"] = "<"
+    label: str = ""
+    timestamp: str = ""
+    sorted_by: tuple[str, ...] = ()
+    value_labels: Mapping[str, Mapping[Code, str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    characteristics: tuple[tuple[str, str, str], ...] = ()
+    rows: int | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        state = {name: getattr(self, name) for name in self.__slots__}
+        state["value_labels"] = {name: dict(labels) for name, labels in self.value_labels.items()}
+        return state
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Who one record is.
+
+    Parameters
+    ----------
+    name : str
+        The field's word for the unit, for example ``"person"`` or ``"household"``.
+    id : str or None
+        Column that identifies the unit; an id that repeats is refused unless ``max_rows`` says so.
+    max_rows : int
+        Largest number of rows of one unit; the guarantee then is per unit and costs as much more.
+    """
+
+    name: str = "person"
+    id: str | None = None
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        rows = self.max_rows
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise ParameterError(f"max_rows={rows!r}; give a whole number of at least 1")
+        if rows > 1 and self.id is None:
+            raise SchemaError(f"max_rows={rows} needs the column that identifies a unit; give id=")
+
+
+def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
+    """Return ``codes`` as a tuple of missing codes in Stata's order, or refuse.
+
+    ``"never"`` is read as no code at all.
+    """
+    given = () if codes == "never" else (codes,) if isinstance(codes, str) else codes
+    if not isinstance(given, (list, tuple)) or any(code not in MISSING_CODES for code in given):
+        raise SchemaError(
+            f"column {name!r}: missing={codes!r}; allowed: 'never', or missing codes "
+            "such as ['.', '.a'] that each become a level"
+        )
+    return tuple(code for code in MISSING_CODES if code in given)
+
+
+def check_choice(value: object, kind: object, fact: str, name: str) -> None:
+    """Refuse a ``value`` that is none of the literals of ``kind``."""
+    allowed = get_args(kind)
+    if value not in allowed:
+        raise SchemaError(f"column {name!r}: {fact}={value!r}; allowed: {', '.join(allowed)}")

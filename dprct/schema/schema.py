@@ -1,0 +1,245 @@
+"""The schema: every public fact about a table, declared by its owner, dated and hashed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import ColumnError, SchemaError
+from dprct.schema.declare import declared
+from dprct.schema.facts import Code, Column, FileFacts, Unit
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from narwhals.typing import IntoFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """When the public facts were fixed, and what they were.
+
+    Parameters
+    ----------
+    at : str
+        Time in UTC, ISO 8601.
+    sha256 : str
+        Hash of every public fact.
+    before_opening : bool
+        Whether the facts were fixed before the data section was read.
+    """
+
+    at: str
+    sha256: str
+    before_opening: bool
+
+    def __str__(self) -> str:
+        when = "before the data were read" if self.before_opening else "sealed after opening"
+        return f"schema {self.sha256[:16]} of {self.at}, {when}"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Public facts about a table: the only source from which a private method takes any.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        In the order of the file.
+    file : FileFacts
+        Label sets, dataset label, sort order and the other facts of the file.
+    dataset_id : str or None
+        Name under which privacy charges are kept, the same for every version of the data.
+    unit : Unit
+        Who one record is.
+    seal_of : Seal or None
+        Set by :meth:`seal`.
+    opened : bool
+        Whether the data section was read before the facts were sealed.
+    source : Path or None
+        The file that was read, where there is one; never written anywhere.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("age", "byte"), Column("got", "byte")))
+    >>> schema = schema.declare(age=(15, 80), got=[0, 1])
+    >>> schema.column("age").bounds
+    (15.0, 80.0)
+    """
+
+    columns: tuple[Column, ...]
+    file: FileFacts = field(default_factory=FileFacts)
+    dataset_id: str | None = None
+    unit: Unit = field(default_factory=Unit)
+    seal_of: Seal | None = None
+    opened: bool = False
+    source: Path | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) < len(self.columns):
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise SchemaError(
+                f"columns named twice: {', '.join(twice)}; give every column its own name"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, in order."""
+        return [column.name for column in self.columns]
+
+    def column(self, name: str) -> Column:
+        """Return the column called ``name``.
+
+        Raises
+        ------
+        ColumnError
+            If there is none; the message suggests the closest name.
+        """
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise ColumnError.unknown(name, self.names)
+
+    def labels_of(self, name: str) -> Mapping[Code, str]:
+        """Return the value labels attached to a column (empty where there are none)."""
+        attached = self.column(name).value_label
+        return self.file.value_labels.get(attached, {}) if attached else {}
+
+    def with_columns(self, columns: Iterable[Column]) -> Schema:
+        """Return the schema with these columns instead of those of the same name; unsealed."""
+        new = {column.name: column for column in columns}
+        unknown = [name for name in new if name not in self.names]
+        if unknown:
+            raise ColumnError.unknown(unknown[0], self.names)
+        return replace(
+            self, columns=tuple(new.get(c.name, c) for c in self.columns), seal_of=None
+        )
+
+    def select(self, names: Iterable[str]) -> Schema:
+        """Return the schema of these columns only, in this order; unsealed."""
+        return replace(self, columns=tuple(self.column(n) for n in names), seal_of=None)
+
+    def declare(
+        self,
+        *,
+        dataset_id: str | None = None,
+        unit: Unit | None = None,
+        confirm_header: bool = False,
+        **facts: object,
+    ) -> Schema:
+        """Return the schema with public facts added; the facts never come from the data.
+
+        Parameters
+        ----------
+        dataset_id : str, optional
+            Name under which privacy charges of this data set are kept.
+        unit : Unit, optional
+            Who one record is.
+        confirm_header : bool
+            Confirm every fact of the file's header (types, formats, labels) as public.
+        **facts
+            One entry per column: a tuple is bounds, a list is levels, a dict names facts of
+            :class:`Column` (``dict(bounds=(15, 80), bins=5, missing=["."])``).
+
+        Raises
+        ------
+        ColumnError
+            For an unknown column.
+        SchemaError
+            For an unknown or contradictory fact.
+        """
+        new = [declared(self.column(name), fact) for name, fact in facts.items()]
+        schema = self.with_columns(new)
+        if confirm_header:
+            schema = schema.with_columns([replace(c, confirmed=True) for c in schema.columns])
+        return replace(
+            schema,
+            dataset_id=self.dataset_id if dataset_id is None else dataset_id,
+            unit=self.unit if unit is None else unit,
+        )
+
+    def digest(self) -> str:
+        """Return the SHA-256 of every public fact."""
+        return hashlib.sha256(
+            json.dumps(self._facts(), sort_keys=True, ensure_ascii=True).encode("ascii")
+        ).hexdigest()
+
+    def seal(self) -> Schema:
+        """Return the schema dated and hashed; do this before the data are read.
+
+        A schema that is sealed and unchanged keeps its date.
+        """
+        if self.seal_of is not None and self.seal_of.sha256 == self.digest():
+            return self
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        return replace(self, seal_of=Seal(now, self.digest(), before_opening=not self.opened))
+
+    def as_opened(self) -> Schema:
+        """Return the schema after its data were read; a seal that stands stays."""
+        return replace(self, opened=True)
+
+    def _facts(self) -> dict[str, Any]:
+        columns = [
+            {f.name: getattr(column, f.name) for f in fields(column)} for column in self.columns
+        ]
+        file = self.file
+        return {
+            "columns": columns,
+            "release": file.release,
+            "label": file.label,
+            "sorted_by": file.sorted_by,
+            "value_labels": {
+                name: {str(code): text for code, text in labels.items()}
+                for name, labels in file.value_labels.items()
+            },
+            "characteristics": file.characteristics,
+            "rows": file.rows,
+            "dataset_id": self.dataset_id,
+            "unit": [self.unit.name, self.unit.id, self.unit.max_rows],
+        }
+
+    @classmethod
+    def from_dta(cls, path: str | Path) -> Schema:
+        """Return everything a .dta file says in its header and labels; the data are not read.
+
+        See :func:`dprct.io.stata.read_header`.
+        """
+        from dprct.io.stata import read_header
+
+        return read_header(path)
+
+    @classmethod
+    def from_frame(cls, frame: IntoFrame) -> Schema:
+        """Return the types of a data frame's columns, and nothing else of it."""
+        from dprct.schema.frames import schema_of_frame
+
+        return schema_of_frame(frame)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Return the schema that a TOML file describes; see :func:`dprct.schema.toml.load`."""
+        from dprct.schema.toml import load
+
+        return load(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema as TOML that a person can read and edit."""
+        from dprct.schema.toml import save
+
+        save(self, path)
+
+    def validate(self, data: IntoFrame) -> None:
+        """Refuse data that are not legal in this schema, naming columns and rules, no values."""
+        from dprct.schema.legal import validate
+
+        validate(self, data)
+
+    def decode(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Return a view of the data with categories for labelled codes and dates for dates."""
+        from dprct.schema.views import decode
+
+        return decode(self, data)
