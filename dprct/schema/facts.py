@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -28,6 +29,9 @@ FLOAT_LIMITS: dict[str, float] = {
 }
 """The largest magnitude of Stata's real types."""
 
+_COORDINATE = re.compile(r"^(lat|lon|lng|gps\w*|\w*latitude\w*|\w*longitude\w*)$", re.IGNORECASE)
+_COORDINATE_LABEL = re.compile(r"\b(latitude|longitude|gps)\b", re.IGNORECASE)
+
 STRING_WIDTH = 2045
 """The widest ``str#``; longer text is ``strL``."""
 
@@ -40,6 +44,19 @@ def is_text(storage: str) -> bool:
 def text_width(storage: str) -> int | None:
     """Return the width of a ``str#`` in bytes, or None for ``strL``."""
     return None if storage == "strL" else int(storage[3:])
+
+
+def check_storage_type(storage: object, name: str) -> None:
+    """Refuse what is not one of Stata's storage types."""
+    fixed = isinstance(storage, str) and (
+        storage in INTEGER_LIMITS or storage in FLOAT_LIMITS or storage == "strL"
+    )
+    width = re.fullmatch(r"str([1-9]\d{0,3})", storage) if isinstance(storage, str) else None
+    if not fixed and (width is None or int(width[1]) > STRING_WIDTH):
+        raise SchemaError(
+            f"column {name!r}: type={storage!r}; allowed: byte, int, long, float, double, "
+            f"str1 to str{STRING_WIDTH}, strL"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +100,8 @@ class Column:
         Whether a value is computed from its own record only, or from other people's too.
     constants_public : bool
         Whether the constants of a cohort column (mean, sd, cut-off) are declared public.
+    coordinates : bool or None
+        Whether the column locates a person; None lets its name and label decide.
     confirmed : bool
         Whether the facts that came from the header of a confidential file are confirmed as public.
     """
@@ -103,6 +122,7 @@ class Column:
     missing: tuple[str, ...] | None = None
     built_from: BuiltFrom | None = None
     constants_public: bool = False
+    coordinates: bool | None = None
     confirmed: bool = False
 
     @property
@@ -114,6 +134,13 @@ class Column:
     def is_integer(self) -> bool:
         """Whether every legal number is whole."""
         return self.integer or self.type in INTEGER_LIMITS or self.decimals == 0
+
+    @property
+    def locates(self) -> bool:
+        """Whether the column holds coordinates: declared so, or named like one."""
+        if self.coordinates is not None:
+            return self.coordinates
+        return bool(_COORDINATE.search(self.name) or _COORDINATE_LABEL.search(self.label))
 
 
 @dataclass(frozen=True, slots=True)

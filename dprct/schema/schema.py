@@ -178,6 +178,10 @@ class Schema:
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         return replace(self, seal_of=Seal(now, self.digest(), before_opening=not self.opened))
 
+    def unsealed(self) -> Schema:
+        """Return the schema without its seal."""
+        return replace(self, seal_of=None)
+
     def as_opened(self) -> Schema:
         """Return the schema after its data were read; a seal that stands stays."""
         return replace(self, opened=True)
@@ -201,6 +205,14 @@ class Schema:
             "dataset_id": self.dataset_id,
             "unit": [self.unit.name, self.unit.id, self.unit.max_rows],
         }
+
+    def __str__(self) -> str:
+        rows = "" if self.file.rows is None else f"{self.file.rows} rows, "
+        seal = "not sealed" if self.seal_of is None else str(self.seal_of)
+        lines = [f"{rows}{len(self.columns)} columns; one record is one {self.unit.name}; {seal}"]
+        width = max((len(name) for name in self.names), default=0)
+        lines += [f"  {c.name:<{width}}  {c.type:<8}{c.label}" for c in self.columns]
+        return "\n".join(lines)
 
     @classmethod
     def from_dta(cls, path: str | Path) -> Schema:

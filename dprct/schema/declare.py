@@ -1,0 +1,250 @@
+"""How a declared fact becomes part of a column: checked on its own, then against the others."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dprct.errors import SchemaError
+from dprct.schema.facts import (
+    FLOAT_LIMITS,
+    INTEGER_LIMITS,
+    BuiltFrom,
+    Column,
+    Fate,
+    Role,
+    check_choice,
+    check_missing_codes,
+)
+
+FREE_FATES = ("withheld", "key", "drop")
+"""What a release may do with free text, strL and coordinates."""
+
+MOST_BINS = 1 << 20
+
+
+def declared(column: Column, fact: object) -> Column:
+    """Return ``column`` with a declared fact.
+
+    Parameters
+    ----------
+    column : Column
+    fact : tuple, list or mapping
+        A tuple is bounds, a list is levels, a mapping names facts of :class:`Column`.
+
+    Raises
+    ------
+    SchemaError
+        If the fact is unknown, malformed, or contradicts another.
+
+    Examples
+    --------
+    >>> declared(Column("age", "byte"), {"bounds": [15, 80], "bins": 5}).bins
+    5
+    """
+    if isinstance(fact, tuple):
+        fact = {"bounds": fact}
+    elif isinstance(fact, list):
+        fact = {"levels": fact}
+    if not isinstance(fact, Mapping):
+        raise SchemaError(
+            f"column {column.name!r}: declared as {type(fact).__name__}; give a tuple (bounds), "
+            "a list (levels) or a dict of facts"
+        )
+    changes: dict[str, Any] = {}
+    for key, value in fact.items():
+        if key not in _READERS:
+            raise SchemaError(_unknown(key, column.name))
+        changes[key] = _READERS[key](value, column)
+    new = replace(column, **changes)
+    check_column(new)
+    return new
+
+
+def check_column(column: Column) -> None:
+    """Refuse a column whose facts contradict each other.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if column.is_text:
+        _check_text(column)
+    else:
+        _check_numbers(column)
+    if column.locates and column.fate not in (None, *FREE_FATES):
+        raise SchemaError(
+            f"column {column.name!r} holds coordinates and cannot be {column.fate!r}; "
+            f"allowed: {', '.join(FREE_FATES)}, or declare coordinates=false"
+        )
+    if column.derived is not None and column.fate not in (None, "modelled"):
+        raise SchemaError(
+            f"column {column.name!r} is derived and {column.fate!r}; a derived column is "
+            "recomputed from its parents, so leave its fate out"
+        )
+
+
+def _check_text(column: Column) -> None:
+    unfit = [name for name in ("bounds", "bins", "decimals") if getattr(column, name) is not None]
+    if unfit:
+        raise SchemaError(
+            f"column {column.name!r} holds text and cannot have {', '.join(unfit)}; give levels"
+        )
+    free = column.type == "strL" or column.levels is None
+    if free and column.fate not in (None, "public", *FREE_FATES):
+        raise SchemaError(
+            f"column {column.name!r} is free text and cannot be {column.fate!r}; "
+            f"allowed: {', '.join(FREE_FATES)}"
+            + ("" if column.type == "strL" else ", or declare its levels")
+        )
+    if column.type == "strL" and column.fate == "public":
+        raise SchemaError(
+            f"column {column.name!r} is strL and cannot be 'public'; "
+            f"allowed: {', '.join(FREE_FATES)}"
+        )
+
+
+def _check_numbers(column: Column) -> None:
+    low, high = column.bounds if column.bounds is not None else (-math.inf, math.inf)
+    facts = [*(column.levels or ()), *(column.bounds or ())]
+    _check_storage(column, [x for x in facts if isinstance(x, float)])
+    for level in column.levels or ():
+        if isinstance(level, str):
+            raise SchemaError(f"column {column.name!r} holds numbers; its levels must be numbers")
+        if not low <= level <= high:
+            raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
+    if isinstance(column.bins, tuple):
+        edges = (low, *column.bins, high)
+        if any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+            raise SchemaError(
+                f"column {column.name!r}: bins must be increasing and strictly within the bounds"
+            )
+    if column.bins is not None and column.levels is not None:
+        raise SchemaError(f"column {column.name!r} has bins and levels; give one of them")
+
+
+def _check_storage(column: Column, facts: Sequence[float]) -> None:
+    if column.is_integer and any(x != math.floor(x) for x in facts):
+        raise SchemaError(
+            f"column {column.name!r} holds whole numbers; give whole bounds and levels"
+        )
+    if column.type in INTEGER_LIMITS:
+        low, high = INTEGER_LIMITS[column.type]
+    else:
+        high = FLOAT_LIMITS[column.type]
+        low = -high
+    if any(not low <= x <= high for x in facts):
+        raise SchemaError(
+            f"column {column.name!r}: type {column.type} holds {low:g} to {high:g}; "
+            "give bounds and levels within"
+        )
+
+
+def _number(value: object, column: Column, fact: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise SchemaError(f"column {column.name!r}: {fact} must be numbers; got {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise SchemaError(f"column {column.name!r}: {fact} must be finite; got {number}")
+    return number
+
+
+def _bounds(value: object, column: Column) -> tuple[float, float]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise SchemaError(f"column {column.name!r}: bounds are (low, high); got {value!r}")
+    low, high = (_number(x, column, "bounds") for x in value)
+    if low >= high:
+        raise SchemaError(
+            f"column {column.name!r}: bounds ({low:g}, {high:g}) are reversed or empty; "
+            "give (low, high) with low < high"
+        )
+    return low, high
+
+
+def _levels(value: object, column: Column) -> tuple[float | str, ...]:
+    if not isinstance(value, (tuple, list)) or not value:
+        raise SchemaError(f"column {column.name!r}: levels are a list of at least one value")
+    if column.is_text:
+        if not all(isinstance(level, str) for level in value):
+            raise SchemaError(f"column {column.name!r} holds text; its levels must be text")
+        found: list[float | str] = [str(level) for level in value]
+    else:
+        found = sorted(_number(level, column, "levels") for level in value)
+    if len(set(found)) < len(found):
+        raise SchemaError(f"column {column.name!r}: a level is given twice; give each once")
+    return tuple(found)
+
+
+def _bins(value: object, column: Column) -> int | tuple[float, ...]:
+    if isinstance(value, (tuple, list)) and value:
+        return tuple(_number(edge, column, "bins") for edge in value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_BINS:
+        raise SchemaError(
+            f"column {column.name!r}: bins={value!r}; give a number of bins from 1 to {MOST_BINS}, "
+            "or a list of the inner edges"
+        )
+    return value
+
+
+def _decimals(value: object, column: Column) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 15:
+        raise SchemaError(f"column {column.name!r}: decimals={value!r}; give 0 to 15")
+    return value
+
+
+def _flag(fact: str) -> Callable[[object, Column], bool]:
+    def read(value: object, column: Column) -> bool:
+        if not isinstance(value, bool):
+            raise SchemaError(f"column {column.name!r}: {fact}={value!r}; give true or false")
+        return value
+
+    return read
+
+
+def _text(fact: str) -> Callable[[object, Column], str]:
+    def read(value: object, column: Column) -> str:
+        if not isinstance(value, str):
+            raise SchemaError(f"column {column.name!r}: {fact} must be text; got {value!r}")
+        return value
+
+    return read
+
+
+def _choice(fact: str, kind: object) -> Callable[[object, Column], object]:
+    def read(value: object, column: Column) -> object:
+        check_choice(value, kind, fact, column.name)
+        return value
+
+    return read
+
+
+_READERS: dict[str, Callable[[Any, Column], Any]] = {
+    "bounds": _bounds,
+    "levels": _levels,
+    "bins": _bins,
+    "decimals": _decimals,
+    "integer": _flag("integer"),
+    "missing": lambda value, column: check_missing_codes(value, column.name),
+    "fate": _choice("fate", Fate),
+    "role": _choice("role", Role),
+    "built_from": _choice("built_from", BuiltFrom),
+    "constants_public": _flag("constants_public"),
+    "coordinates": _flag("coordinates"),
+    "confirmed": _flag("confirmed"),
+    "derived": _text("derived"),
+    "label": _text("label"),
+    "format": _text("format"),
+}
+
+DECLARABLE = tuple(_READERS)
+"""Names of the facts that :func:`declared` takes."""
+
+
+def _unknown(key: object, name: str) -> str:
+    close = difflib.get_close_matches(str(key), DECLARABLE, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(DECLARABLE)}"
+    return f"column {name!r}: unknown fact {key!r}; {hint}"
