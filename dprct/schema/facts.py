@@ -36,6 +36,11 @@ STRING_WIDTH = 2045
 """The widest ``str#``; longer text is ``strL``."""
 
 
+def shown(text: str) -> str:
+    """Return text as it can be printed: undecodable bytes become replacement characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def is_text(storage: str) -> bool:
     """Whether a Stata storage type holds text (``str#`` or ``strL``)."""
     return storage.startswith("str")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.declare import declared
-from dprct.schema.facts import Code, Column, FileFacts, Unit
+from dprct.schema.facts import Code, Column, FileFacts, Unit, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,7 +211,7 @@ class Schema:
         seal = "not sealed" if self.seal_of is None else str(self.seal_of)
         lines = [f"{rows}{len(self.columns)} columns; one record is one {self.unit.name}; {seal}"]
         width = max((len(name) for name in self.names), default=0)
-        lines += [f"  {c.name:<{width}}  {c.type:<8}{c.label}" for c in self.columns]
+        lines += [f"  {c.name:<{width}}  {c.type:<8}{shown(c.label)}".rstrip() for c in self.columns]
         return "\n".join(lines)
 
     @classmethod

@@ -109,7 +109,7 @@ def column_facts(column: Column) -> dict[str, Any]:
             continue
         if fact.name == "missing" and value == ():
             value = "never"
-        facts[fact.name] = list(value) if isinstance(value, tuple) else value
+        facts[fact.name] = [_short(x) for x in value] if isinstance(value, tuple) else value
         if fact.name in ("label", "format"):
             facts[fact.name] = _written(value)
     return facts
@@ -185,6 +185,11 @@ def _code(text: str) -> Code:
         return int(text)
     except ValueError:
         raise SchemaError(f"label code {text!r} is neither a whole number nor .a to .z") from None
+
+
+def _short(value: Any) -> Any:
+    """Return a whole float as an int, as a person would write it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _written(text: str) -> str | dict[str, str]:

@@ -1,0 +1,156 @@
+"""Whether data are legal in a schema: the check at the door, on the custodian's side.
+
+Messages name columns and rules; they show neither a value nor a count of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprct.errors import ColumnError, SchemaError
+from dprct.missing import MISSING_CODES
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, Column
+from dprct.schema.table import COMPANION, Frame, eager, numbers_of, text_of
+
+if TYPE_CHECKING:
+    from dprct.schema.schema import Schema
+
+_MOST_SHOWN = 12
+
+
+def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) -> None:
+    """Refuse data that are not legal in the schema.
+
+    Parameters
+    ----------
+    schema : Schema
+    data : data frame
+        pandas or Polars, eager.
+    columns : iterable of str, optional
+        Check these columns only; all by default, and then the data may have no others.
+
+    Raises
+    ------
+    SchemaError
+        Naming every column and the rule it breaks.
+    ColumnError
+        If a column is not there.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("got", "byte", levels=(0.0, 1.0), missing=()),))
+    >>> validate(schema, pd.DataFrame({"got": [0.0, 1.0]}))
+    """
+    frame = eager(data)
+    names = schema.names if columns is None else list(columns)
+    if columns is None:
+        _check_columns(schema, frame)
+    broken = [
+        f"{name}: {rule}" for name in names for rule in broken_rules(schema.column(name), frame)
+    ]
+    broken += [f"{schema.unit.id}: {rule}" for rule in _unit_rules(schema, frame)]
+    if broken:
+        more = f"; and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
+        raise SchemaError(
+            "the data are not legal in the schema: "
+            + "; ".join(broken[:_MOST_SHOWN])
+            + more
+            + "; mend the data or the declaration"
+        )
+
+
+def broken_rules(column: Column, frame: Frame) -> list[str]:
+    """Return the rules of ``column`` that its data break, in words."""
+    if column.is_text:
+        return list(_text_rules(column, text_of(frame, column.name)))
+    values, codes = numbers_of(frame, column.name)
+    rules = list(_missing_rules(column, codes))
+    return rules + list(_number_rules(column, values[codes < 0]))
+
+
+def _check_columns(schema: Schema, frame: Frame) -> None:
+    names = schema.names
+    for name in names:
+        if name not in frame.columns:
+            raise ColumnError.unknown(name, frame.columns, "the data")
+    known = {*names, *(name + COMPANION for name in names)}
+    extra = [str(name) for name in frame.columns if name not in known]
+    if extra:
+        raise ColumnError.unknown(extra[0], names)
+
+
+def _missing_rules(column: Column, codes: NDArray[np.int8]) -> Iterator[str]:
+    if column.missing is None:
+        return
+    legal = [-1, *(MISSING_CODES.index(code) for code in column.missing)]
+    if not np.isin(codes, legal).all():
+        allowed = ", ".join(column.missing) or "none"
+        yield f"a missing code that is not declared (declared: {allowed})"
+
+
+def _number_rules(column: Column, x: NDArray[np.float64]) -> Iterator[str]:
+    if not np.isfinite(x).all():
+        yield "an infinite value"
+        x = x[np.isfinite(x)]
+    if column.type in INTEGER_LIMITS:
+        low, high = INTEGER_LIMITS[column.type]
+    else:
+        high = FLOAT_LIMITS[column.type]  # type: ignore[assignment]
+        low = -high
+    if ((x < low) | (x > high)).any():
+        yield f"a value that type {column.type} cannot hold"
+    elif column.type == "float" and (x != x.astype(np.float32)).any():
+        yield "a value that type float cannot hold exactly"
+    if column.is_integer and (x != np.floor(x)).any():
+        yield "a value that is not whole"
+    if column.decimals and not _has_decimals(column, x).all():
+        yield f"a value with more than {column.decimals} decimals"
+    if column.bounds is not None:
+        low_bound, high_bound = stored(column, np.array(column.bounds))
+        if ((x < low_bound) | (x > high_bound)).any():
+            yield "a value outside the bounds"
+    if column.levels is not None and not np.isin(x, stored(column, np.array(column.levels))).all():
+        yield "a value outside the declared levels"
+
+
+def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return numbers as the column's storage type holds them (float rounds to 24 bits)."""
+    x = values.astype(np.float64)
+    if column.type == "float":
+        return np.asarray(x.astype(np.float32), dtype=np.float64)
+    return x
+
+
+def _has_decimals(column: Column, x: NDArray[np.float64]) -> NDArray[np.bool_]:
+    assert column.decimals is not None
+    return stored(column, np.round(x, column.decimals)) == x
+
+
+def _text_rules(column: Column, text: NDArray[np.object_]) -> Iterator[str]:
+    levels = None if column.levels is None else set(column.levels)
+    if levels is not None and not all(value in levels for value in text):
+        yield "a text outside the declared levels"
+
+def _unit_rules(schema: Schema, frame: Frame) -> Iterator[str]:
+    unit = schema.unit
+    if unit.id is None:
+        return
+    column = schema.column(unit.id)
+    if column.is_text:
+        _, counts = np.unique(text_of(frame, unit.id).astype(str), return_counts=True)
+    else:
+        values, codes = numbers_of(frame, unit.id)
+        if (codes >= 0).any():
+            yield "an id that is missing"
+        _, counts = np.unique(values[codes < 0], return_counts=True)
+    if counts.size and counts.max() > unit.max_rows:
+        if unit.max_rows == 1:
+            yield f"a {unit.name} with several rows; declare max_rows to protect all of them"
+        else:
+            yield f"a {unit.name} with more rows than max_rows={unit.max_rows}"
