@@ -1,0 +1,61 @@
+# Each target sets itself up on a bare Debian, Ubuntu or macOS machine with Python 3.11 to 3.13
+# and its venv module, and is fast the second time.
+#   make demo    protect a real experiment and show what came out
+#   make test    the tests (R is installed where that needs no question)
+#   make check   format, lint, types and tests
+#   make bench   benchmarks, as ratios to a stated baseline in the same run
+#   make audit   the end-to-end privacy audits, which take minutes
+# PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
+
+VENV ?= .venv
+DEMO_VENV ?= .venv-demo
+PYTEST_ARGS ?=
+JOBS ?= auto
+
+sources := $(shell find dprct data -type f ! -path '*/__pycache__/*' 2>/dev/null)
+dev := $(VENV)/.made-for-development
+demo := $(DEMO_VENV)/.made-for-demo
+pytest := $(VENV)/bin/python -m pytest
+
+.PHONY: help demo test check lint types bench audit r clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile
+
+demo: $(demo)
+	@$(DEMO_VENV)/bin/dprct demo
+
+test: $(dev) r
+	$(pytest) -n $(JOBS) $(PYTEST_ARGS)
+
+check: lint types test
+
+lint: $(dev)
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+
+types: $(dev)
+	$(VENV)/bin/mypy
+
+bench: $(dev)
+	$(pytest) tests/benchmarks -o norecursedirs= -o addopts="--import-mode=importlib" \
+		-p no:randomly --benchmark-only --benchmark-group-by=group --benchmark-columns=min,median,rounds \
+		$(PYTEST_ARGS)
+
+audit: $(dev)
+	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
+
+r:
+	@scripts/r-for-tests
+
+$(dev): pyproject.toml scripts/venv
+	@scripts/venv $(VENV) --editable '.[dev]'
+	@touch $@
+
+$(demo): pyproject.toml README.md scripts/venv $(sources)
+	@scripts/venv $(DEMO_VENV) .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(DEMO_VENV) build dist dprct-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
