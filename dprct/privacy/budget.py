@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -34,10 +35,25 @@ def exact(value: object, name: str) -> Fraction:
     if isinstance(value, (Fraction, Decimal, numbers.Integral)):
         if isinstance(value, Decimal) and not value.is_finite():
             raise ParameterError(f"{name}={value} is not finite; give a finite number")
-        return Fraction(int(value) if isinstance(value, numbers.Integral) else value)
+        number = Fraction(int(value) if isinstance(value, numbers.Integral) else value)
+        if abs(number) > sys.float_info.max:
+            raise ParameterError(f"{name} is above {sys.float_info.max:g}; give a smaller number")
+        return number
     if not math.isfinite(float(value)):
         raise ParameterError(f"{name}={float(value)} is not finite; give a finite number")
     return Fraction(repr(float(value)))
+
+
+def spelled(value: Fraction) -> str:
+    """Return a fraction as text that ``Fraction`` reads back exactly, a decimal where it is one.
+
+    Examples
+    --------
+    >>> spelled(Fraction(1, 10)), spelled(Fraction(1, 3))
+    ('0.1', '1/3')
+    """
+    as_float = float(value)
+    return repr(as_float) if Fraction(repr(as_float)) == value else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from dprct.errors import ParameterError
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import Budget, spelled
 
 Relation = Literal["replace-one", "add-remove", "replace-one-design-public"]
 Measure = Literal["pure", "approximate", "zcdp", "gdp", "none"]
@@ -76,6 +76,8 @@ class Guarantee:
             raise ParameterError("a guarantee needs a relation and a budget; or use Guarantee.none")
         if self.measure == "pure" and self.budget is not None and self.budget.delta:
             raise ParameterError("a pure guarantee has delta=0; use measure='approximate'")
+        if self.measure in ("zcdp", "gdp") and self.parameter is None:
+            raise ParameterError(f"a {self.measure} guarantee needs its parameter (rho or mu)")
 
     @classmethod
     def of(cls, budget: Budget, relation: Relation, **facts: Any) -> Guarantee:
@@ -127,9 +129,9 @@ class Guarantee:
         return {
             "measure": self.measure,
             "relation": self.relation,
-            "epsilon": None if self.budget is None else _spelled(self.budget.epsilon),
-            "delta": None if self.budget is None else _spelled(self.budget.delta),
-            "parameter": None if self.parameter is None else _spelled(self.parameter),
+            "epsilon": None if self.budget is None else spelled(self.budget.epsilon),
+            "delta": None if self.budget is None else spelled(self.budget.delta),
+            "parameter": None if self.parameter is None else spelled(self.parameter),
             "unit": self.unit,
             "public_facts": list(self.public_facts),
             "not_covered": list(self.not_covered),
@@ -158,10 +160,4 @@ class Guarantee:
 
 
 def _number(value: Fraction | None) -> str:
-    return "?" if value is None else f"{float(value):g}"
-
-
-def _spelled(value: Fraction) -> str:
-    """Return a fraction as text that ``Fraction`` reads back exactly."""
-    as_float = float(value)
-    return repr(as_float) if Fraction(repr(as_float)) == value else str(value)
+    return "" if value is None else f"{float(value):g}"
