@@ -18,12 +18,19 @@ from dprct.missing import tagged
 
 Array = NDArray[np.float64]
 
+
+def _power(base: Array, exponent: Array) -> Array:
+    """NumPy has nan**0 = 1; here what is missing stays missing."""
+    power: Array = np.power(base, exponent)
+    return np.where(np.isnan(base) | np.isnan(exponent), np.nan, power)
+
+
 _BINARY: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
     ast.Div: np.divide,
-    ast.Pow: np.power,
+    ast.Pow: _power,
 }
 _COMPARE: dict[type[ast.cmpop], Callable[[Array, Array], NDArray[np.bool_]]] = {
     ast.Eq: np.equal,
@@ -73,9 +80,10 @@ def parse(expression: str) -> ast.expr:
 
 def parents(expression: str) -> set[str]:
     """Return the names of the columns that an expression uses."""
+    tree = parse(expression)
     calls = {
         node.func.id
-        for node in ast.walk(tree := parse(expression))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

@@ -164,11 +164,7 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
             f"column {column.name!r} has no declared missing policy; declare missing='never', or "
             "missing=['.'] to make missing a level"
         )
-    if column.built_from == "cohort" and not column.constants_public:
-        raise SchemaError(
-            f"column {column.name!r} is built from other people's values (cohort), so one person "
-            "can move every row; rebuild it from public constants, or declare constants_public"
-        )
+    _check_own(column)
     if column.levels is not None:
         return _of_levels(column, column.levels)
     if column.is_text or column.bounds is None:
@@ -178,6 +174,20 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
             + " from public knowledge, never from the data"
         )
     return _of_bounds(column, column.bounds, default_bins)
+
+
+def _check_own(column: Column) -> None:
+    if column.built_from == "cohort" and not column.constants_public:
+        raise SchemaError(
+            f"column {column.name!r} is built from other people's values (cohort), so one person "
+            "can move every row; rebuild it from public constants, or declare constants_public"
+        )
+    if column.built_from is None and column.looks_constructed:
+        raise SchemaError(
+            f"column {column.name!r} is named or labelled like a standardised, winsorised or "
+            "imputed one; declare built_from='own' (its own record and public constants only) "
+            "or 'cohort'"
+        )
 
 
 def prepared(frame: Frame, columns: Iterable[Column]) -> Frame:

@@ -32,6 +32,17 @@ FLOAT_LIMITS: dict[str, float] = {
 _COORDINATE = re.compile(r"^(lat|lon|lng|gps\w*|\w*latitude\w*|\w*longitude\w*)$", re.IGNORECASE)
 _COORDINATE_LABEL = re.compile(r"\b(latitude|longitude|gps)\b", re.IGNORECASE)
 
+_CONSTRUCTED = re.compile(
+    r"(^|_)(z|zscore|std|norm(ali[sz]ed)?|winsor\w*|w9[059]|imput\w*|demean\w*|pctile)(_|$)"
+    r"|p9[059](?!\d)",
+    re.IGNORECASE,
+)
+_CONSTRUCTED_LABEL = re.compile(
+    r"\b(z-?score|standardi[sz]ed|winsori[sz]ed|imputed|normali[sz]ed|percentile"
+    r"|(village|group|cluster|school|control|sample) (mean|average))\b",
+    re.IGNORECASE,
+)
+
 STRING_WIDTH = 2045
 """The widest ``str#``; longer text is ``strL``."""
 
@@ -139,6 +150,11 @@ class Column:
     def is_integer(self) -> bool:
         """Whether every legal number is whole."""
         return self.integer or self.type in INTEGER_LIMITS or self.decimals == 0
+
+    @property
+    def looks_constructed(self) -> bool:
+        """Whether its name or label says that other people's values may be part of a value."""
+        return bool(_CONSTRUCTED.search(self.name) or _CONSTRUCTED_LABEL.search(self.label))
 
     @property
     def locates(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.declare import declared
-from dprct.schema.facts import Code, Column, FileFacts, Unit, shown
+from dprct.schema.facts import Code, Column, Fate, FileFacts, Unit, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,6 +161,18 @@ class Schema:
             dataset_id=self.dataset_id if dataset_id is None else dataset_id,
             unit=self.unit if unit is None else unit,
         )
+
+    def declare_rest(self, fate: Fate) -> Schema:
+        """Return the schema in which every column without a fate has this one.
+
+        Examples
+        --------
+        >>> schema = Schema((Column("got", "byte"), Column("diary", "strL")))
+        >>> schema.declare_rest("withheld").column("diary").fate
+        'withheld'
+        """
+        rest = [c for c in self.columns if c.fate is None and c.derived is None]
+        return self.with_columns([declared(c, {"fate": fate}) for c in rest])
 
     def digest(self) -> str:
         """Return the SHA-256 of every public fact."""

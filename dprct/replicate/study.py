@@ -1,0 +1,254 @@
+"""The study file: what a data owner writes down once, in TOML, before the data are opened.
+
+Unknown keys are refused, so that a misspelt declaration is never silently ignored.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from dprct.errors import DprctError, SchemaError, StudyError
+from dprct.privacy.budget import Budget
+from dprct.schema.declare import declared
+from dprct.schema.facts import Column, Unit
+from dprct.schema.schema import Schema
+from dprct.schema.toml import read_toml
+
+VERSION = 1
+Method = Literal["mv_histogram", "marginals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Whether the facts of the confidential file's header are confirmed as public.
+
+    Parameters
+    ----------
+    confirm : bool
+        Confirm types, formats, labels and label sets of every column.
+    columns : tuple of str
+        Or of these columns only.
+    """
+
+    confirm: bool = False
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpec:
+    """What is released, and at what price.
+
+    Parameters
+    ----------
+    method : {"mv_histogram", "marginals"}
+    epsilon, delta : number
+    zeta : float or None
+        Give ``ceil(n^zeta)`` bins to the columns that declare none.
+    confirm : bool
+        Release although few combinations can survive.
+    output : str or None
+        Protected file, relative to the study file; ``<data>_protected.dta`` by default.
+    keep : tuple of str
+        Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
+    """
+
+    epsilon: float
+    method: Method = "mv_histogram"
+    delta: float = 0.0
+    zeta: float | None = None
+    confirm: bool = False
+    output: str | None = None
+    keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study file.
+
+    Parameters
+    ----------
+    data : Path
+        The confidential file.
+    release : ReleaseSpec
+    dataset_id : str
+        Name under which privacy charges of this data set are kept.
+    columns : mapping of str to mapping
+        Declared facts of each column, as :func:`dprct.schema.declare.declared` takes them.
+    header : Header
+    unit : Unit
+    path : Path
+        The study file itself.
+    """
+
+    data: Path
+    release: ReleaseSpec
+    dataset_id: str
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    header: Header = field(default_factory=Header)
+    unit: Unit = field(default_factory=Unit)
+    path: Path = Path("study.toml")
+
+    @property
+    def output(self) -> Path:
+        """Where the protected file goes."""
+        name = self.release.output or f"{self.data.stem}_protected.dta"
+        return self.path.parent / name
+
+    def declared(self, header: Schema) -> Schema:
+        """Return the file's schema with what the study declares.
+
+        Raises
+        ------
+        ColumnError, SchemaError
+            If a column is unknown or a declaration is malformed.
+        """
+        schema = header.declare(
+            dataset_id=self.dataset_id,
+            unit=self.unit,
+            confirm_header=self.header.confirm,
+            **self.columns,
+        )
+        chosen = [replace(schema.column(name), confirmed=True) for name in self.header.columns]
+        return schema.with_columns(chosen)
+
+    def problems(self, header: Schema) -> list[str]:
+        """Return everything that keeps this study from being released, in words.
+
+        Nothing of the data section is needed: a study is checked before the data are opened.
+        """
+        found: list[str] = []
+        columns: list[Column] = []
+        for name, facts in self.columns.items():
+            try:
+                columns.append(declared(header.column(name), facts))
+            except DprctError as error:
+                found.append(str(error))
+        schema = header.with_columns(columns)
+        for name in self.header.columns:
+            if name not in header.names:
+                found.append(f"[header] confirms {name!r}, which the file does not have")
+        found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
+        return found + self._unconfirmed(schema)
+
+    def _unconfirmed(self, schema: Schema) -> list[str]:
+        if self.header.confirm:
+            return []
+        return [
+            f"column {c.name!r}: {_header_facts(schema, c)} from file: confirm"
+            for c in schema.columns
+            if c.fate != "drop" and not c.confirmed and c.name not in self.header.columns
+        ]
+
+
+def load_study(path: str | Path) -> Study:
+    """Return the study that a TOML file describes.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    StudyError
+        If it is not TOML, misses something, or has an unknown key.
+    """
+    path = Path(path)
+    return study_from(read_toml(path, StudyError), path)
+
+
+def study_from(document: Mapping[str, Any], path: Path) -> Study:
+    """Return the study of a parsed TOML document; ``path`` is where it lies."""
+    known = ("version", "data", "dataset_id", "release", "columns", "header", "unit")
+    _check_keys(document, known, "the study file")
+    if document.get("version") != VERSION:
+        raise StudyError(
+            f"version = {document.get('version')!r}; this release of dprct reads version = {VERSION}"
+        )
+    for key in ("data", "dataset_id"):
+        if not isinstance(document.get(key), str) or not document[key]:
+            raise StudyError(f"{key} is missing or not text; write {key} = \"...\" at the top")
+    columns = document.get("columns", {})
+    if not isinstance(columns, Mapping) or not all(isinstance(c, Mapping) for c in columns.values()):
+        raise StudyError("[columns.NAME] must be tables; write one for every column")
+    try:
+        unit = _section(Unit, document.get("unit", {}), "[unit]")
+    except SchemaError as error:
+        raise StudyError(f"[unit]: {error}") from None
+    release = _section(ReleaseSpec, document.get("release", {}), "[release]")
+    if release.method not in get_args(Method):
+        raise StudyError(
+            f"[release] method = {release.method!r}; allowed: {', '.join(get_args(Method))}"
+        )
+    Budget.asked(release.epsilon, release.delta)
+    return Study(
+        data=path.parent / document["data"],
+        release=release,
+        dataset_id=document["dataset_id"],
+        columns=columns,
+        header=_section(Header, document.get("header", {}), "[header]"),
+        unit=unit,
+        path=path,
+    )
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "bool": (bool,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float),
+    "str": (str,),
+    "str | None": (str,),
+    "Method": (str,),
+    "tuple[str, ...]": (list,),
+}
+
+
+def _section(kind: type[Any], table: object, where: str) -> Any:
+    """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types."""
+    if not isinstance(table, Mapping):
+        raise StudyError(f"{where} must be a table; write its keys below {where}")
+    known = {f.name: f for f in fields(kind)}
+    _check_keys(table, tuple(known), where)
+    for name, f in known.items():
+        if name not in table and f.default is MISSING and f.default_factory is MISSING:
+            raise StudyError(f"{where} lacks {name}; write {name} = ...")
+    values = {}
+    for name, value in table.items():
+        allowed = _TYPES[str(known[name].type)]
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+            raise StudyError(f"{where} {name} = {value!r}; give {known[name].type}")
+        if isinstance(value, list):
+            if not all(isinstance(item, str) for item in value):
+                raise StudyError(f"{where} {name} must be a list of texts")
+            value = tuple(value)
+        values[name] = value
+    return kind(**values)
+
+
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(known)}"
+            raise StudyError(f"unknown key {key!r} in {where}; {hint}")
+
+
+def _open_fate(column: Column) -> bool:
+    return column.fate is None and column.derived is None
+
+
+def _header_facts(schema: Schema, column: Column) -> str:
+    facts = [f"type {column.type}"]
+    if column.format:
+        facts.append(f"format {column.format}")
+    if column.label:
+        facts.append("variable label")
+    labels = schema.labels_of(column.name)
+    if labels:
+        codes = [code for code in labels if isinstance(code, str)]
+        facts.append(f"label set {column.value_label!r} of {len(labels)} codes")
+        if codes:
+            facts.append(f"labelled missing codes {', '.join(codes)}")
+    return ", ".join(facts)
