@@ -1,0 +1,198 @@
+"""The one door of strict methods to confidential rows.
+
+Every function here computes an aggregate in exact integer arithmetic and returns it sealed, with
+its sensitivity; only the mechanisms of ``dprct.privacy`` can turn it into a release.  Nothing here
+raises, warns or loops because of what the rows hold: values were checked at the door, and
+encoding is total.
+
+The rows stay where they are: every step is an expression of the data frame's own engine, and
+because the sums are sums of integers, they do not depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import narwhals as nw
+import numpy as np
+
+from dprct.encode import Encoding, prepared
+from dprct.errors import SchemaError
+from dprct.privacy.aggregate import CellCounts, IntegerVector
+from dprct.privacy.guarantee import Relation
+from dprct.schema.facts import Column
+from dprct.schema.table import Frame
+
+GRID = 1 << 20
+"""Grid steps within the bounds of a clipped column (ALGORITHMS.md, section 0)."""
+
+_DIGIT = 1 << 10
+
+
+def cell_counts(
+    frame: Frame, encodings: Sequence[Encoding], relation: Relation = "replace-one"
+) -> CellCounts:
+    """Count the rows in every occupied cell of the public domain.
+
+    Parameters
+    ----------
+    frame : narwhals frame, n rows
+    encodings : sequence of Encoding, length p
+    relation : str
+        Which data sets are neighbours.
+
+    Returns
+    -------
+    CellCounts
+        Sealed.  Replacing one row moves one unit from one cell to another: L1 sensitivity 2, L2
+        sensitivity sqrt(2); adding or removing one: 1 and 1.
+    """
+    names = [encoding.name for encoding in encodings]
+    codes = prepared(frame, [e.column for e in encodings]).select(
+        *[encoding.expression() for encoding in encodings]
+    )
+    counted = codes.group_by(names).agg(nw.len().alias("__rows"))
+    digits = np.column_stack([counted[name].to_numpy() for name in names])
+    return CellCounts(
+        digits, counted["__rows"].to_numpy(), [e.size for e in encodings], relation=relation
+    )
+
+
+def one_way_counts(
+    frame: Frame, encodings: Sequence[Encoding], relation: Relation = "replace-one"
+) -> IntegerVector:
+    """Count the rows at every level of every column, one column after the other.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, of length ``sum(sizes)``.  Replacing one row moves one unit in each of the p
+        columns: L1 sensitivity 2p, L2 sensitivity sqrt(2p), largest coordinate 1 (adding or
+        removing: p, sqrt(p), 1).
+    """
+    table = prepared(frame, [e.column for e in encodings])
+    counts = [
+        np.bincount(table.select(e.expression())[e.name].to_numpy(), minlength=e.size)
+        for e in encodings
+    ]
+    moved = len(encodings) * (1 if relation == "add-remove" else 2)
+    return IntegerVector(
+        np.concatenate(counts).astype(np.int64),
+        l1=moved,
+        l2_squared=moved,
+        l_inf=1,
+        relation=relation,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """A numeric column on the public integer grid k = floor((y - l) / g + 1/2), g = (u - l)/2^20.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds (l, u); what lies outside, and what is missing, is at the nearer bound (missing
+        at the lower; strict methods apply their declared policy first).
+    """
+
+    column: Column
+
+    def __post_init__(self) -> None:
+        if self.column.is_text or self.column.bounds is None:
+            raise SchemaError(
+                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                "public knowledge, never from the data"
+            )
+
+    def steps(self) -> nw.Expr:
+        """Return k (int64, 0 to 2^20) as an expression."""
+        assert self.column.bounds is not None
+        low, high = self.column.bounds
+        x = nw.col(self.column.name).cast(nw.Float64)
+        known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
+        scaled = (known.clip(low, high) - low) * (GRID / (high - low)) + 0.5
+        return scaled.floor().clip(0, GRID).cast(nw.Int64)
+
+
+def clipped_sums(
+    frame: Frame, columns: Sequence[Column], relation: Relation = "replace-one"
+) -> IntegerVector:
+    """Sum the clipped values of columns, as exact integers on their grids.
+
+    Parameters
+    ----------
+    frame : narwhals frame, n rows
+    columns : sequence of Column, length p
+        With bounds.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (p,): sums of k.  The sum of the clipped values is ``n l + g`` times it.  One
+        record moves every coordinate by at most 2^20: L1 p 2^20, L2 sqrt(p) 2^20.
+
+    Notes
+    -----
+    Each k is split as 1024 a + b and the digits are summed, so that no sum of squares or products
+    passes 2^63 for any n below 8e12 (ALGORITHMS.md, section 0).
+    """
+    digits = _digits(frame, columns)
+    sums = digits.select(nw.all().sum()).row(0)
+    values = [_DIGIT * int(sums[2 * j]) + int(sums[2 * j + 1]) for j in range(len(columns))]
+    return _bounded(values, GRID, relation)
+
+
+def cross_products(
+    frame: Frame, columns: Sequence[Column], relation: Relation = "replace-one"
+) -> IntegerVector:
+    """Sum the products of all pairs of clipped columns (each with itself too).
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (p (p + 1) / 2,): sums of k_i k_j for i <= j, row by row of the upper triangle.
+        One record moves every coordinate by at most 2^40.
+    """
+    digits = _digits(frame, columns)
+    p = len(columns)
+    pairs = [(i, j) for i in range(p) for j in range(i, p)]
+    products = [
+        (nw.col(f"{first}{i}") * nw.col(f"{second}{j}")).sum().alias(f"{first}{i}{second}{j}")
+        for i, j in pairs
+        for first in "ab"
+        for second in "ab"
+    ]
+    sums = [int(value) for value in digits.select(*products).row(0)]
+    values = [
+        _DIGIT**2 * aa + _DIGIT * (ab + ba) + bb
+        for aa, ab, ba, bb in zip(*(sums[k::4] for k in range(4)), strict=True)
+    ]
+    return _bounded(values, GRID**2, relation)
+
+
+def _digits(frame: Frame, columns: Sequence[Column]) -> Frame:
+    steps = frame.select(*[Clipped(c).steps().alias(f"k{j}") for j, c in enumerate(columns)])
+    return steps.select(
+        *[
+            expression
+            for j in range(len(columns))
+            for expression in (
+                (nw.col(f"k{j}") // _DIGIT).alias(f"a{j}"),
+                (nw.col(f"k{j}") % _DIGIT).alias(f"b{j}"),
+            )
+        ]
+    )
+
+
+def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
+    """Seal integers of which one record moves each by at most ``each``."""
+    d = len(values)
+    return IntegerVector(
+        np.array(values, dtype=object),
+        l1=d * each,
+        l2_squared=d * each**2,
+        l_inf=each,
+        relation=relation,
+    )

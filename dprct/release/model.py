@@ -1,0 +1,226 @@
+"""What every release method does before and after its own mechanism."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn, Self
+
+from numpy.typing import NDArray
+
+from dprct.encode import Encoding, encodings
+from dprct.errors import DprctWarning, ModelPicklingError, SchemaError
+from dprct.formula import names as formula_names
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget, Real
+from dprct.privacy.composition import per_row
+from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.noise import NoiseSource, source
+from dprct.release.base import Release, released
+from dprct.release.charging import Receipt, charged
+from dprct.release.fates import assembled, check_fates
+from dprct.release.plan import Plan
+from dprct.schema.declare import declared
+from dprct.schema.legal import validate
+from dprct.schema.schema import Schema
+from dprct.schema.table import eager, numbers_of, text_of
+
+
+class ReleaseModel(ABC):
+    """A release method bound to confidential data; the data leave it through ``fit`` only.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, legal in ``schema``.
+    schema : Schema
+        With a fate for every column, bounds or levels and a missing policy for the modelled ones.
+    columns : iterable of str, optional
+        Columns to model; those whose fate is ``"modelled"`` by default.
+    keep : iterable of str
+        Characteristics to keep besides the allow-list, for example ``"note1"``.
+
+    Raises
+    ------
+    SchemaError, ColumnError
+        If a public fact is missing or the data break one; no value is shown.
+    """
+
+    method: str
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        columns: Iterable[str] | None = None,
+        keep: Iterable[str] = (),
+        default_bins: int | None = None,
+    ) -> None:
+        frame = eager(data)
+        schema = _with_fates(schema, columns).seal()
+        self.n = len(frame)
+        check_fates(schema, self.n)
+        self.schema = schema
+        self.keep = tuple(keep)
+        self.encodings: tuple[Encoding, ...] = encodings(schema, modelled(schema), default_bins)
+        public = [c.name for c in schema.columns if c.fate == "public"]
+        validate(schema, frame, [*modelled(schema), *public])
+        self._frame = frame
+        self._public: Mapping[str, NDArray[Any]] = {
+            name: text_of(frame, name)
+            if schema.column(name).is_text
+            else numbers_of(frame, name)[0]
+            for name in public
+        }
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
+        """Model the columns that a formula names; other arguments as for the class.
+
+        Raises
+        ------
+        FormulaError, ColumnError, SchemaError
+        """
+        outcomes, regressors = formula_names(formula)
+        wanted = {*outcomes, *regressors}
+        return cls(data, schema, columns=[n for n in schema.names if n in wanted], **options)
+
+    @abstractmethod
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+        """Return what a release would cost and how good it can be; free."""
+
+    @abstractmethod
+    def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
+        """Return the released state (to be saved) and what :meth:`_columns` makes rows of."""
+
+    @abstractmethod
+    def _columns(self, drawn: Any, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
+        """Return the synthetic columns, by post-processing."""
+
+    @abstractmethod
+    def _limits(self) -> tuple[str, ...]:
+        """Return what the protected file is not good for."""
+
+    def fit(
+        self,
+        epsilon: Real,
+        delta: Real = 0,
+        *,
+        accountant: Accountant | None = None,
+        rng: object = None,
+        confirm: bool = False,
+    ) -> Release:
+        """Spend the budget, once, and return the release.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            0 is pure differential privacy.
+        accountant : Accountant, optional
+            Is charged before anything is drawn; by default the ledger beside the data file, if
+            there is one.
+        rng : int or numpy.random.Generator, optional
+            For simulation only: the guarantee is void and no file is written.
+        confirm : bool
+            Release although the plan refuses.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon or delta is not allowed.
+        ConfirmationError
+            If the plan refuses and ``confirm`` is not given.
+        BudgetError
+            If the budget does not fit; then nothing is drawn.
+        """
+        plan = self.plan(epsilon, delta)
+        plan.check(confirm=confirm)
+        for warning in plan.warnings:
+            warnings.warn(warning, DprctWarning, stacklevel=2)
+        noise = source(rng)
+        guarantee = self.guarantee(plan.budget)
+        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
+        state, drawn = self._draw(self._per_row(plan.budget), noise)
+        receipt.save(state)
+        return self._release(plan, guarantee, receipt, drawn, noise)
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return what a release at this budget promises; free."""
+        schema = self.schema
+        facts = [
+            f"the number of rows, n = {self.n}",
+            "the declared bounds, levels and bins of the modelled columns",
+            "names, types, formats, labels and label sets of all columns",
+        ]
+        if schema.unit.id is not None:
+            facts.append(f"how many rows each {schema.unit.name} has (at most "
+                         f"{schema.unit.max_rows})")  # fmt: skip
+        return Guarantee.of(
+            budget,
+            "replace-one",
+            unit=schema.unit.name,
+            public_facts=tuple(facts),
+            not_covered=tuple(f"column {name} (declared public)" for name in self._public),
+        )
+
+    def _per_row(self, budget: Budget) -> Budget:
+        """Return the budget of one row such that all rows of one unit together have ``budget``."""
+        return per_row(budget, self.schema.unit.max_rows)
+
+    def _release(
+        self, plan: Plan, guarantee: Guarantee, receipt: Receipt, drawn: Any, noise: NoiseSource
+    ) -> Release:
+        rng = noise.post_processing_rng()
+        table = assembled(self.schema, self._columns(drawn, noise), self._public, self.n, rng)
+        if noise.simulation:
+            guarantee = guarantee.as_simulation()
+        return released(
+            table, self.schema, guarantee, plan, receipt.words, self._limits(), self.keep
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ModelPicklingError(
+            f"{type(self).__name__} holds confidential rows and is not pickled or copied; "
+            "pickle the release that fit returns"
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(modelled(self.schema))
+        return f"{type(self).__name__}(n={self.n}, modelled: {names})"
+
+
+def modelled(schema: Schema) -> list[str]:
+    """Return the names of the columns that are modelled, in order."""
+    return [c.name for c in schema.columns if c.fate == "modelled" and c.derived is None]
+
+
+def _with_fates(schema: Schema, columns: Iterable[str] | None) -> Schema:
+    if columns is None:
+        if not modelled(schema):
+            raise SchemaError(
+                "no column is modelled; declare fate='modelled' or give columns=[...]"
+            )
+        return schema
+    wanted = list(columns)
+    derived = [name for name in wanted if schema.column(name).derived is not None]
+    if derived:
+        raise SchemaError(
+            f"column {derived[0]!r} is derived, so it is recomputed and not modelled; name its "
+            "parents instead"
+        )
+    others = [name for name in modelled(schema) if name not in wanted]
+    if others:
+        raise SchemaError(
+            f"columns with fate 'modelled' that columns= leaves out: {', '.join(others)}; "
+            "give them another fate or name them"
+        )
+    new = [
+        declared(replace(schema.column(n), fate=None), {"fate": "modelled"}) for n in wanted
+    ]
+    unchanged = all(schema.column(c.name) == c for c in new)
+    return schema if unchanged else schema.with_columns(new)

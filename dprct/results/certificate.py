@@ -1,0 +1,169 @@
+"""The certificate of a protected file: what was done, what is promised, what differs and why.
+
+Text for people, JSON with a versioned schema (``certificate.schema.json``) for programs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dprct.errors import SimulationError
+from dprct.privacy.guarantee import Guarantee
+from dprct.schema.schema import Schema
+
+VERSION = 1
+_WIDTH = 88
+
+
+@dataclass(frozen=True, slots=True)
+class PermittedDifference:
+    """One way in which the protected file may differ from the confidential one.
+
+    Parameters
+    ----------
+    facet : str
+        A key of :data:`dprct.io.facets.FACETS`.
+    column : str or None
+        The column, or None for the whole file.
+    reason : str
+    """
+
+    facet: str
+    column: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What a protected file carries beside it.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    method : str
+        Name and source of the method.
+    facts : mapping of str to str
+        Public numbers of the method (K, t, n, ...), as a plan prints them.
+    dataset_id : str or None
+    seal : str
+        Date and hash of the schema, and whether it was sealed before the data were opened.
+    seal_sha256 : str
+    header : str
+        Whether the facts of the file's header were confirmed as public.
+    ledger : str
+        To which ledger entry the budget was charged, or "charged to no ledger".
+    fates : mapping of str to str
+        Column to fate.
+    differences : tuple of PermittedDifference
+    limits : tuple of str
+        What the protected file is not good for.
+    file : mapping
+        Name and SHA-256 of the protected file, once written.
+    issued : str
+        Date, UTC.
+    """
+
+    guarantee: Guarantee
+    method: str
+    facts: Mapping[str, str]
+    dataset_id: str | None
+    seal: str
+    seal_sha256: str
+    header: str
+    ledger: str
+    fates: Mapping[str, str]
+    differences: tuple[PermittedDifference, ...]
+    limits: tuple[str, ...] = ()
+    file: Mapping[str, str] = field(default_factory=dict)
+    issued: str = ""
+
+    def __post_init__(self) -> None:
+        if self.guarantee.simulation:
+            raise SimulationError(
+                "a seed was given, so this is a simulation and no certificate is issued; "
+                "fit without rng to release"
+            )
+        if not self.issued:
+            object.__setattr__(self, "issued", dt.datetime.now(dt.UTC).date().isoformat())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as JSON-ready values; see ``certificate.schema.json``."""
+        from dprct import __version__
+
+        return {
+            "certificate": VERSION,
+            "dprct": __version__,
+            "issued": self.issued,
+            "file": dict(self.file),
+            "dataset_id": self.dataset_id,
+            "method": self.method,
+            "guarantee": self.guarantee.to_dict(),
+            "facts": dict(self.facts),
+            "schema": {"sha256": self.seal_sha256, "sealed": self.seal, "header": self.header},
+            "ledger": self.ledger,
+            "fates": dict(self.fates),
+            "differences": [asdict(difference) for difference in self.differences],
+            "limits": list(self.limits),
+        }
+
+    def to_text(self) -> str:
+        """Return the certificate as a page of text."""
+        name = self.file.get("name", "the protected file")
+        blocks = [
+            f"Certificate of {name}",
+            "=" * min(_WIDTH, len(f"Certificate of {name}")),
+            str(self.guarantee),
+            f"Method: {self.method}",
+            *(f"{key}: {value}" for key, value in self.facts.items()),
+            f"Data set: {self.dataset_id or 'no dataset id declared'}",
+            f"Public facts: {self.seal}; {self.header}",
+            f"Ledger: {self.ledger}",
+            "",
+            "What differs from the confidential file, and why (nothing else does):",
+            *(f"- {line}" for line in self._differences()),
+        ]
+        if self.limits:
+            blocks += ["", "What this file is not good for:", *(f"- {x}" for x in self.limits)]
+        if "sha256" in self.file:
+            blocks += ["", f"SHA-256 of the file: {self.file['sha256']}"]
+        return "\n".join(_wrapped(block) for block in blocks) + f"\n\nIssued {self.issued}.\n"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _differences(self) -> list[str]:
+        by_reason: dict[tuple[str, str], list[str]] = {}
+        for difference in self.differences:
+            key = (difference.facet, difference.reason)
+            by_reason.setdefault(key, []).append(difference.column or "the file")
+        return [
+            f"{facet} of {', '.join(columns)}: {reason}"
+            for (facet, reason), columns in by_reason.items()
+        ]
+
+
+def sealed_words(schema: Schema) -> tuple[str, str]:
+    """Return the seal of a schema in words and its hash."""
+    sealed = schema.seal()
+    assert sealed.seal_of is not None
+    return str(sealed.seal_of), sealed.seal_of.sha256
+
+
+def header_words(schema: Schema) -> str:
+    """Return whether the header facts of the kept columns are confirmed, in words."""
+    open_ones = [c.name for c in schema.columns if not c.confirmed and c.fate != "drop"]
+    if not open_ones:
+        return "header facts (types, formats, labels) confirmed as public"
+    return f"header facts taken from the file and not confirmed as public: {', '.join(open_ones)}"
+
+
+def _wrapped(line: str) -> str:
+    indent = "  " if line.startswith("- ") else ""
+    return "\n".join(
+        textwrap.fill(part, _WIDTH, subsequent_indent=indent, break_long_words=False)
+        for part in line.split("\n")
+    )
