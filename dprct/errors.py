@@ -17,6 +17,10 @@ class DprctError(Exception):
         return str(self.args[0]) if self.args else ""
 
 
+class DprctWarning(UserWarning):
+    """Something was done as asked, with a loss that its owner should know of."""
+
+
 class ParameterError(DprctError, ValueError):
     """An argument such as ``epsilon`` is outside what is allowed."""
 

@@ -1,0 +1,255 @@
+"""Data frames without a header: their types as a schema, and their values as codes.
+
+Types come from the dtypes alone, never from a look at the values.
+"""
+
+from __future__ import annotations
+
+import warnings
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from narwhals.exceptions import DuplicateError
+
+from dprct.errors import DprctWarning, ParameterError, SchemaError
+from dprct.schema.facts import Code, Column, FileFacts
+from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from narwhals.typing import IntoFrame
+    from numpy.typing import NDArray
+
+    Series = nw.Series[Any]
+
+STORAGE: Mapping[type[nw.dtypes.DType], str] = MappingProxyType(
+    {
+        nw.Boolean: "byte",
+        nw.Int8: "int",
+        nw.UInt8: "int",
+        nw.Int16: "long",
+        nw.UInt16: "long",
+        nw.Int32: "double",
+        nw.UInt32: "double",
+        nw.Int64: "double",
+        nw.UInt64: "double",
+        nw.Int128: "double",
+        nw.UInt128: "double",
+        nw.Float32: "float",
+        nw.Float64: "double",
+        nw.Decimal: "double",
+        nw.String: "strL",
+        nw.Object: "strL",
+        nw.Binary: "strL",
+        nw.Categorical: "strL",
+        nw.Date: "double",
+        nw.Datetime: "double",
+    }
+)
+"""The smallest storage type that holds every value of a dtype, as Stata's limits are narrower
+than a machine integer's of the same width; there is nothing larger than double."""
+
+_FORMATS: dict[type[nw.dtypes.DType], str] = {nw.Date: "%td", nw.Datetime: "%tc"}
+_DAY_MS = 86_400_000
+_STATA_EPOCH_MS = 3_653 * _DAY_MS  # 1 January 1960 to 1 January 1970
+_EXACT = 2**53
+_WIDE_SIGNED = (nw.Int64, nw.Int128)
+_WIDE_UNSIGNED = (nw.UInt64, nw.UInt128)
+
+
+def schema_of_frame(frame: IntoFrame) -> Schema:
+    """Return the types of a data frame's columns, and nothing else of it.
+
+    Parameters
+    ----------
+    frame : data frame
+        Anything narwhals understands: pandas, Polars (eager or lazy), Arrow, DuckDB, ...
+
+    Returns
+    -------
+    Schema
+        Marked as opened.  Booleans are byte; whole numbers the smallest type that holds their
+        dtype; text is strL; dates are ``%td``, times of day with a date ``%tc``; a categorical
+        whose categories are part of its dtype is a long with a label set of its own name, codes
+        counting from 1.
+
+    Raises
+    ------
+    ParameterError
+        If ``frame`` is not a data frame.
+    SchemaError
+        If it is empty, has a name twice, or has a dtype that no storage type holds.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"got": [True], "age": [31.0], "village": ["a"]})
+    >>> [(column.name, column.type) for column in schema_of_frame(frame).columns]
+    [('got', 'byte'), ('age', 'double'), ('village', 'strL')]
+    """
+    table = _narwhal(frame)
+    dtypes = table.collect_schema()
+    _check_names(dtypes)
+    rows = len(table) if isinstance(table, nw.DataFrame) else None
+    if rows == 0:
+        raise SchemaError("the data frame has no rows; give one with at least one row")
+    sets = {name: _categories(table, name, dtype) for name, dtype in dtypes.items()}
+    labels: dict[str, Mapping[Code, str]] = {
+        name: MappingProxyType({k: str(text) for k, text in enumerate(found, start=1)})
+        for name, found in sets.items()
+        if found is not None
+    }
+    return Schema(
+        tuple(_column(name, dtype, labelled=name in labels) for name, dtype in dtypes.items()),
+        file=FileFacts(value_labels=MappingProxyType(labels), rows=rows),
+        opened=True,
+    )
+
+
+def table_of_frame(frame: IntoFrame) -> tuple[pd.DataFrame, Schema]:
+    """Return a data frame as codes and numbers with its schema, as a file reader returns them.
+
+    Parameters
+    ----------
+    frame : data frame
+        Eager: pandas, Polars or Arrow.
+
+    Returns
+    -------
+    data : pandas.DataFrame
+        Numbers, codes and Stata dates as float64 (missing codes of float columns kept), text as
+        ``object``, where a missing text is empty.
+    schema : Schema
+        See :func:`schema_of_frame`.
+
+    Raises
+    ------
+    ParameterError
+        If ``frame`` is not an eager data frame.
+    SchemaError
+        As :func:`schema_of_frame`, and for whole numbers that a double cannot hold.
+
+    Examples
+    --------
+    >>> data, schema = table_of_frame(pd.DataFrame({"arm": pd.Categorical(["b", "a"])}))
+    >>> data["arm"].tolist(), dict(schema.labels_of("arm"))
+    ([2.0, 1.0], {1: 'a', 2: 'b'})
+    """
+    schema = schema_of_frame(frame)
+    table = _narwhal(frame)
+    if not isinstance(table, nw.DataFrame):
+        raise ParameterError("a lazy data frame has no values yet; collect it first")
+    columns = {c.name: _values(table[c.name], schema, c) for c in schema.columns}
+    return pd.DataFrame(columns), schema
+
+
+def _narwhal(frame: IntoFrame) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    try:
+        return nw.from_native(frame)
+    except DuplicateError:
+        raise SchemaError("the data frame has a column name twice; rename the columns") from None
+    except TypeError:
+        raise ParameterError(
+            f"got {type(frame).__name__}; give a data frame (pandas, Polars, Arrow or DuckDB)"
+        ) from None
+
+
+def _check_names(names: Mapping[str, object]) -> None:
+    if not names:
+        raise SchemaError("the data frame has no columns; give one with at least one column")
+    odd = sum(not isinstance(name, str) for name in names)
+    if odd:
+        raise SchemaError(f"{odd} column names are not text; rename them to text")
+
+
+def _column(name: str, dtype: nw.dtypes.DType, *, labelled: bool) -> Column:
+    if labelled:
+        return Column(name, "long", value_label=name)
+    kind = type(dtype)
+    if kind not in STORAGE:
+        raise SchemaError(
+            f"column {name!r} is of dtype {dtype}; allowed: numbers, booleans, text, categories, "
+            "dates and date-times; convert or drop it"
+        )
+    return Column(name, STORAGE[kind], format=_FORMATS.get(kind, ""))
+
+
+def _categories(
+    table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, dtype: nw.dtypes.DType
+) -> tuple[object, ...] | None:
+    """Return the categories that the dtype itself declares.
+
+    The categories of a Polars Categorical or an Arrow dictionary live with the values instead.
+    """
+    if isinstance(dtype, nw.Enum):
+        return tuple(dtype.categories)
+    native = table.to_native()
+    kind = native[name].dtype if isinstance(native, pd.DataFrame) else None
+    return tuple(kind.categories) if isinstance(kind, pd.CategoricalDtype) else None
+
+
+def _values(series: Series, schema: Schema, column: Column) -> NDArray[Any]:
+    if column.value_label:
+        return _codes(series, schema, column)
+    if column.is_text:
+        return _text(series, column.name)
+    if column.format:
+        return _stata_time(series, days=column.format == "%td")
+    return _numbers(series, column.name)
+
+
+def _codes(series: Series, schema: Schema, column: Column) -> NDArray[np.float64]:
+    texts = pd.Series(series.to_list(), dtype=object)
+    native = series.to_native()
+    if isinstance(native, pd.Series):
+        found = np.asarray(native.cat.codes, np.float64)
+    else:
+        labels = list(schema.labels_of(column.name).values())
+        found = pd.Index(labels).get_indexer(pd.Index(texts)).astype(np.float64)
+    return np.where(found < 0, np.nan, found + 1)
+
+
+def _text(series: Series, name: str) -> NDArray[np.object_]:
+    cells = np.array([*series.to_list(), ""], dtype=object)[:-1]
+    cells[pd.isna(cells)] = ""
+    if not all(isinstance(cell, (str, bytes)) for cell in cells):
+        raise SchemaError(
+            f"column {name!r} holds objects that are neither text nor bytes; "
+            "give it a dtype of numbers, dates or text"
+        )
+    return cells
+
+
+def _stata_time(series: Series, *, days: bool) -> NDArray[np.float64]:
+    if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone:
+        warnings.warn(
+            f"column {series.name!r} has a time zone, which Stata has not; its times are in UTC",
+            DprctWarning,
+            stacklevel=2,
+        )
+    stamps = series.cast(nw.Datetime("us")) if days else series
+    since_1970 = stamps.dt.timestamp("us").cast(nw.Float64).to_numpy() / 1000
+    out: NDArray[np.float64] = since_1970 + _STATA_EPOCH_MS
+    return out / _DAY_MS if days else out
+
+
+def _numbers(series: Series, name: str) -> NDArray[np.float64]:
+    if not _is_exact(series):
+        raise SchemaError(
+            f"column {name!r} holds whole numbers beyond 2**53, which no double keeps; "
+            "give it as text"
+        )
+    native = series.to_native()
+    if isinstance(native, pd.Series) and native.dtype == np.float64:
+        return native.to_numpy(copy=True)
+    return np.array(series.cast(nw.Float64).to_numpy(), np.float64)
+
+
+def _is_exact(series: Series) -> bool:
+    kind = type(series.dtype)
+    above = kind in _WIDE_SIGNED + _WIDE_UNSIGNED and bool((series > _EXACT).any())
+    below = kind in _WIDE_SIGNED and bool((series < -_EXACT).any())
+    return not (above or below)
