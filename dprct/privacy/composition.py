@@ -1,0 +1,444 @@
+"""How guarantees add up, and how one measure of privacy turns into another.
+
+Whatever is irrational is rounded to the safe side: a ``delta``, ``epsilon``, ``rho`` or ``mu`` that
+a release *costs* is rounded up, one that it *may have* is rounded down.  Values are computed with
+50 digits or more, moved by a relative margin of 1e-20, which is far above mpmath's error, and
+then rounded outwards to at least 15 significant digits: every result is a short exact decimal.
+
+References
+----------
+Bun and Steinke (2016), "Concentrated Differential Privacy", Propositions 1.3 and 1.4.
+Canonne, Kamath and Steinke (2020), "The Discrete Gaussian for Differential Privacy",
+Proposition 12.
+Dong, Roth and Su (2022), "Gaussian Differential Privacy", Corollaries 2.13 and 3.3.
+Dwork and Roth (2014), "The Algorithmic Foundations of Differential Privacy", Theorem 3.16.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import mpmath
+
+from dprct.errors import ParameterError
+from dprct.privacy.budget import Budget, Real, exact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Side = Literal["up", "down"]
+
+_DIGITS = 15
+_MARGIN = Fraction(1, 10**20)
+_TINIEST = Fraction(1, 10**300)
+_CONTEXT = mpmath.MPContext()
+# mpmath keeps the working precision in its context: two threads must not share it at once.
+_LOCK = threading.RLock()
+
+
+def sequential(budgets: Iterable[Budget]) -> Budget:
+    """Return the cost of releases from the same records: the sum.
+
+    Notes
+    -----
+    Basic composition; it also holds when each release, and its budget, is chosen after seeing
+    the ones before, as long as the total is fixed in advance (which is what an accountant does).
+
+    Examples
+    --------
+    >>> print(sequential([Budget(0.1)] * 10))
+    epsilon=1
+    """
+    return sum(budgets, Budget(0))
+
+
+def parallel(budgets: Iterable[Budget]) -> Budget:
+    """Return the cost of releases from disjoint records: the largest epsilon, the largest delta.
+
+    Notes
+    -----
+    Valid only where changing one unit changes one block.  Under replace-one that needs block
+    sizes and membership that do not depend on any value: a split by treatment qualifies where
+    treatment is public (``"replace-one-design-public"``), not under plain replace-one, where the
+    replacement moves a person from one block to another and touches two.
+
+    Examples
+    --------
+    >>> print(parallel([Budget(0.5), Budget(0.2, 1e-6)]))
+    epsilon=0.5, delta=1e-06
+    """
+    listed = list(budgets) or [Budget(0)]
+    return Budget(max(b.epsilon for b in listed), max(b.delta for b in listed))
+
+
+def per_row(budget: Budget, max_rows: int) -> Budget:
+    """Return the budget one row may spend when a unit has up to ``max_rows`` rows.
+
+    A mechanism that keeps the result under a change of one row keeps ``budget`` under a change of
+    ``max_rows`` rows (group privacy): epsilon / k and, rounded down,
+    delta (e^(epsilon/k) - 1) / (e^epsilon - 1).
+
+    Raises
+    ------
+    ParameterError
+        If ``max_rows`` is not a whole number of at least 1.
+
+    Notes
+    -----
+    Changing k rows one at a time gives P(S) <= e^(k e) P'(S) + d (1 + e^e + ... + e^((k-1) e)) for
+    a row guarantee (e, d); the bracket is (e^(k e) - 1) / (e^e - 1).
+
+    Examples
+    --------
+    >>> print(per_row(Budget(1), 4))
+    epsilon=0.25
+    """
+    rows = exact(max_rows, "max_rows")
+    if rows < 1 or rows.denominator != 1:
+        raise ParameterError(f"max_rows={float(rows):g}; give a whole number of at least 1")
+    epsilon = budget.epsilon / rows
+    if rows == 1 or not budget.delta:
+        return Budget(epsilon, budget.delta)
+    if not budget.epsilon:
+        return Budget(0, budget.delta / rows)
+    with _LOCK, _CONTEXT.workdps(50 + _magnitude(budget.epsilon)):
+        share = _CONTEXT.expm1(_mp(epsilon)) / _CONTEXT.expm1(_mp(budget.epsilon))
+        return Budget(epsilon, _rounded(share * _mp(budget.delta), "down"))
+
+
+def gaussian_rho(sensitivity: Real, sigma: Real) -> Fraction:
+    """Return rho of (discrete or continuous) Gaussian noise: sensitivity^2 / (2 sigma^2), exact.
+
+    Examples
+    --------
+    >>> gaussian_rho(1, 2)
+    Fraction(1, 8)
+    """
+    return gaussian_mu(sensitivity, sigma) ** 2 / 2
+
+
+def gaussian_mu(sensitivity: Real, sigma: Real) -> Fraction:
+    """Return mu of continuous Gaussian noise: sensitivity / sigma, exact.
+
+    Examples
+    --------
+    >>> gaussian_mu(1, 2)
+    Fraction(1, 2)
+    """
+    return _positive(sensitivity, "sensitivity") / _positive(sigma, "sigma")
+
+
+def rho_sigma(sensitivity: Real, rho: Real) -> Fraction:
+    """Return the standard deviation that gives ``rho``-zCDP, rounded up.
+
+    Examples
+    --------
+    >>> rho_sigma(1, Fraction(1, 8))
+    Fraction(2, 1)
+    """
+    return root(_positive(sensitivity, "sensitivity") ** 2 / (2 * _positive(rho, "rho")))
+
+
+def pure_rho(epsilon: Real) -> Fraction:
+    """Return rho of a pure release: epsilon^2 / 2 (Bun and Steinke, Proposition 1.4), exact."""
+    return _positive(epsilon, "epsilon") ** 2 / 2
+
+
+def gdp_rho(mu: Real) -> Fraction:
+    """Return rho of a mu-GDP release: mu^2 / 2, exact.
+
+    Notes
+    -----
+    By Blackwell's theorem a mu-GDP release is a post-processing of N(0, 1) against N(mu, 1), whose
+    Renyi divergence of order a is a mu^2 / 2.
+    """
+    return _positive(mu, "mu") ** 2 / 2
+
+
+def compose_rho(rhos: Iterable[Real]) -> Fraction:
+    """Return the rho of several zCDP releases: the sum, exact."""
+    return sum((exact(rho, "rho") for rho in rhos), Fraction(0))
+
+
+def compose_mu(mus: Iterable[Real]) -> Fraction:
+    """Return the mu of several GDP releases: the root of the sum of squares, rounded up.
+
+    Examples
+    --------
+    >>> compose_mu([3, 4])
+    Fraction(5, 1)
+    """
+    return root(sum((exact(mu, "mu") ** 2 for mu in mus), Fraction(0)))
+
+
+def zcdp_delta(rho: Real, epsilon: Real) -> Fraction:
+    """Return delta at which ``rho``-zCDP gives (epsilon, delta), rounded up.
+
+    Notes
+    -----
+    The minimum over a > 1 of exp((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1).  The bound holds
+    for every a, so an imperfect minimum costs tightness, never validity.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke (2020), Proposition 12.
+
+    Examples
+    --------
+    >>> float(zcdp_delta(0.05, 1)) < 1.2e-3
+    True
+    """
+    r, e = _positive(rho, "rho"), _at_least_zero(epsilon, "epsilon")
+    order = _best_order(float(r), float(e))
+    with _LOCK, _CONTEXT.workdps(60 + _magnitude(e) + _magnitude(r)):
+        b = _CONTEXT.mpf(order)
+        log_delta = b * ((1 + b) * _mp(r) - _mp(e)) - (1 + b) * _CONTEXT.log1p(1 / b)
+        log_delta -= _CONTEXT.log(b)
+        return _probability(_CONTEXT.exp, log_delta)
+
+
+def zcdp_epsilon(rho: Real, delta: Real, rounded: Side = "up") -> Fraction:
+    """Return epsilon at which ``rho``-zCDP gives (epsilon, delta), rounded up or down.
+
+    Examples
+    --------
+    >>> round(float(zcdp_epsilon(0.05, 1e-6)), 2)
+    1.47
+    """
+    r, d = _positive(rho, "rho"), _open_probability(delta)
+    return _epsilon_for(lambda e: zcdp_delta(r, e) <= d, rounded)
+
+
+def zcdp_rho(epsilon: Real, delta: Real) -> Fraction:
+    """Return the largest rho whose releases are (epsilon, delta), rounded down.
+
+    Examples
+    --------
+    >>> zcdp_delta(zcdp_rho(1, 1e-6), 1) <= Fraction(1, 10**6)
+    True
+    """
+    e, d = _positive(epsilon, "epsilon"), _open_probability(delta)
+    return _boundary(lambda rho: zcdp_delta(rho, e) > d, "epsilon")[0]
+
+
+def gdp_delta(mu: Real, epsilon: Real) -> Fraction:
+    """Return delta at which ``mu``-GDP gives (epsilon, delta), rounded up.
+
+    Notes
+    -----
+    Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2); with mu = sensitivity / sigma it is
+    the exact curve of the Gaussian mechanism (Balle and Wang 2018, Theorem 8).
+
+    References
+    ----------
+    Dong, Roth and Su (2022), Corollary 2.13.
+
+    Examples
+    --------
+    >>> round(float(gdp_delta(1, 1)), 4)
+    0.1269
+    """
+    m, e = _positive(mu, "mu"), _at_least_zero(epsilon, "epsilon")
+    x = e / m - m / 2
+    if x > 40:  # Phi(-40) is below 1e-349
+        return _TINIEST
+    if x < -40:
+        return Fraction(1)
+    return _gdp_delta(m, e)
+
+
+def gdp_epsilon(mu: Real, delta: Real, rounded: Side = "up") -> Fraction:
+    """Return epsilon at which ``mu``-GDP gives (epsilon, delta), rounded up or down.
+
+    Examples
+    --------
+    >>> round(float(gdp_epsilon(0.25, 1e-6)), 2)
+    1.06
+    """
+    m, d = _positive(mu, "mu"), _open_probability(delta)
+    return _epsilon_for(lambda e: gdp_delta(m, e) <= d, rounded)
+
+
+def gdp_mu(epsilon: Real, delta: Real) -> Fraction:
+    """Return the largest mu whose releases are (epsilon, delta), rounded down.
+
+    Examples
+    --------
+    >>> gdp_delta(gdp_mu(1, 1e-6), 1) <= Fraction(1, 10**6)
+    True
+    """
+    e, d = _positive(epsilon, "epsilon"), _open_probability(delta)
+    return _boundary(lambda mu: gdp_delta(mu, e) > d, "epsilon")[0]
+
+
+def pure_mu(epsilon: Real) -> Fraction:
+    """Return mu at which every pure-epsilon release is mu-GDP, rounded up.
+
+    Notes
+    -----
+    -2 Phi^-1(1 / (1 + e^epsilon)): the trade-off curve of pure privacy is two straight lines that
+    meet at (p, p), p = 1 / (1 + e^epsilon).  The convex curve of this mu-GDP passes through (0, 1),
+    (p, p) and (1, 0), so it lies below them: it claims no more than pure epsilon does.
+
+    Examples
+    --------
+    >>> round(float(pure_mu(1)), 3)
+    1.232
+    """
+    e = _positive(epsilon, "epsilon")
+    if e > 100:
+        raise ParameterError(f"epsilon={float(e):g} is above 100; no useful mu exists")
+    return _boundary(lambda mu: _meets_pure(mu, e), "epsilon")[1]
+
+
+def tv_delta(distance: Real, epsilon: Real) -> Fraction:
+    """Return the delta that total variation costs: distance (1 + e^epsilon), rounded up.
+
+    Notes
+    -----
+    If M is within ``distance`` of M' on every input and M' is (epsilon, d), then
+    P(M in S) <= P(M' in S) + distance <= e^epsilon (P'(M in S) + distance) + d + distance.
+
+    Examples
+    --------
+    >>> tv_delta(0.25, 0)
+    Fraction(1, 2)
+    """
+    tv, e = _at_least_zero(distance, "distance"), _at_least_zero(epsilon, "epsilon")
+    if not tv or not e:
+        return 2 * tv
+    if e > 1000:
+        raise ParameterError(f"epsilon={float(e):g} is above 1000, which protects nobody")
+    with _LOCK, _CONTEXT.workdps(60):
+        return tv * _rounded(1 + _CONTEXT.exp(_mp(e)), "up")
+
+
+def _meets_pure(mu: Fraction, epsilon: Fraction) -> bool:
+    with _LOCK, _CONTEXT.workdps(120):
+        tail = _CONTEXT.ncdf(-_mp(mu) / 2)
+        corner = 1 / (1 + _CONTEXT.exp(_mp(epsilon)))
+        return bool(tail * (1 + _mp(_MARGIN)) <= corner)
+
+
+@functools.lru_cache(maxsize=4096)
+def _gdp_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
+    # The two terms agree in about log10((1 + epsilon/mu) / mu) digits, which are lost.
+    lost = 2 * _magnitude(mu) + _magnitude(epsilon)
+    with _LOCK, _CONTEXT.workdps(60 + lost):
+        m, e = _mp(mu), _mp(epsilon)
+        upper = _CONTEXT.ncdf(m / 2 - e / m)
+        lower = _CONTEXT.exp(e) * _CONTEXT.ncdf(-m / 2 - e / m)
+        return _probability(lambda value: value, upper - lower)
+
+
+def _best_order(rho: float, epsilon: float) -> float:
+    """Return a - 1 where (2a - 1) rho - epsilon + log(1 - 1/a) crosses zero."""
+    low, high = -300.0, 300.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        b = math.exp(middle)
+        if (2 * b + 1) * rho - epsilon - math.log1p(1 / b) < 0:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def _epsilon_for(holds: Callable[[Fraction], bool], rounded: Side) -> Fraction:
+    if holds(Fraction(0)):
+        return Fraction(0)
+    fails, works = _boundary(holds, "delta")
+    return works if rounded == "up" else fails
+
+
+def _boundary(holds: Callable[[Fraction], bool], what: str) -> tuple[Fraction, Fraction]:
+    """Return close numbers (fails, holds) around the point from which on ``holds`` is true."""
+    high = 1.0
+    while not holds(exact(high, what)):
+        high *= 2
+        if high > 1e150:
+            raise ParameterError(f"{what} is too extreme to convert; give a moderate one")
+    low = high / 2
+    while holds(exact(low, what)):
+        high, low = low, low / 2
+        if low < 1e-150:
+            raise ParameterError(f"{what} is too extreme to convert; give a moderate one")
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if holds(exact(middle, what)):
+            high = middle
+        else:
+            low = middle
+    return exact(low, what), exact(high, what)
+
+
+def _probability(finish: Callable[[Any], Any], value: Any) -> Fraction:
+    """Return min(1, finish(value)) rounded up, and never below the tiniest number."""
+    result = finish(value)
+    if result >= 1:
+        return Fraction(1)
+    return max(_rounded(result, "up"), _TINIEST) if result > 0 else _TINIEST
+
+
+def _rounded(value: Any, side: Side) -> Fraction:
+    """Round a positive number outwards to 15 significant digits, within the current precision."""
+    if value == 0:
+        return Fraction(0)
+    shift = _DIGITS - 1 - int(_CONTEXT.floor(_CONTEXT.log10(value)))
+    scaled = value * _CONTEXT.mpf(10) ** shift
+    if side == "up":
+        whole = int(_CONTEXT.ceil(scaled * (1 + _mp(_MARGIN))))
+    else:
+        whole = int(_CONTEXT.floor(scaled * (1 - _mp(_MARGIN))))
+    return Fraction(whole) / Fraction(10) ** shift
+
+
+def root(square: Fraction, rounded: Side = "up") -> Fraction:
+    """Return the square root, exact where it is rational, else rounded up or down.
+
+    Examples
+    --------
+    >>> root(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    top, bottom = math.isqrt(square.numerator), math.isqrt(square.denominator)
+    if top**2 == square.numerator and bottom**2 == square.denominator:
+        return Fraction(top, bottom)
+    with _LOCK, _CONTEXT.workdps(50):
+        return _rounded(_CONTEXT.sqrt(_mp(square)), rounded)
+
+
+def _mp(value: Fraction) -> Any:
+    return _CONTEXT.mpf(value.numerator) / value.denominator
+
+
+def _magnitude(value: Fraction) -> int:
+    """Return the number of decimal digits between ``value`` and one."""
+    if not value:
+        return 0
+    return (abs(value.numerator.bit_length() - value.denominator.bit_length()) + 4) // 3
+
+
+def _positive(value: Real, name: str) -> Fraction:
+    number = exact(value, name)
+    if number <= 0:
+        raise ParameterError(f"{name}={float(number):g}; give a number above 0")
+    return number
+
+
+def _at_least_zero(value: Real, name: str) -> Fraction:
+    number = exact(value, name)
+    if number < 0:
+        raise ParameterError(f"{name}={float(number):g} is negative; give 0 or more")
+    return number
+
+
+def _open_probability(delta: Real) -> Fraction:
+    number = exact(delta, "delta")
+    if not 0 < number < 1:
+        raise ParameterError(f"delta={float(number):g}; this conversion needs delta in (0, 1)")
+    return number
