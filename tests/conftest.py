@@ -1,12 +1,26 @@
-"""What every test may use: the shared material of the project, where it is there."""
+"""What every test may use, and what no test may do."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+SHARED = CHECKOUT.parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The folder of the project, with its documents, data and scripts."""
+    return CHECKOUT
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +29,28 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the project's shared/ folder beside the checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def rscript() -> str:
+    """Path of Rscript; without it the test is skipped, or fails where R was promised."""
+    found = shutil.which("Rscript")
+    if found is None:
+        if os.environ.get("DPRCT_REQUIRE_R"):
+            pytest.fail("DPRCT_REQUIRE_R is set and Rscript is not on the path")
+        pytest.skip("needs R; see scripts/r-for-tests")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _global_numpy_state_is_untouched() -> Iterator[None]:
+    """Fail a test that draws from, or seeds, NumPy's global generator."""
+    before = _global_numpy_state()
+    yield
+    if _global_numpy_state() != before:
+        pytest.fail("touched NumPy's global random state; take an rng from numpy.random.Generator")
+
+
+def _global_numpy_state() -> tuple[bytes, int, int, float]:
+    _, key, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002  # watched, not used
+    return np.asarray(key).tobytes(), int(position), int(has_gauss), float(cached)

@@ -1,0 +1,402 @@
+"""The house, as the imports have it: who may use whom, and who may touch what.
+
+Everything here reads the source as syntax trees and imports none of it, so that a rule holds for
+code that no test happens to run.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOUSE = Path(__file__).resolve().parents[1] / "dprct"
+
+LAYERS: tuple[frozenset[str], ...] = tuple(
+    frozenset(names.split())
+    for names in (
+        "errors",
+        "privacy",
+        "schema missing",
+        "io",
+        "queries encode formula derive",
+        "plots",
+        "results",
+        "assignment defaults",
+        "estimate",
+        "release",
+        "published",
+        "custodian",
+        "replicate",
+        "cli rbridge",
+    )
+)
+"""From the ground up; a module imports from its own floor and from those below."""
+
+DOORS = frozenset({"cli", "rbridge"})
+
+UPWARD: dict[tuple[str, str], str] = {
+    ("dprct/schema/schema.py", "dprct.io.stata"): "Schema.from_dta, a constructor for convenience",
+    ("dprct/schema/toml.py", "dprct.io.atomic"): "Schema.save, which leaves nothing half written",
+}
+"""Imports that point up, allowed inside functions only, each with its reason."""
+
+LOOKS: frozenset[str] = frozenset(
+    {"unique", "nunique", "n_unique", "value_counts", "drop_duplicates", "mode", "describe"}
+    | {"min", "max", "nanmin", "nanmax", "ptp", "argmin", "argmax"}
+    | {"std", "var", "median", "quantile", "percentile"}
+)
+"""Calls that read a public fact off confidential data, were their subject a column of them."""
+
+STRICT = ("release", "estimate", "encode", "queries", "derive")
+
+PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
+    ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",
+}
+"""(file, function, call) whose subject is public or already released, with the reason."""
+
+OPENERS = (
+    "dprct/privacy/aggregate.py",
+    "dprct/privacy/histogram.py",
+    "dprct/privacy/mechanisms.py",
+)
+"""The files that may look into a sealed aggregate: its own, and those that add the noise."""
+
+GENERATOR_TYPES = frozenset({"Generator", "BitGenerator"})
+NOISE = "dprct/privacy/noise.py"
+NETWORK = frozenset(
+    {"socket", "socketserver", "ssl", "urllib", "http", "xmlrpc", "ftplib", "smtplib"}
+    | {"requests", "httpx", "aiohttp"}
+)
+FRAMES = frozenset({"pandas", "narwhals", "polars", "duckdb", "pyarrow"})
+SLOW_TO_IMPORT = ("statsmodels", "pandas", "scipy", "opendp", "matplotlib", "narwhals", "formulaic")
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported module: its dotted name, the line, and whether a function asks for it."""
+
+    module: str
+    line: int
+    inside_function: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of the package."""
+
+    path: str
+    tree: ast.Module
+
+    @property
+    def part(self) -> str:
+        """The room of the house: ``privacy`` for dprct/privacy/noise.py."""
+        inner = self.path.removeprefix("dprct/").removesuffix(".py")
+        return inner.split("/")[0]
+
+    @property
+    def package(self) -> list[str]:
+        """The package that relative imports of this file start from."""
+        return self.path.split("/")[:-1]
+
+
+def parsed(path: str, text: str) -> Source:
+    return Source(path, ast.parse(text, path))
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    found = sorted(HOUSE.rglob("*.py"))
+    return tuple(
+        parsed(file.relative_to(HOUSE.parent).as_posix(), file.read_text("utf-8")) for file in found
+    )
+
+
+def with_owner(tree: ast.AST, owner: str = "") -> Iterator[tuple[ast.AST, str]]:
+    """Every node with the dotted name of the function or class around it."""
+    for node in ast.iter_child_nodes(tree):
+        inner = owner
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inner = f"{owner}.{node.name}".lstrip(".")
+        yield node, owner
+        yield from with_owner(node, inner)
+
+
+def functions(tree: ast.AST) -> set[int]:
+    """Identities of all nodes inside a function."""
+    return {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+    }
+
+
+def imports(source: Source) -> Iterator[Import]:
+    """Every import of a file; ``from a import b`` counts as a.b where that may be a module."""
+    inside = functions(source.tree)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield Import(name.name, node.lineno, id(node) in inside)
+        elif isinstance(node, ast.ImportFrom):
+            base = source.package[: len(source.package) + 1 - node.level] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for name in node.names:
+                whole = f"{module}.{name.name}" if module == "dprct" else module
+                yield Import(whole, node.lineno, id(node) in inside)
+
+
+def floor(part: str) -> int:
+    for number, parts in enumerate(LAYERS):
+        if part in parts:
+            return number
+    raise AssertionError(f"{part!r} has no floor in the house; give it one in LAYERS")
+
+
+def own_imports(source: Source) -> Iterator[tuple[Import, str]]:
+    """Imports of this package with the room they lead to; the version is everybody's."""
+    for found in imports(source):
+        path = found.module.split(".")
+        if path[0] == "dprct" and path[1:] != ["__version__"]:
+            yield found, path[1] if len(path) > 1 else ""
+
+
+def upward_imports(source: Source) -> list[str]:
+    if source.path == "dprct/__init__.py":
+        return [
+            f"{source.path}:{found.line} imports {found.module} at once; keep the top level lazy"
+            for found, _ in own_imports(source)
+            if not found.inside_function
+        ]
+    wrong = []
+    for found, part in own_imports(source):
+        if source.part in DOORS and part not in DOORS:
+            continue
+        allowed = found.inside_function and (source.path, found.module) in UPWARD
+        if not allowed and (not part or floor(part) > floor(source.part)):
+            wrong.append(f"{source.path}:{found.line} imports {found.module}, which is above it")
+    return wrong
+
+
+def looks(source: Source) -> list[tuple[str, str, str, int]]:
+    return [
+        (source.path, owner, node.func.attr, node.lineno)
+        for node, owner in with_owner(source.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in LOOKS
+    ]
+
+
+def openings(source: Source) -> list[str]:
+    """Places that import, name or reach around the opening of a sealed aggregate."""
+    wrong = []
+    for node in ast.walk(source.tree):
+        opens = (
+            isinstance(node, ast.Attribute)
+            and (node.attr == "_sealed" or ast.unparse(node) == "aggregate._open")
+        ) or (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").endswith("aggregate")
+            and "_open" in {name.name for name in node.names}
+        )
+        if opens:
+            wrong.append(f"{source.path}:{node.lineno}")
+    return wrong
+
+
+def numpy_randomness(source: Source) -> list[str]:
+    """Uses of numpy.random other than the names of its types; the noise module may make one."""
+    allowed = GENERATOR_TYPES | ({"default_rng", "SeedSequence"} if source.path == NOISE else set())
+    wrong = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in {
+            "np.random",
+            "numpy.random",
+        }:
+            names = [node.attr]
+        elif isinstance(node, ast.ImportFrom) and node.module == "numpy.random":
+            names = [name.name for name in node.names]
+        else:
+            continue
+        wrong += [f"{source.path}:{node.lineno} {name}" for name in names if name not in allowed]
+    return wrong
+
+
+def prints(source: Source) -> list[str]:
+    return [
+        f"{source.path}:{node.lineno}"
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    ]
+
+
+def importers(names: frozenset[str], allowed: tuple[str, ...] = ()) -> list[str]:
+    return [
+        f"{source.path}:{found.line} imports {found.module}"
+        for source in sources()
+        if not source.path.startswith(allowed or ("\0",))
+        for found in imports(source)
+        if found.module.split(".")[0] in names
+    ]
+
+
+def test_every_module_has_a_floor() -> None:
+    for source in sources():
+        if source.part != "__init__":
+            floor(source.part)
+
+
+def test_imports_point_down() -> None:
+    assert [wrong for source in sources() for wrong in upward_imports(source)] == []
+
+
+def test_exceptions_to_the_order_are_still_needed() -> None:
+    used = {(source.path, found.module) for source in sources() for found in imports(source)}
+    assert set(UPWARD) <= used
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("dprct/privacy/noise.py", "from dprct.schema import Schema"),
+        ("dprct/privacy/noise.py", "from dprct import schema"),
+        ("dprct/privacy/noise.py", "from ..queries import counts"),
+        ("dprct/io/stata.py", "def f():\n    import dprct.results.ols"),
+        ("dprct/release/base.py", "import dprct"),
+        ("dprct/schema/schema.py", "from dprct.io.stata import read_header"),
+        ("dprct/__init__.py", "from dprct.results.ols import ols"),
+    ],
+)
+def test_the_order_would_notice(path: str, text: str) -> None:
+    assert upward_imports(parsed(path, text))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("dprct/results/certificate.py", "from dprct import __version__"),
+        ("dprct/io/stata/codec.py", "from dprct.io.stata.layout import x"),
+        ("dprct/io/stata/codec.py", "from .layout import x"),
+        ("dprct/schema/schema.py", "def f():\n    from dprct.io.stata import read_header"),
+        ("dprct/cli.py", "import dprct"),
+    ],
+)
+def test_the_order_allows(path: str, text: str) -> None:
+    assert upward_imports(parsed(path, text)) == []
+
+
+def test_published_is_used_by_replications_and_doors_only() -> None:
+    for source in sources():
+        if source.part not in {"published", "replicate", "__init__", *DOORS}:
+            assert "published" not in {part for _, part in own_imports(source)}, source.path
+
+
+def test_releases_and_estimates_do_not_know_each_other() -> None:
+    for source in sources():
+        for found, part in own_imports(source):
+            if (source.part, part) == ("release", "estimate"):
+                pair = (source.path, found.module)
+                assert pair == ("dprct/release/calibrated.py", "dprct.estimate.ate")
+            assert (source.part, part) != ("estimate", "release"), source.path
+
+
+def test_strict_modules_take_no_fact_from_data() -> None:
+    found = {look[:3] for source in sources() if source.part in STRICT for look in looks(source)}
+    assert found == set(PUBLIC_LOOKS)
+
+
+def test_a_look_at_the_data_would_be_noticed() -> None:
+    text = "class A:\n    def fit(self):\n        return frame['y'].max()"
+    assert looks(parsed("dprct/release/a.py", text)) == [("dprct/release/a.py", "A.fit", "max", 3)]
+
+
+def test_only_mechanisms_open_aggregates() -> None:
+    closed = [source for source in sources() if source.path not in OPENERS]
+    assert [place for source in closed for place in openings(source)] == []
+    assert any(openings(source) for source in sources())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from dprct.privacy.aggregate import CellCounts, _open",
+        "counts._sealed.content",
+        "from dprct.privacy import aggregate\naggregate._open(counts)",
+    ],
+)
+def test_an_opening_would_be_noticed(text: str) -> None:
+    assert openings(parsed("dprct/release/a.py", text))
+
+
+def test_privacy_knows_no_data_frame() -> None:
+    elsewhere = tuple(s.path for s in sources() if s.part != "privacy")
+    assert importers(FRAMES, elsewhere) == []
+
+
+def test_exact_noise_comes_from_privacy_only() -> None:
+    assert importers(frozenset({"opendp"}), ("dprct/privacy/",)) == []
+    # a temporary file takes its name from the system's randomness too
+    assert importers(frozenset({"secrets"}), ("dprct/privacy/", "dprct/io/atomic.py")) == []
+    assert importers(frozenset({"randomgen"}), (NOISE,)) == []
+
+
+def test_no_global_randomness() -> None:
+    assert importers(frozenset({"random"})) == []
+    assert [wrong for source in sources() for wrong in numpy_randomness(source)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.random.seed(1)",
+        "x = numpy.random.normal()",
+        "from numpy.random import default_rng",
+        "rng = np.random.default_rng(1)",
+    ],
+)
+def test_global_randomness_would_be_noticed(text: str) -> None:
+    assert numpy_randomness(parsed("dprct/release/a.py", text))
+    assert numpy_randomness(parsed("dprct/a.py", "rng: np.random.Generator")) == []
+
+
+def test_no_module_opens_a_connection() -> None:
+    assert importers(NETWORK) == []
+
+
+def test_only_doors_and_plots_print() -> None:
+    speaking = [s for s in sources() if s.part not in {*DOORS, "plots"}]
+    assert [line for source in speaking for line in prints(source)] == []
+    assert prints(parsed("dprct/a.py", "print(1)"))
+
+
+def test_names_say_what_a_module_does() -> None:
+    words = {word for source in sources() for word in Path(source.path).with_suffix("").parts}
+    assert words.isdisjoint({"utils", "util", "helpers", "helper", "common", "misc"})
+
+
+def test_a_file_is_a_thought() -> None:
+    lengths = {file: len(file.read_text("utf-8").splitlines()) for file in HOUSE.rglob("*.py")}
+    assert [str(file.name) for file, lines in lengths.items() if lines > 400] == []
+
+
+def test_the_top_level_is_lazy() -> None:
+    code = "import dprct, sys; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=HOUSE.parent
+    )
+    loaded = {name.split(".")[0] for name in run.stdout.split()}
+    assert "dprct" in loaded
+    assert loaded.isdisjoint(SLOW_TO_IMPORT)
