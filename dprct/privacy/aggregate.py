@@ -7,17 +7,20 @@ printed, pickled, copied or compared; only `mechanisms` and `histogram` call :fu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.cells import cell_count, cell_indices, checked_radices
 from dprct.privacy.guarantee import RELATIONS, Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
 MOVED_ROWS: dict[Relation, int] = {
     "replace-one": 2,
@@ -93,34 +96,43 @@ class IntegerVector(_Aggregate):
     --------
     >>> total = IntegerVector([4823], l1=10, relation="replace-one", grid=Fraction(1, 2))
     >>> total
-    IntegerVector(size=1, l1=10, l2_squared=Fraction(100, 1), l_inf=10, relation='replace-one', grid=Fraction(1, 2))
+    IntegerVector(size=1, l1=10, l2_squared=Fraction(100, 1), l_inf=10,
+                  relation='replace-one', grid=Fraction(1, 2))
     """
 
-    values: InitVar[ArrayLike]
-    size: int = field(init=False)
+    size: int
     l1: int
-    l2_squared: Fraction | int | None = None
-    l_inf: int | None = None
-    relation: Relation = "replace-one"
-    grid: Fraction | int = Fraction(1)
-    _sealed: _Sealed = field(init=False, repr=False)
+    l2_squared: Fraction
+    l_inf: int
+    relation: Relation
+    grid: Fraction
+    _sealed: _Sealed = field(repr=False)
 
-    def __post_init__(self, values: ArrayLike) -> None:
+    def __init__(
+        self,
+        values: ArrayLike,
+        *,
+        l1: int,
+        relation: Relation,
+        l2_squared: Fraction | int | None = None,
+        l_inf: int | None = None,
+        grid: Fraction | int = 1,
+    ) -> None:
         content = _integers(values)
-        _set(self, "_sealed", _Sealed(content))
         _set(self, "size", len(content))
-        _set(self, "l2_squared", Fraction(self.l1**2 if self.l2_squared is None else self.l2_squared))
-        _set(self, "l_inf", self.l1 if self.l_inf is None else self.l_inf)
-        _set(self, "grid", Fraction(self.grid))
-        _check_relation(self.relation)
-        self._check_sensitivities()
+        _set(self, "l1", _whole(l1, "l1"))
+        _set(self, "l2_squared", Fraction(self.l1**2 if l2_squared is None else l2_squared))
+        _set(self, "l_inf", self.l1 if l_inf is None else _whole(l_inf, "l_inf"))
+        _set(self, "relation", _known(relation))
+        _set(self, "grid", Fraction(grid))
+        _set(self, "_sealed", _Sealed(content))
+        self._check()
 
-    def _check_sensitivities(self) -> None:
-        whole = isinstance(self.l1, int) and isinstance(self.l_inf, int)
-        if not (whole and 0 < self.l_inf <= self.l1):  # type: ignore[operator]
-            raise ParameterError("sensitivities are integers with 0 < l_inf <= l1; correct them")
-        if not self.l_inf**2 <= self.l2_squared <= self.l1**2:  # type: ignore[operator]
-            raise ParameterError("l2_squared must lie between l_inf^2 and l1^2; correct it")
+    def _check(self) -> None:
+        if not self.l_inf**2 <= self.l2_squared <= self.l1**2:
+            raise ParameterError(
+                "sensitivities contradict each other; l_inf^2 <= l2_squared <= l1^2 must hold"
+            )
         if self.grid <= 0:
             raise ParameterError("grid must be positive; give the unit of the data per integer")
 
@@ -147,26 +159,19 @@ class CellCounts(_Aggregate):
 
     Examples
     --------
-    >>> CellCounts([[0, 1], [2, 0]], [5, 3], radices=[3, 2])
+    >>> CellCounts([[0, 1], [2, 0]], [5, 3], radices=[3, 2], relation="replace-one")
     CellCounts(radices=(3, 2), relation='replace-one')
     """
 
-    codes: InitVar[ArrayLike]
-    counts: InitVar[ArrayLike]
     radices: tuple[int, ...]
-    relation: Relation = "replace-one"
-    _sealed: _Sealed = field(init=False, repr=False)
+    relation: Relation
+    _sealed: _Sealed = field(repr=False)
 
     def __init__(
-        self,
-        codes: ArrayLike,
-        counts: ArrayLike,
-        radices: Sequence[int],
-        relation: Relation = "replace-one",
+        self, codes: ArrayLike, counts: ArrayLike, *, radices: Sequence[int], relation: Relation
     ) -> None:
-        _check_relation(relation)
         _set(self, "radices", checked_radices(radices))
-        _set(self, "relation", relation)
+        _set(self, "relation", _known(relation))
         digits = np.array(codes, np.int64).reshape(-1, len(self.radices))
         numbers = np.array(counts, np.int64).reshape(-1)
         _check_cells(digits, numbers, self.radices)
@@ -214,9 +219,16 @@ def _integers(values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _check_relation(relation: str) -> None:
+def _known(relation: str) -> str:
     if relation not in RELATIONS:
         raise ParameterError(f"relation={relation!r}; allowed: {', '.join(RELATIONS)}")
+    return relation
+
+
+def _whole(sensitivity: object, name: str) -> int:
+    if type(sensitivity) is not int or sensitivity < 1:
+        raise ParameterError(f"{name} must be a whole number of grid units, at least 1")
+    return sensitivity
 
 
 def _check_cells(

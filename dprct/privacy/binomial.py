@@ -9,17 +9,19 @@ and a uniform number is refined until it lies clear of every boundary.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mpmath
 from mpmath import libmp
 from mpmath.ctx_iv import MPIntervalContext
 
 from dprct.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
 
 _BLOCK_MEAN = 256
 _FIRST_BITS = 128
@@ -43,6 +45,7 @@ class Tail:
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> round(Tail(Fraction(1, 2), 1).probability, 6)
     0.377541
     """
@@ -57,9 +60,10 @@ class Tail:
     @property
     def probability(self) -> float:
         """``alpha^t / (1 + alpha)`` to the nearest float; 0.0 below the smallest one."""
-        with mpmath.workprec(80):
-            rate = mpmath.mpf(self.exponent.numerator) / self.exponent.denominator
-            return float(mpmath.exp(-rate * self.threshold) / (1 + mpmath.exp(-rate)))
+        context = mpmath.MPContext()
+        context.prec = 80
+        rate = context.mpf(self.exponent.numerator) / self.exponent.denominator
+        return float(context.exp(-rate * self.threshold) / (1 + context.exp(-rate)))
 
     def enclosure(self, context: Any) -> Any:
         """Return an interval of ``context`` that contains the probability."""
@@ -109,6 +113,7 @@ def exact_binomial(trials: int, tail: Tail, uniform_below: Callable[[int], int])
     Examples
     --------
     >>> import secrets
+    >>> from fractions import Fraction
     >>> exact_binomial(0, Tail(Fraction(1, 2), 3), secrets.randbelow)
     0
     """

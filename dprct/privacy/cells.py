@@ -7,7 +7,6 @@ significant column first.  Indices are Python integers wherever the number of ce
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from dprct.privacy.noise import NoiseSource
 
 IntArray = NDArray[np.int64]
@@ -84,7 +85,7 @@ def cell_digits(indices: Iterable[int], radices: Sequence[int]) -> IntArray:
     >>> cell_digits([12, 5], [2, 10]).tolist()
     [[1, 2], [0, 5]]
     """
-    rest = np.array(list(indices), _index_type(radices))
+    rest: NDArray[Any] = np.array(list(indices), _index_type(radices))
     digits = np.empty((len(rest), len(radices)), np.int64)
     for column in reversed(range(len(radices))):
         digits[:, column] = rest % radices[column]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import opendp.mod
@@ -23,6 +22,9 @@ from randomgen import ChaCha
 
 from dprct.errors import ParameterError
 from dprct.privacy.binomial import Tail, exact_binomial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 opendp.mod.enable_features("contrib")
 
@@ -157,11 +159,12 @@ class Secure:
         and its quotient by m is at least k exactly if it is at least km: ratio ``alpha``.
         """
         widen = 2 ** max(0, math.ceil(-math.log2(_checked(scale))))
-        kept: list[int] = []
+        kept: Integers = np.empty(0, np.int64)
         while len(kept) < size:
             draws = self.discrete_laplace(scale * widen, 2 * (size - len(kept)) + 8)
-            kept += np.abs(draws[draws != 0]).tolist()
-        return 1 + (np.array(kept[:size], draws.dtype) - 1) // widen
+            kept = np.concatenate([kept, np.abs(draws[draws != 0])])
+        found: Integers = 1 + (kept[:size] - 1) // widen
+        return found
 
     def binomial(self, trials: int, tail: Tail) -> int:
         """Draw by exact inversion: :func:`dprct.privacy.binomial.exact_binomial`."""
