@@ -142,8 +142,9 @@ def table_of_frame(frame: IntoFrame) -> tuple[pd.DataFrame, Schema]:
     table = _narwhal(frame)
     if not isinstance(table, nw.DataFrame):
         raise ParameterError("a lazy data frame has no values yet; collect it first")
-    columns = {c.name: _values(table[c.name], schema, c) for c in schema.columns}
-    return pd.DataFrame(columns), schema
+    cells = {c.name: _values(table[c.name], schema, c) for c in schema.columns}
+    # without its dtype named, pandas would turn an object array of text into its own text type
+    return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in cells.items()}), schema
 
 
 def _narwhal(frame: IntoFrame) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
