@@ -1,0 +1,1 @@
+"""What fits return: coefficients with inference, tables, certificates."""

@@ -1,0 +1,220 @@
+"""From a formula and rows to an outcome and a design matrix, with every row accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.formula.columns import (
+    Array,
+    Levels,
+    Mask,
+    categories_of,
+    columns_of,
+    is_factor,
+    is_missing,
+    numbers_of,
+)
+from dprct.formula.syntax import Factor, Formula, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from narwhals.typing import IntoFrame
+
+    from dprct.schema import Schema
+
+INTERCEPT = "Intercept"
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Outcomes and regressors of the complete rows.
+
+    Parameters
+    ----------
+    y : (n, q) array
+        One column per outcome; q is 0 for a one-sided formula.
+    X : (n, k) array
+    columns : tuple of str
+        Names of the columns of ``X``: ``Intercept``, ``x``, ``C(x)[T.2]``, ``a:b``.
+    outcomes : tuple of str
+        Names of the columns of ``y``.
+    terms : tuple of str
+        The term of the formula to which each column of ``X`` belongs.
+    used : (N,) array of bool
+        Which of the rows that were given are in ``y`` and ``X``.
+    """
+
+    y: Array
+    X: Array
+    columns: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    terms: tuple[str, ...]
+    used: Mask
+
+
+def design(
+    formula: str | Formula,
+    data: IntoFrame,
+    schema: Schema | None = None,
+    *,
+    levels: Levels = "data",
+    keep: Mask | None = None,
+) -> Design:
+    """Return the design matrix of a formula.
+
+    Parameters
+    ----------
+    formula : str or Formula
+        Text is parsed with row-wise functions for ``levels="data"``, without for ``"schema"``.
+    data : DataFrame
+        N rows; pandas, Polars, or another frame that narwhals can turn into pandas.
+    schema : Schema, optional
+        Gives the order of the levels of a factor; needed for ``levels="schema"``.
+    levels : {"data", "schema"}
+        ``"data"``: the levels that occur in the rows used, as Stata and R do; not for private
+        fits.  ``"schema"``: exactly the declared levels, else the labelled codes, whether or not
+        they occur; the columns then are a function of public facts.
+    keep : (N,) array of bool, optional
+        Rows that may be used at all.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    FormulaError
+        If the formula is not in the grammar, or an outcome is not a number.
+    ColumnError
+        If a column does not exist.
+    SchemaError
+        If a factor has no public levels and ``levels="schema"``, or if a value is outside them.
+
+    Notes
+    -----
+    Rows with a missing value in any column used are left out (``.a`` to ``.z``, None and empty
+    text are missing).  The first level of a factor is the base.  Text and categorical columns are
+    factors with or without ``C()``; a comparison is 0 or 1, and missing where a side is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"y": [1.0, 2, 3, 4], "x": [1, 2, 3, 3], "z": [5, None, 6, 7]})
+    >>> found = design("y ~ C(x) + z", rows)
+    >>> found.columns
+    ('Intercept', 'C(x)[T.3]', 'z')
+    >>> found.used.tolist()
+    [True, False, True, True]
+    """
+    if levels not in get_args(Levels):
+        raise ParameterError(f"levels={levels!r}; allowed: {', '.join(get_args(Levels))}")
+    if levels == "schema" and schema is None:
+        raise SchemaError("levels='schema' needs a schema; give one that declares the levels")
+    parsed = formula if isinstance(formula, Formula) else parse(formula, functions=levels == "data")
+    frame = columns_of(data, parsed.names)
+    values = _values_of(parsed, frame)
+    used = _complete(values, len(frame))
+    if keep is not None:
+        used = used & keep
+    factors = {
+        label: _regressor(factor, values[label][used], schema, levels)
+        for label, factor in _right_factors(parsed).items()
+    }
+    y = [_outcome(factor, values[factor.label][used]) for factor in parsed.outcomes]
+    X, columns, terms = _matrix(parsed, factors, int(used.sum()))
+    return Design(
+        y=np.column_stack(y) if y else np.empty((len(X), 0)),
+        X=X,
+        columns=columns,
+        outcomes=tuple(factor.label for factor in parsed.outcomes),
+        terms=terms,
+        used=used,
+    )
+
+
+def complete_cases(formula: Formula, data: IntoFrame) -> Mask:
+    """Return which rows have a value in every column of the formula.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> complete_cases(parse("y ~ x"), pd.DataFrame({"y": [1, None], "x": [2, 3]})).tolist()
+    [True, False]
+    """
+    frame = columns_of(data, formula.names)
+    return _complete(_values_of(formula, frame), len(frame))
+
+
+def _right_factors(parsed: Formula) -> dict[str, Factor]:
+    return {factor.label: factor for term in parsed.terms for factor in term}
+
+
+def _values_of(parsed: Formula, frame: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    factors = _right_factors(parsed) | {factor.label: factor for factor in parsed.outcomes}
+    return {label: _series(factor, frame) for label, factor in factors.items()}
+
+
+def _series(factor: Factor, frame: pd.DataFrame) -> pd.Series[Any]:
+    for name in factor.names:
+        if pd.api.types.is_datetime64_any_dtype(frame[name].dtype):
+            raise FormulaError(f"column {name!r} holds dates; turn them into numbers or text first")
+        if factor.kind == "expression" and is_factor(frame[name]):
+            raise FormulaError(f"{factor.label} computes with {name!r}, which holds text")
+    if factor.expression is None:
+        return frame[factor.names[0]]
+    return pd.Series(factor.expression({name: numbers_of(frame[name]) for name in factor.names}))
+
+
+def _complete(values: Mapping[str, pd.Series[Any]], rows: int) -> Mask:
+    complete = np.ones(rows, bool)
+    for column in values.values():
+        complete &= ~is_missing(column)
+    return complete
+
+
+def _outcome(factor: Factor, column: pd.Series[Any]) -> Array:
+    if is_factor(column):
+        raise FormulaError(f"the outcome {factor.label!r} holds text or categories, not numbers")
+    return numbers_of(column)
+
+
+def _regressor(
+    factor: Factor, column: pd.Series[Any], schema: Schema | None, levels: Levels
+) -> Array | pd.Categorical[Any]:
+    if factor.kind == "expression" or (factor.kind == "name" and not is_factor(column)):
+        return numbers_of(column)
+    return categories_of(factor.names[0], column, schema, levels)
+
+
+def _matrix(
+    parsed: Formula, factors: Mapping[str, Array | pd.Categorical[Any]], rows: int
+) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
+    """Let formulaic code the factors; it sees finished columns and looks names up, no more."""
+    from formulaic import Formula as Coded
+    from formulaic.parser.types import Factor as Lookup
+    from formulaic.parser.types import Term as Product
+
+    products = [
+        Product([Lookup(factor.label, eval_method="lookup") for factor in term])
+        for term in parsed.terms
+    ]
+    if parsed.intercept:
+        products.insert(0, Product([Lookup("1", eval_method="literal")]))
+    if not products:
+        raise FormulaError(f"{parsed.text!r} has neither a regressor nor an intercept; name one")
+    frame = pd.DataFrame(dict(factors), index=pd.RangeIndex(rows))
+    coded = Coded(products).get_model_matrix(frame, context={}, na_action="ignore", output="numpy")
+    spec = coded.model_spec
+    terms = {
+        index: INTERCEPT if str(term) == "1" else ":".join(str(f) for f in term.factors)
+        for term, indices in spec.term_indices.items()
+        for index in indices
+    }
+    X = np.asarray(coded, np.float64).reshape(rows, len(spec.column_names))
+    return X, tuple(spec.column_names), tuple(terms[i] for i in range(X.shape[1]))

@@ -1,0 +1,371 @@
+"""The grammar of a formula: outcomes ~ names, ``C()``, ``I()``, ``:``, ``*``, ``+``, 0 and 1."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from dprct.errors import ColumnError, FormulaError
+from dprct.formula.expressions import FUNCTIONS, Expression
+from dprct.formula.mistakes import function_hint, stata_or_r
+from dprct.formula.tokens import ALLOWED, Token, shortened, tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dprct.schema import Schema
+
+MOST_TERMS = 5000
+DEEPEST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One variable of a term: a column, a column read as categories, or arithmetic of columns.
+
+    Parameters
+    ----------
+    kind : {"name", "C", "expression"}
+    label : str
+        How it is named in results, for example ``"C(village)"``.
+    names : tuple of str
+        The columns it uses.
+    expression : Expression or None
+        For kind ``"expression"``.
+    """
+
+    kind: Literal["name", "C", "expression"]
+    label: str
+    names: tuple[str, ...]
+    expression: Expression | None = None
+
+
+Term = tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A parsed formula.
+
+    Parameters
+    ----------
+    text : str
+        As it was given, without surrounding space.
+    outcomes : tuple of Factor
+        Left of ``~``; empty for a one-sided formula.
+    terms : tuple of tuple of Factor
+        Right of ``~``, lower orders first, without repetition and without the intercept.
+    intercept : bool
+    """
+
+    text: str
+    outcomes: tuple[Factor, ...]
+    terms: tuple[Term, ...]
+    intercept: bool
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def outcome_names(self) -> tuple[str, ...]:
+        """Columns used left of ``~``."""
+        return _once(name for factor in self.outcomes for name in factor.names)
+
+    @property
+    def regressor_names(self) -> tuple[str, ...]:
+        """Columns used right of ``~``."""
+        return _once(name for term in self.terms for factor in term for name in factor.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns used, outcomes first."""
+        return _once((*self.outcome_names, *self.regressor_names))
+
+
+def names(
+    formula: str | Formula, schema: Schema | None = None, *, functions: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of the outcomes and of the regressors, each once, in order.
+
+    Parameters
+    ----------
+    formula : str or Formula
+    schema : Schema, optional
+        Where every column must exist.
+    functions : bool
+        As in :func:`parse`.
+
+    Raises
+    ------
+    FormulaError, ColumnError
+
+    Examples
+    --------
+    >>> names("y ~ treat*C(village) + I(age ** 2)")
+    (('y',), ('treat', 'village', 'age'))
+    """
+    parsed = formula if isinstance(formula, Formula) else parse(formula, functions=functions)
+    if schema is not None:
+        known = schema.names
+        for name in parsed.names:
+            if name not in known:
+                raise ColumnError.unknown(name, known)
+    return parsed.outcome_names, parsed.regressor_names
+
+
+def parse(formula: str, *, functions: bool = False) -> Formula:
+    """Parse a formula; nothing in it is ever run.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ a + b"``, ``"y1 + y2 ~ a"``, or ``"~ a + b"``.  A column whose name is not an
+        identifier stands in backquotes.
+    functions : bool
+        Allow ``log``, ``exp``, ``sqrt``, ``abs``, comparisons inside ``I()`` and transformed
+        outcomes; only for fits without a guarantee.
+
+    Returns
+    -------
+    Formula
+
+    Raises
+    ------
+    FormulaError
+        Naming the part that is not allowed, and what is.
+
+    Notes
+    -----
+    Terms are ordered by degree, then as written, as in R.  ``a - b`` is not part of the grammar,
+    nor are ``**``, ``/`` and ``|`` outside ``I()``.
+
+    Examples
+    --------
+    >>> parsed = parse("y ~ a*C(b) - 1")
+    >>> [":".join(factor.label for factor in term) for term in parsed.terms]
+    ['a', 'C(b)', 'a:C(b)']
+    >>> parsed.intercept
+    False
+    """
+    if not isinstance(formula, str):
+        raise FormulaError(f"formula is {type(formula).__name__}; give text such as 'y ~ x + z'")
+    reader = _Reader(formula, functions)
+    parsed = reader.formula()
+    _refuse_ambiguous(parsed)
+    return parsed
+
+
+class _Reader:
+    """Recursive descent over the tokens of one formula."""
+
+    def __init__(self, text: str, functions: bool) -> None:
+        self.text = text
+        self.functions = functions
+        unquoted = re.sub(r"`[^`]*`", "x", text)
+        if hint := stata_or_r(unquoted):
+            raise FormulaError(f"{hint} (formula {shortened(text)!r})")
+        self.tokens = tokens_of(text)
+        self.next = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.next]
+
+    def take(self) -> Token:
+        token = self.token
+        self.next += token.kind != "end"
+        return token
+
+    def at(self, *operators: str) -> bool:
+        return self.token.kind == "operator" and self.token.text in operators
+
+    def refuse(self, why: str) -> FormulaError:
+        return FormulaError(f"{why}; allowed: {ALLOWED} (formula {shortened(self.text)!r})")
+
+    def formula(self) -> Formula:
+        tildes = sum(t.kind == "operator" and t.text == "~" for t in self.tokens)
+        if tildes != 1:
+            raise FormulaError(
+                f"a formula has one '~', {shortened(self.text)!r} has {tildes}; write y ~ x + z, "
+                "or ~ x + z without an outcome"
+            )
+        outcomes = self.outcomes()
+        self.take()
+        terms, intercept = self.right_side()
+        ordered = sorted(_distinct(terms), key=len)
+        return Formula(self.text.strip(), outcomes, tuple(ordered), intercept)
+
+    def outcomes(self) -> tuple[Factor, ...]:
+        found: list[Factor] = []
+        while not self.at("~"):
+            if found and not self.at("+"):
+                raise self.refuse(f"{self.token.text!r} between outcomes; write y1 + y2 ~ x")
+            if found:
+                self.take()
+            factor = self.factor()
+            if factor.kind == "C":
+                raise self.refuse(f"the outcome {factor.label} is categorical; name a number")
+            if factor.kind == "expression" and not self.functions:
+                raise self.refuse(
+                    f"the outcome {factor.label} is transformed; add it to the data as a column "
+                    "of its own with its own bounds"
+                )
+            found.append(factor)
+        return tuple(_distinct_factors(found))
+
+    def right_side(self) -> tuple[list[Term], bool]:
+        terms: list[Term] = []
+        intercept = True
+        sign = self.take().text if self.at("+", "-") else "+"
+        while True:
+            if self.token.kind == "number":
+                intercept = self.intercept(sign)
+            elif sign == "-":
+                raise self.refuse(f"'- {self.token.text}' removes a term; only -1 is read")
+            else:
+                terms += self.product(0)
+            if self.token.kind == "end":
+                return terms, intercept
+            if not self.at("+", "-"):
+                raise self.unexpected()
+            sign = self.take().text
+
+    def intercept(self, sign: str) -> bool:
+        number = self.take().text
+        if (sign, number) not in {("+", "0"), ("+", "1"), ("-", "1")} or not (
+            self.at("+", "-") or self.token.kind == "end"
+        ):
+            raise self.refuse(f"the number {number} stands outside I()")
+        return (sign, number) == ("+", "1")
+
+    def sum(self, depth: int) -> list[Term]:
+        if depth > DEEPEST:
+            raise self.refuse(f"parentheses more than {DEEPEST} deep")
+        terms = self.product(depth)
+        while self.at("+"):
+            self.take()
+            terms += self.product(depth)
+        return terms
+
+    def product(self, depth: int) -> list[Term]:
+        terms = self.interaction(depth)
+        while self.at("*"):
+            self.take()
+            right = self.interaction(depth)
+            terms = [*terms, *right, *self.crossed(terms, right)]
+        return terms
+
+    def interaction(self, depth: int) -> list[Term]:
+        terms = self.atom(depth)
+        while self.at(":"):
+            self.take()
+            terms = self.crossed(terms, self.atom(depth))
+        return terms
+
+    def crossed(self, left: list[Term], right: list[Term]) -> list[Term]:
+        if len(left) * len(right) > MOST_TERMS:
+            raise self.refuse(f"interactions of more than {MOST_TERMS} terms")
+        return _distinct(tuple(_distinct_factors([*a, *b])) for a in left for b in right)
+
+    def atom(self, depth: int) -> list[Term]:
+        if not self.at("("):
+            return [(self.factor(),)]
+        self.take()
+        terms = self.sum(depth + 1)
+        if not self.at(")"):
+            raise self.unexpected()
+        self.take()
+        return terms
+
+    def factor(self) -> Factor:
+        token = self.take()
+        if token.kind == "name" and self.at("("):
+            return self.call(token)
+        if token.kind not in ("name", "quoted"):
+            self.next -= token.kind != "end"
+            raise self.unexpected()
+        return Factor("name", token.text, (token.text,))
+
+    def call(self, function: Token) -> Factor:
+        inside = self.parenthesised()
+        part = self.text[function.at : inside[-1].at + 1]
+        tokens = inside[1:-1]
+        if function.text == "C":
+            if len(tokens) != 1 or tokens[0].kind not in ("name", "quoted"):
+                raise self.refuse(f"{shortened(part)!r} is not C(name) of one column")
+            return Factor("C", f"C({tokens[0].text})", (tokens[0].text,))
+        if function.text != "I" and function.text not in FUNCTIONS:
+            hint = function_hint(function.text, part[len(function.text) + 1 : -1].strip())
+            raise self.refuse(
+                f"the function {function.text}() is not known" + (f", {hint}" if hint else "")
+            )
+        expression = self.expression(tokens if function.text == "I" else [function, *inside], part)
+        label = f"I({expression})" if function.text == "I" else str(expression)
+        return Factor("expression", label, expression.names, expression)
+
+    def parenthesised(self) -> list[Token]:
+        start, depth = self.next, 0
+        while True:
+            token = self.take()
+            if token.kind == "end" or (token.kind, token.text) == ("operator", "~"):
+                raise self.refuse("a parenthesis is not closed")
+            depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "operator" else 0
+            if depth == 0:
+                return self.tokens[start : self.next]
+
+    def expression(self, tokens: list[Token], part: str) -> Expression:
+        columns: list[str] = []
+        words: list[str] = []
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+            is_call = after is not None and (after.kind, after.text) == ("operator", "(")
+            if token.kind == "quoted" or (token.kind == "name" and not is_call):
+                if token.text not in columns:
+                    columns.append(token.text)
+                words.append(f"v{columns.index(token.text)}")
+            else:
+                words.append(token.text)
+        if not columns:
+            raise self.refuse(f"{shortened(part)!r} names no column")
+        return Expression.checked(
+            " ".join(words), columns, functions=self.functions, part=shortened(part)
+        )
+
+    def unexpected(self) -> FormulaError:
+        token = self.token
+        if token.kind == "end":
+            return self.refuse("the formula ends where a term is expected")
+        if token.text in {"**", "/", "<", ">", "<=", ">=", "==", "!="}:
+            return self.refuse(f"{token.text!r} stands outside I(); write for example I(x ** 2)")
+        if token.kind == "number":
+            return self.refuse(f"the number {token.text} stands outside I()")
+        return self.refuse(f"{token.text!r} at character {token.at + 1} is not expected")
+
+
+def _refuse_ambiguous(parsed: Formula) -> None:
+    """Refuse column names that read like another part of the formula, such as ```a:b```."""
+    factors = (*parsed.outcomes, *(factor for term in parsed.terms for factor in term))
+    seen: dict[str, object] = {"1": "intercept", "Intercept": "intercept"}
+    for label, part in (
+        *((factor.label, frozenset([factor])) for factor in factors),
+        *((":".join(factor.label for factor in term), frozenset(term)) for term in parsed.terms),
+    ):
+        if seen.setdefault(label, part) != part:
+            raise FormulaError(
+                f"{label!r} is both a column and another part of the formula; rename the column"
+            )
+
+
+def _distinct(terms: Iterable[Term]) -> list[Term]:
+    first: dict[frozenset[Factor], Term] = {}
+    for term in terms:
+        first.setdefault(frozenset(term), term)
+    return list(first.values())
+
+
+def _distinct_factors(factors: Iterable[Factor]) -> list[Factor]:
+    return list(dict.fromkeys(factors))
+
+
+def _once(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,213 @@
+"""What a fit of coefficients returns: numbers, their covariance and a guarantee, and no rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.errors import ParameterError
+from dprct.results import render
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dprct.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinearResults:
+    """Estimated coefficients with inference; the base of every result that has coefficients.
+
+    Parameters
+    ----------
+    params : (k,) Series
+        Coefficients by name.
+    cov : (k, k) DataFrame
+        Their covariance, privacy noise included where there is any.
+    df_inference : float
+        Degrees of freedom of t and of intervals; infinity for the normal distribution.
+    df_resid : float
+        Observations less coefficients.
+    nobs : int
+        Observations used.
+    cov_type : str
+    guarantee : Guarantee
+    outcome, formula : str
+    title : str
+        First line of the summary.
+    bse_noise : (k,) Series or None
+        The part of each standard error that is privacy noise.
+    layout : tuple of str
+        All names in the order of the formula, omitted ones included.
+    notes : tuple of str
+        Sentences below the table.
+
+    Notes
+    -----
+    Results hold aggregates only: no row of the data can be reached from their attributes, and
+    they pickle.
+    """
+
+    params: pd.Series[float]
+    cov: pd.DataFrame
+    df_inference: float
+    df_resid: float
+    nobs: int
+    cov_type: str
+    guarantee: Guarantee
+    outcome: str = ""
+    formula: str = ""
+    title: str = "Coefficients"
+    bse_noise: pd.Series[float] | None = None
+    layout: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors, by name."""
+        return self._series(np.sqrt(np.diag(self.cov.to_numpy())))
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Coefficients over standard errors, by name."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._series(self.params.to_numpy() / self.bse.to_numpy())
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values, by name."""
+        tail = special.stdtr(self.df_inference, -np.abs(self.tvalues.to_numpy()))
+        return self._series(2 * tail)
+
+    @property
+    def use_t(self) -> bool:
+        """Whether inference uses t rather than the normal distribution."""
+        return math.isfinite(self.df_inference)
+
+    @property
+    def omitted(self) -> tuple[str, ...]:
+        """Names of the regressors that are linear combinations of earlier ones."""
+        return tuple(name for name in self.layout if name not in self.params.index)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``.
+
+        Parameters
+        ----------
+        alpha : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        (k, 2) DataFrame
+            Columns 0 and 1 are the lower and the upper end.
+        """
+        given: object = alpha
+        if not isinstance(given, (int, float)) or not 0 < given < 1:
+            raise ParameterError(f"alpha={alpha!r}; give a number between 0 and 1 such as 0.05")
+        half = special.stdtrit(self.df_inference, 1 - alpha / 2) * self.bse.to_numpy()
+        ends = np.column_stack([self.params.to_numpy() - half, self.params.to_numpy() + half])
+        return pd.DataFrame(ends, index=self.params.index)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Return a copy of the covariance of the coefficients."""
+        return self.cov.copy()
+
+    def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return one row per coefficient, with the column names of R's broom."""
+        interval = self.conf_int(alpha)
+        table = {
+            "term": list(self.params.index),
+            "estimate": self.params.to_numpy(),
+            "std.error": self.bse.to_numpy(),
+            "statistic": self.tvalues.to_numpy(),
+            "p.value": self.pvalues.to_numpy(),
+            "conf.low": interval[0].to_numpy(),
+            "conf.high": interval[1].to_numpy(),
+        }
+        if self.bse_noise is not None:
+            table["std.error.noise"] = self.bse_noise.to_numpy()
+        return pd.DataFrame(table)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the fit as a whole."""
+        return pd.DataFrame(
+            {
+                "nobs": [self.nobs],
+                "df.residual": [self.df_resid],
+                "df.inference": [self.df_inference],
+                "cov_type": [self.cov_type],
+            }
+        )
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        degrees = f"t({self.df_inference:g})" if self.use_t else "normal"
+        return (
+            ("Outcome", self.outcome),
+            ("Observations", render.count(self.nobs)),
+            ("Covariance", self.cov_type),
+            ("Inference", degrees),
+        )
+
+    def sheet(self, alpha: float = 0.05) -> render.Sheet:
+        """Return the coefficient table, ready to be written in any format."""
+        columns = self._columns(alpha)
+        table = self.tidy(alpha).set_index("term")
+        records = {
+            str(name): dict(zip(table.columns, row, strict=True))
+            for name, row in zip(table.index, table.to_numpy(np.float64).tolist(), strict=True)
+        }
+        return render.Sheet(
+            title=self.title,
+            facts=self.facts(),
+            headings=tuple(column.heading for column in columns),
+            rows=render.rows_of(records, columns, self.layout or tuple(self.params.index)),
+            notes=(*self.notes, *str(self.guarantee).splitlines()),
+        )
+
+    def summary(self, alpha: float = 0.05) -> str:
+        """Return the table as text, without a clock: the same numbers print the same."""
+        return render.text(self.sheet(alpha))
+
+    def to_latex(self, alpha: float = 0.05) -> str:
+        """Return the table as LaTeX, for the package ``booktabs``."""
+        return render.latex(self.sheet(alpha))
+
+    def to_html(self, alpha: float = 0.05) -> str:
+        """Return the table as HTML."""
+        return render.html(self.sheet(alpha))
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.params)} coefficients, nobs={self.nobs}>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _series(self, values: NDArray[np.floating[Any]]) -> pd.Series[float]:
+        return pd.Series(values, index=self.params.index)
+
+    def _columns(self, alpha: float) -> list[render.Column]:
+        low, high = f"[{alpha / 2:.4g}", f"{1 - alpha / 2:.4g}]"
+        columns = [
+            render.Column("estimate", "coef", render.number),
+            render.Column("std.error", "std err", render.number),
+        ]
+        if self.bse_noise is not None:
+            columns.append(render.Column("std.error.noise", "of which noise", render.number))
+        letter = "t" if self.use_t else "z"
+        return [
+            *columns,
+            render.Column("statistic", letter, render.statistic),
+            render.Column("p.value", f"P>|{letter}|", render.p_value),
+            render.Column("conf.low", low, render.number),
+            render.Column("conf.high", high, render.number),
+        ]

@@ -1,0 +1,374 @@
+"""Ordinary least squares with Stata's inference, for released or confidential data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.errors import FormulaError, ParameterError
+from dprct.formula import Design, Formula, complete_cases, design, parse
+from dprct.formula.columns import columns_of, is_factor, is_missing, numbers_of
+from dprct.formula.design import INTERCEPT
+from dprct.privacy.guarantee import Guarantee
+from dprct.results import render
+from dprct.results.base import LinearResults
+from dprct.results.covariance import (
+    HETEROSKEDASTIC,
+    Array,
+    Codes,
+    LeastSquares,
+    cr1,
+    independent,
+)
+from dprct.results.weights import Weighting, WeightsType, check_weights, check_weights_type
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+    from numpy.typing import ArrayLike
+
+    from dprct.formula.columns import Mask
+    from dprct.schema import Schema
+
+ORDINARY_FIT = Guarantee.none("this is an ordinary fit of the data it was given")
+RELEASED_NOTE = (
+    "Fitted on released data: the standard errors do not include the noise of the release."
+)
+COV_TYPES = (*HETEROSKEDASTIC, "cluster")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OLSResults(LinearResults):
+    """An ordinary least-squares fit; see :func:`ols`.
+
+    Parameters
+    ----------
+    df_model : int
+        Rank, less one for the intercept.
+    rsquared, rsquared_adj : float
+        Around the mean if there is an intercept, else around zero.
+    rmse : float
+        Root of the residual variance, with ``n - rank`` degrees of freedom.
+    fvalue, f_pvalue : float
+        Wald test of all coefficients but the intercept, with ``cov``; NaN where it does not exist.
+    n_groups : int or None
+        Number of clusters.
+    rows_dropped : int
+        Rows that were given and not used: with a missing value, or of zero weight.
+    rows_zero_weight : int
+        How many of them had all values, and zero weight.
+    """
+
+    df_model: int
+    rsquared: float
+    rsquared_adj: float
+    rmse: float
+    fvalue: float
+    f_pvalue: float
+    n_groups: int | None = None
+    rows_dropped: int = 0
+    rows_zero_weight: int = 0
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the fit as a whole, with the column names of R's broom."""
+        return pd.DataFrame(
+            {
+                "r.squared": [self.rsquared],
+                "adj.r.squared": [self.rsquared_adj],
+                "sigma": [self.rmse],
+                "statistic": [self.fvalue],
+                "p.value": [self.f_pvalue],
+                "df": [self.df_model],
+                "df.residual": [self.df_resid],
+                "df.inference": [self.df_inference],
+                "nobs": [self.nobs],
+                "cov_type": [self.cov_type],
+                "n_groups": [self.n_groups],
+                "rows_dropped": [self.rows_dropped],
+            }
+        )
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        clusters = (("Clusters", render.count(self.n_groups)),) if self.n_groups else ()
+        return (
+            *LinearResults.facts(self),
+            ("R-squared", render.number(self.rsquared)),
+            ("Root MSE", render.number(self.rmse)),
+            ("F", render.statistic(self.fvalue)),
+            ("Prob > F", render.p_value(self.f_pvalue)),
+            *clusters,
+            ("Rows dropped", render.count(self.rows_dropped)),
+            ("Formula", self.formula),
+        )
+
+
+def ols(
+    formula: str,
+    data: IntoFrame,
+    schema: Schema | None = None,
+    cov_type: str = "HC1",
+    groups: str | ArrayLike | None = None,
+    weights: str | ArrayLike | None = None,
+    weights_type: WeightsType = "aweight",
+    *,
+    guarantee: Guarantee | None = None,
+) -> OLSResults:
+    """Fit a linear regression with the standard errors that Stata prints.
+
+    Nothing about this fit is private: on confidential data its results are confidential, on
+    released data they are free.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ treat + C(village) + I(age ** 2)"``; ``log``, ``exp``, ``sqrt``, ``abs`` and
+        comparisons inside ``I()`` are allowed.
+    data : DataFrame
+        pandas, Polars, or another frame that narwhals can turn into pandas.
+    schema : Schema, optional
+        Gives the order of the levels of factors; the first one that occurs is the base.
+    cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
+        ``HC1`` is Stata's ``robust``; ``CR1`` is another name for ``cluster``.
+    groups : str or (N,) array, optional
+        Clusters: a column or one value per row.  Implies ``cov_type="cluster"``.
+    weights : str or (N,) array, optional
+        A column or one number per row.
+    weights_type : {"aweight", "fweight", "pweight"}
+        Analytic (rescaled to sum to n), frequency (n is their sum), or sampling weights.
+    guarantee : Guarantee, optional
+        That of the release which ``data`` come from; the summary then prints it.
+
+    Returns
+    -------
+    OLSResults
+        Coefficients, inference and counts; no row of the data.
+
+    Raises
+    ------
+    FormulaError
+        If the formula is not in the grammar, or names no or several outcomes.
+    ColumnError
+        If a column does not exist.
+    ParameterError
+        If an option is not one of those above, weights are negative or missing, no complete row
+        is left, or none beyond the number of coefficients.
+
+    Notes
+    -----
+    Inference uses t with ``n - rank`` degrees of freedom, with clusters ``G - 1``; HC1 is scaled
+    by ``n / (n - rank)`` and the cluster covariance by ``G/(G-1) (n-1)/(n-rank)``.  Rows with a
+    missing value in any variable, or of zero weight, are left out and counted.  A regressor that
+    is a linear combination of earlier ones is omitted and listed in ``omitted``.
+
+    References
+    ----------
+    MacKinnon and White (1985), Journal of Econometrics 29; StataCorp, manual entry ``regress``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"y": [1.0, 2.0, 4.0, 3.0, 6.0], "x": [0, 0, 1, 1, 1]})
+    >>> fit = ols("y ~ x", rows)
+    >>> fit.params.round(3).to_dict()
+    {'Intercept': 1.5, 'x': 2.833}
+    >>> fit.bse.round(4).to_dict()
+    {'Intercept': 0.4564, 'x': 1.0356}
+    """
+    cov_type = _cov_type(cov_type, groups)
+    check_weights_type(weights_type, cov_type, given=weights is not None)
+    parsed = parse(formula, functions=True)
+    if len(parsed.outcomes) != 1:
+        raise FormulaError(
+            f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
+        )
+    complete = complete_cases(parsed, data)
+    cluster = None if groups is None else _given(groups, data, len(complete), "groups")
+    if cluster is not None:
+        complete = complete & ~is_missing(cluster)
+    weight = None if weights is None else _weights(weights, weights_type, data, complete)
+    keep = complete if weight is None else complete & (weight > 0)
+    _check_rows(parsed, data, keep)
+    frame = design(parsed, data, schema, keep=keep)
+    codes = None if cluster is None else _codes(cluster, keep)
+    used_weight = None if weight is None else weight[keep]
+    weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
+    results = _fit(parsed, frame, cov_type, weighting, codes)
+    return replace(
+        results,
+        guarantee=ORDINARY_FIT if guarantee is None else guarantee,
+        notes=() if guarantee is None else (RELEASED_NOTE,),
+        rows_dropped=int((~keep).sum()),
+        rows_zero_weight=int((complete & ~keep).sum()),
+    )
+
+
+def _fit(
+    parsed: Formula, frame: Design, cov_type: str, weighting: Weighting, groups: Codes | None
+) -> OLSResults:
+    """Estimate on complete rows; everything that is returned is an aggregate."""
+    _check_finite(frame)
+    y = frame.y[:, 0]
+    kept = independent(frame.X * (weighting.root * np.sqrt(weighting.copies))[:, None])
+    X = np.ascontiguousarray(frame.X[:, kept])
+    fit = least_squares(X, y, weighting)
+    if fit.df_resid <= 0:
+        raise ParameterError(
+            f"{fit.nobs:g} observations for {fit.rank} coefficients leave nothing to estimate "
+            "errors from; use fewer regressors"
+        )
+    weighted = X * weighting.root[:, None]
+    if groups is None:
+        cov, df = HETEROSKEDASTIC[cov_type](fit, weighted), fit.df_resid
+    else:
+        cov, df = cr1(fit, weighted, groups), float(groups.max())
+    names = [name for name, keep in zip(frame.columns, kept, strict=True) if keep]
+    return OLSResults(
+        params=pd.Series(fit.beta, index=names),
+        cov=pd.DataFrame(cov, index=names, columns=names),
+        df_inference=df,
+        df_resid=fit.df_resid,
+        nobs=int(fit.nobs),
+        cov_type=cov_type,
+        guarantee=ORDINARY_FIT,
+        outcome=frame.outcomes[0],
+        formula=parsed.text,
+        title="Least squares",
+        layout=frame.columns,
+        n_groups=None if groups is None else int(groups.max()) + 1,
+        **_fit_as_a_whole(fit, y, weighting, cov, df, INTERCEPT in names),
+    )
+
+
+def least_squares(X: Array, y: Array, weighting: Weighting) -> LeastSquares:
+    """Fit with statsmodels, on columns brought to the same length.
+
+    Parameters
+    ----------
+    X : (n, k) array
+        Of full column rank.
+    y : (n,) array
+    weighting : Weighting
+
+    Returns
+    -------
+    LeastSquares
+
+    Examples
+    --------
+    >>> fit = least_squares(np.ones((4, 1)), np.arange(4.0), Weighting.of(None, "aweight", 4))
+    >>> fit.beta.round(12).tolist(), fit.rank
+    ([1.5], 1)
+    """
+    from statsmodels.regression.linear_model import OLS
+
+    total = weighting.root * np.sqrt(weighting.copies)
+    weighted = X * total[:, None]
+    lengths = np.sqrt((weighted**2).sum(axis=0))
+    # The pseudoinverse never forms X'X, which would square the condition number.
+    found = OLS(y * total, weighted / lengths).fit(method="pinv")
+    beta = found.params / lengths
+    return LeastSquares(
+        beta=beta,
+        resid=(y - X @ beta) * weighting.root,
+        bread=found.normalized_cov_params / np.outer(lengths, lengths),
+        rank=len(beta),
+        copies=weighting.copies,
+    )
+
+
+def _fit_as_a_whole(
+    fit: LeastSquares, y: Array, weighting: Weighting, cov: Array, df: float, intercept: bool
+) -> dict[str, Any]:
+    weight = weighting.root**2 * weighting.copies
+    centre = np.average(y, weights=weight) if intercept else 0.0
+    total = float(weight @ (y - centre) ** 2)
+    unexplained = float(fit.copies @ fit.resid**2)
+    df_total = fit.nobs - intercept
+    slopes = slice(int(intercept), None)
+    fvalue = _wald(fit.beta[slopes], cov[slopes, slopes], df)
+    df_model = fit.rank - intercept
+    share = unexplained / total if total > 0 else np.nan
+    return {
+        "df_model": df_model,
+        "rsquared": 1 - share,
+        "rsquared_adj": 1 - share * df_total / fit.df_resid,
+        "rmse": float(np.sqrt(unexplained / fit.df_resid)),
+        "fvalue": fvalue,
+        "f_pvalue": float(special.fdtrc(df_model, df, fvalue)) if df_model else np.nan,
+    }
+
+
+def _wald(beta: Array, cov: Array, df: float) -> float:
+    """Return ``b' V^-1 b / q``, or NaN where ``V`` has no inverse, as with few clusters."""
+    scale = np.sqrt(np.diag(cov))
+    if not 0 < len(beta) <= df or not np.all(scale > 0):
+        return float("nan")
+    correlation = cov / np.outer(scale, scale)
+    if np.linalg.cond(correlation) > 1e12:
+        return float("nan")
+    standard = beta / scale
+    return float(standard @ np.linalg.solve(correlation, standard) / len(beta))
+
+
+def _cov_type(cov_type: str, groups: object) -> str:
+    known = {name.lower(): name for name in COV_TYPES} | {"cr1": "cluster"}
+    name = known.get(str(cov_type).lower())
+    if name is None:
+        raise ParameterError(
+            f"cov_type={cov_type!r}; allowed: {', '.join(COV_TYPES)} "
+            "(Stata's robust is HC1, vce(cluster v) is groups='v')"
+        )
+    if groups is None and name == "cluster":
+        raise ParameterError("cov_type='cluster' needs groups=, a column or one value per row")
+    if groups is not None and name not in ("HC1", "cluster"):
+        raise ParameterError(f"cov_type={name!r} has no groups; leave out one of the two")
+    return "cluster" if groups is not None else name
+
+
+def _given(values: str | ArrayLike, data: IntoFrame, rows: int, option: str) -> pd.Series[Any]:
+    """Return a column by name, or one value per row as given."""
+    if isinstance(values, str):
+        return columns_of(data, [values])[values]
+    column = pd.Series(cast("Any", values)).reset_index(drop=True)
+    if len(column) != rows:
+        raise ParameterError(f"{option} has {len(column)} values for {rows} rows; give one per row")
+    return column
+
+
+def _weights(weights: str | ArrayLike, weights_type: str, data: IntoFrame, complete: Mask) -> Array:
+    column = _given(weights, data, len(complete), "weights")
+    name = f"the weights {weights!r}" if isinstance(weights, str) else "the weights"
+    if is_factor(column):
+        raise ParameterError(f"{name} hold text, not numbers; give numbers from 0 up")
+    numbers = numbers_of(column)
+    if complete.any():
+        check_weights(numbers[complete], weights_type, name)
+    return numbers
+
+
+def _codes(groups: pd.Series[Any], keep: Mask) -> Codes:
+    codes, distinct = pd.factorize(groups[keep])
+    if len(distinct) < 2:
+        raise ParameterError("groups has one cluster in the rows used; clusters need at least two")
+    return codes.astype(np.intp)
+
+
+def _check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:
+    if keep.any():
+        return
+    frame = columns_of(data, parsed.names)
+    empty = [name for name in parsed.names if is_missing(frame[name]).all()]
+    why = f"column {empty[0]!r} is missing in every row" if empty else "none has all its variables"
+    raise ParameterError(f"no row can be used: {why}; choose other rows or columns")
+
+
+def _check_finite(frame: Design) -> None:
+    for name, column in zip(
+        (*frame.outcomes, *frame.columns), (*frame.y.T, *frame.X.T), strict=True
+    ):
+        if not np.isfinite(column).all():
+            raise ParameterError(f"{name!r} is infinite in some row; recode or drop those rows")
