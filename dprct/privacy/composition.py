@@ -1,9 +1,7 @@
 """How guarantees add up, and how one measure of privacy turns into another.
 
 Whatever is irrational is rounded to the safe side: a ``delta``, ``epsilon``, ``rho`` or ``mu`` that
-a release *costs* is rounded up, one that it *may have* is rounded down.  Values are computed with
-50 digits or more, moved by a relative margin of 1e-20, which is far above mpmath's error, and
-then rounded outwards to at least 15 significant digits: every result is a short exact decimal.
+a release *costs* is rounded up, one that it *may have* is rounded down (``rounding.py``).
 
 References
 ----------
@@ -18,26 +16,30 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
-
-import mpmath
+from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, Real, exact
+from dprct.privacy.rounding import (
+    CONTEXT,
+    LOCK,
+    MARGIN,
+    TINIEST,
+    Side,
+    at_least_zero,
+    boundary,
+    magnitude,
+    mp,
+    open_probability,
+    positive,
+    probability,
+    root,
+    rounded_off,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-Side = Literal["up", "down"]
-
-_DIGITS = 15
-_MARGIN = Fraction(1, 10**20)
-_TINIEST = Fraction(1, 10**300)
-_CONTEXT = mpmath.MPContext()
-# mpmath keeps the working precision in its context: two threads must not share it at once.
-_LOCK = threading.RLock()
 
 
 def sequential(budgets: Iterable[Budget]) -> Budget:
@@ -105,9 +107,9 @@ def per_row(budget: Budget, max_rows: int) -> Budget:
         return Budget(epsilon, budget.delta)
     if not budget.epsilon:
         return Budget(0, budget.delta / rows)
-    with _LOCK, _CONTEXT.workdps(50 + _magnitude(budget.epsilon)):
-        share = _CONTEXT.expm1(_mp(epsilon)) / _CONTEXT.expm1(_mp(budget.epsilon))
-        return Budget(epsilon, _rounded(share * _mp(budget.delta), "down"))
+    with LOCK, CONTEXT.workdps(50 + magnitude(budget.epsilon)):
+        share = CONTEXT.expm1(mp(epsilon)) / CONTEXT.expm1(mp(budget.epsilon))
+        return Budget(epsilon, rounded_off(share * mp(budget.delta), "down"))
 
 
 def gaussian_rho(sensitivity: Real, sigma: Real) -> Fraction:
@@ -129,7 +131,7 @@ def gaussian_mu(sensitivity: Real, sigma: Real) -> Fraction:
     >>> gaussian_mu(1, 2)
     Fraction(1, 2)
     """
-    return _positive(sensitivity, "sensitivity") / _positive(sigma, "sigma")
+    return positive(sensitivity, "sensitivity") / positive(sigma, "sigma")
 
 
 def rho_sigma(sensitivity: Real, rho: Real) -> Fraction:
@@ -140,12 +142,12 @@ def rho_sigma(sensitivity: Real, rho: Real) -> Fraction:
     >>> rho_sigma(1, Fraction(1, 8))
     Fraction(2, 1)
     """
-    return root(_positive(sensitivity, "sensitivity") ** 2 / (2 * _positive(rho, "rho")))
+    return root(positive(sensitivity, "sensitivity") ** 2 / (2 * positive(rho, "rho")))
 
 
 def pure_rho(epsilon: Real) -> Fraction:
     """Return rho of a pure release: epsilon^2 / 2 (Bun and Steinke, Proposition 1.4), exact."""
-    return _positive(epsilon, "epsilon") ** 2 / 2
+    return positive(epsilon, "epsilon") ** 2 / 2
 
 
 def gdp_rho(mu: Real) -> Fraction:
@@ -156,7 +158,7 @@ def gdp_rho(mu: Real) -> Fraction:
     By Blackwell's theorem a mu-GDP release is a post-processing of N(0, 1) against N(mu, 1), whose
     Renyi divergence of order a is a mu^2 / 2.
     """
-    return _positive(mu, "mu") ** 2 / 2
+    return positive(mu, "mu") ** 2 / 2
 
 
 def compose_rho(rhos: Iterable[Real]) -> Fraction:
@@ -192,13 +194,13 @@ def zcdp_delta(rho: Real, epsilon: Real) -> Fraction:
     >>> float(zcdp_delta(0.05, 1)) < 1.2e-3
     True
     """
-    r, e = _positive(rho, "rho"), _at_least_zero(epsilon, "epsilon")
+    r, e = positive(rho, "rho"), at_least_zero(epsilon, "epsilon")
     order = _best_order(float(r), float(e))
-    with _LOCK, _CONTEXT.workdps(60 + _magnitude(e) + _magnitude(r)):
-        b = _CONTEXT.mpf(order)
-        log_delta = b * ((1 + b) * _mp(r) - _mp(e)) - (1 + b) * _CONTEXT.log1p(1 / b)
-        log_delta -= _CONTEXT.log(b)
-        return _probability(_CONTEXT.exp, log_delta)
+    with LOCK, CONTEXT.workdps(60 + magnitude(e) + magnitude(r)):
+        b = CONTEXT.mpf(order)
+        log_delta = b * ((1 + b) * mp(r) - mp(e)) - (1 + b) * CONTEXT.log1p(1 / b)
+        log_delta -= CONTEXT.log(b)
+        return probability(CONTEXT.exp(log_delta))
 
 
 def zcdp_epsilon(rho: Real, delta: Real, rounded: Side = "up") -> Fraction:
@@ -209,7 +211,7 @@ def zcdp_epsilon(rho: Real, delta: Real, rounded: Side = "up") -> Fraction:
     >>> round(float(zcdp_epsilon(0.05, 1e-6)), 2)
     1.47
     """
-    r, d = _positive(rho, "rho"), _open_probability(delta)
+    r, d = positive(rho, "rho"), open_probability(delta)
     return _epsilon_for(lambda e: zcdp_delta(r, e) <= d, rounded)
 
 
@@ -221,8 +223,8 @@ def zcdp_rho(epsilon: Real, delta: Real) -> Fraction:
     >>> zcdp_delta(zcdp_rho(1, 1e-6), 1) <= Fraction(1, 10**6)
     True
     """
-    e, d = _positive(epsilon, "epsilon"), _open_probability(delta)
-    return _boundary(lambda rho: zcdp_delta(rho, e) > d, "epsilon")[0]
+    e, d = positive(epsilon, "epsilon"), open_probability(delta)
+    return boundary(lambda rho: zcdp_delta(rho, e) > d, "epsilon")[0]
 
 
 def gdp_delta(mu: Real, epsilon: Real) -> Fraction:
@@ -242,10 +244,10 @@ def gdp_delta(mu: Real, epsilon: Real) -> Fraction:
     >>> round(float(gdp_delta(1, 1)), 4)
     0.1269
     """
-    m, e = _positive(mu, "mu"), _at_least_zero(epsilon, "epsilon")
+    m, e = positive(mu, "mu"), at_least_zero(epsilon, "epsilon")
     x = e / m - m / 2
     if x > 40:  # Phi(-40) is below 1e-349
-        return _TINIEST
+        return TINIEST
     if x < -40:
         return Fraction(1)
     return _gdp_delta(m, e)
@@ -259,7 +261,7 @@ def gdp_epsilon(mu: Real, delta: Real, rounded: Side = "up") -> Fraction:
     >>> round(float(gdp_epsilon(0.25, 1e-6)), 2)
     1.06
     """
-    m, d = _positive(mu, "mu"), _open_probability(delta)
+    m, d = positive(mu, "mu"), open_probability(delta)
     return _epsilon_for(lambda e: gdp_delta(m, e) <= d, rounded)
 
 
@@ -271,8 +273,8 @@ def gdp_mu(epsilon: Real, delta: Real) -> Fraction:
     >>> gdp_delta(gdp_mu(1, 1e-6), 1) <= Fraction(1, 10**6)
     True
     """
-    e, d = _positive(epsilon, "epsilon"), _open_probability(delta)
-    return _boundary(lambda mu: gdp_delta(mu, e) > d, "epsilon")[0]
+    e, d = positive(epsilon, "epsilon"), open_probability(delta)
+    return boundary(lambda mu: gdp_delta(mu, e) > d, "epsilon")[0]
 
 
 def pure_mu(epsilon: Real) -> Fraction:
@@ -289,10 +291,10 @@ def pure_mu(epsilon: Real) -> Fraction:
     >>> round(float(pure_mu(1)), 3)
     1.232
     """
-    e = _positive(epsilon, "epsilon")
+    e = positive(epsilon, "epsilon")
     if e > 100:
         raise ParameterError(f"epsilon={float(e):g} is above 100; no useful mu exists")
-    return _boundary(lambda mu: _meets_pure(mu, e), "epsilon")[1]
+    return boundary(lambda mu: _meets_pure(mu, e), "epsilon")[1]
 
 
 def tv_delta(distance: Real, epsilon: Real) -> Fraction:
@@ -308,31 +310,31 @@ def tv_delta(distance: Real, epsilon: Real) -> Fraction:
     >>> tv_delta(0.25, 0)
     Fraction(1, 2)
     """
-    tv, e = _at_least_zero(distance, "distance"), _at_least_zero(epsilon, "epsilon")
+    tv, e = at_least_zero(distance, "distance"), at_least_zero(epsilon, "epsilon")
     if not tv or not e:
         return 2 * tv
     if e > 1000:
         raise ParameterError(f"epsilon={float(e):g} is above 1000, which protects nobody")
-    with _LOCK, _CONTEXT.workdps(60):
-        return tv * _rounded(1 + _CONTEXT.exp(_mp(e)), "up")
+    with LOCK, CONTEXT.workdps(60):
+        return tv * rounded_off(1 + CONTEXT.exp(mp(e)), "up")
 
 
 def _meets_pure(mu: Fraction, epsilon: Fraction) -> bool:
-    with _LOCK, _CONTEXT.workdps(120):
-        tail = _CONTEXT.ncdf(-_mp(mu) / 2)
-        corner = 1 / (1 + _CONTEXT.exp(_mp(epsilon)))
-        return bool(tail * (1 + _mp(_MARGIN)) <= corner)
+    with LOCK, CONTEXT.workdps(120):
+        tail = CONTEXT.ncdf(-mp(mu) / 2)
+        corner = 1 / (1 + CONTEXT.exp(mp(epsilon)))
+        return bool(tail * (1 + mp(MARGIN)) <= corner)
 
 
 @functools.lru_cache(maxsize=4096)
 def _gdp_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
     # The two terms agree in about log10((1 + epsilon/mu) / mu) digits, which are lost.
-    lost = 2 * _magnitude(mu) + _magnitude(epsilon)
-    with _LOCK, _CONTEXT.workdps(60 + lost):
-        m, e = _mp(mu), _mp(epsilon)
-        upper = _CONTEXT.ncdf(m / 2 - e / m)
-        lower = _CONTEXT.exp(e) * _CONTEXT.ncdf(-m / 2 - e / m)
-        return _probability(lambda value: value, upper - lower)
+    lost = 2 * magnitude(mu) + magnitude(epsilon)
+    with LOCK, CONTEXT.workdps(60 + lost):
+        m, e = mp(mu), mp(epsilon)
+        upper = CONTEXT.ncdf(m / 2 - e / m)
+        lower = CONTEXT.exp(e) * CONTEXT.ncdf(-m / 2 - e / m)
+        return probability(upper - lower)
 
 
 def _best_order(rho: float, epsilon: float) -> float:
@@ -351,94 +353,5 @@ def _best_order(rho: float, epsilon: float) -> float:
 def _epsilon_for(holds: Callable[[Fraction], bool], rounded: Side) -> Fraction:
     if holds(Fraction(0)):
         return Fraction(0)
-    fails, works = _boundary(holds, "delta")
+    fails, works = boundary(holds, "delta")
     return works if rounded == "up" else fails
-
-
-def _boundary(holds: Callable[[Fraction], bool], what: str) -> tuple[Fraction, Fraction]:
-    """Return close numbers (fails, holds) around the point from which on ``holds`` is true."""
-    high = 1.0
-    while not holds(exact(high, what)):
-        high *= 2
-        if high > 1e150:
-            raise ParameterError(f"{what} is too extreme to convert; give a moderate one")
-    low = high / 2
-    while holds(exact(low, what)):
-        high, low = low, low / 2
-        if low < 1e-150:
-            raise ParameterError(f"{what} is too extreme to convert; give a moderate one")
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        if holds(exact(middle, what)):
-            high = middle
-        else:
-            low = middle
-    return exact(low, what), exact(high, what)
-
-
-def _probability(finish: Callable[[Any], Any], value: Any) -> Fraction:
-    """Return min(1, finish(value)) rounded up, and never below the tiniest number."""
-    result = finish(value)
-    if result >= 1:
-        return Fraction(1)
-    return max(_rounded(result, "up"), _TINIEST) if result > 0 else _TINIEST
-
-
-def _rounded(value: Any, side: Side) -> Fraction:
-    """Round a positive number outwards to 15 significant digits, within the current precision."""
-    if value == 0:
-        return Fraction(0)
-    shift = _DIGITS - 1 - int(_CONTEXT.floor(_CONTEXT.log10(value)))
-    scaled = value * _CONTEXT.mpf(10) ** shift
-    if side == "up":
-        whole = int(_CONTEXT.ceil(scaled * (1 + _mp(_MARGIN))))
-    else:
-        whole = int(_CONTEXT.floor(scaled * (1 - _mp(_MARGIN))))
-    return Fraction(whole) / Fraction(10) ** shift
-
-
-def root(square: Fraction, rounded: Side = "up") -> Fraction:
-    """Return the square root, exact where it is rational, else rounded up or down.
-
-    Examples
-    --------
-    >>> root(Fraction(9, 4))
-    Fraction(3, 2)
-    """
-    top, bottom = math.isqrt(square.numerator), math.isqrt(square.denominator)
-    if top**2 == square.numerator and bottom**2 == square.denominator:
-        return Fraction(top, bottom)
-    with _LOCK, _CONTEXT.workdps(50):
-        return _rounded(_CONTEXT.sqrt(_mp(square)), rounded)
-
-
-def _mp(value: Fraction) -> Any:
-    return _CONTEXT.mpf(value.numerator) / value.denominator
-
-
-def _magnitude(value: Fraction) -> int:
-    """Return the number of decimal digits between ``value`` and one."""
-    if not value:
-        return 0
-    return (abs(value.numerator.bit_length() - value.denominator.bit_length()) + 4) // 3
-
-
-def _positive(value: Real, name: str) -> Fraction:
-    number = exact(value, name)
-    if number <= 0:
-        raise ParameterError(f"{name}={float(number):g}; give a number above 0")
-    return number
-
-
-def _at_least_zero(value: Real, name: str) -> Fraction:
-    number = exact(value, name)
-    if number < 0:
-        raise ParameterError(f"{name}={float(number):g} is negative; give 0 or more")
-    return number
-
-
-def _open_probability(delta: Real) -> Fraction:
-    number = exact(delta, "delta")
-    if not 0 < number < 1:
-        raise ParameterError(f"delta={float(number):g}; this conversion needs delta in (0, 1)")
-    return number

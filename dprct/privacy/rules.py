@@ -29,12 +29,12 @@ from dprct.privacy.composition import (
     gdp_rho,
     pure_mu,
     pure_rho,
-    root,
     tv_delta,
     zcdp_delta,
     zcdp_epsilon,
     zcdp_rho,
 )
+from dprct.privacy.rounding import root
 
 Composition = Literal["sequential", "zcdp", "gdp"]
 ChargeMeasure = Literal["pure", "approximate", "zcdp", "gdp"]

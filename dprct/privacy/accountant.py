@@ -1,0 +1,387 @@
+"""The accountant: it adds up what was promised and refuses before anything is drawn."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import LedgerError
+from dprct.privacy.budget import Budget, Real, exact
+from dprct.privacy.entries import Entry, Ledger, new_entry
+from dprct.privacy.ledger import LedgerFile, checked_id, ledger_path
+from dprct.privacy.rules import Charge, ChargeMeasure, Composition
+from dprct.privacy.states import Memory
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    from dprct.privacy.guarantee import Relation
+
+
+class Accountant:
+    """A privacy budget that several releases from one data set share.
+
+    Parameters
+    ----------
+    epsilon, delta : number
+        The whole budget; exact (a float is read as the decimal that it prints).
+    relation : {"replace-one", "add-remove", "replace-one-design-public"}
+        Neighbours that the total protects.  Replace-one charges fit a design-public accountant,
+        never the reverse; add-remove is never mixed with anything.
+    unit : str, default "person"
+        What one record is; charges must agree.
+    composition : {"sequential", "zcdp", "gdp"}, default "sequential"
+        How charges add up, fixed for good.  ``"sequential"`` takes every charge and adds epsilons
+        and deltas; the other two convert at ``delta`` and pay off where several Gaussians compose.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is outside what is allowed.
+
+    Notes
+    -----
+    Safe to share between threads.  Kept in memory it belongs to one process; kept on file
+    (:meth:`open`, :meth:`save`) it is shared by all that open the file.  Charges may be chosen
+    and sized after seeing earlier results: every rule is a privacy filter.
+
+    Examples
+    --------
+    >>> accountant = Accountant(epsilon=1)
+    >>> entry = accountant.charge(Budget(0.25), method="MVHistogram", relation="replace-one")
+    >>> print(accountant.spent, "spent,", accountant.remaining, "left")
+    epsilon=0.25 spent, epsilon=0.75 left
+    """
+
+    def __init__(
+        self,
+        epsilon: Real,
+        delta: Real = 0,
+        relation: Relation = "replace-one",
+        unit: str = "person",
+        *,
+        composition: Composition = "sequential",
+    ) -> None:
+        self._known = Ledger(Budget.asked(epsilon, delta), relation, unit, composition)
+        self._store: Memory | LedgerFile = Memory(self._known)
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        dataset_id: str,
+        epsilon: Real,
+        delta: Real = 0,
+        relation: Relation = "replace-one",
+        unit: str = "person",
+        composition: Composition = "sequential",
+        timeout: float = 30.0,
+    ) -> Accountant:
+        """Return the accountant kept in ``path``; begin it if there is none.
+
+        Raises
+        ------
+        LedgerError
+            If the file is damaged, of another data set, or on other terms than those given.
+        """
+        asked = replace(
+            cls(epsilon, delta, relation, unit, composition=composition)._known,
+            dataset_id=checked_id(dataset_id),
+        )
+        file = LedgerFile(path, timeout)
+        with file.locked():
+            if not file.exists():
+                file.write(asked)
+            found = file.read(dataset_id)
+        if not found.continues(asked):
+            raise LedgerError(
+                f"ledger {file.path} has {found.total}, {found.relation}, per {found.unit}, "
+                f"{found.composition}, which is not what was asked for; "
+                "continue it with Accountant.load"
+            )
+        return cls._kept_in(file, found)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        dataset_id: str | None = None,
+        timeout: float = 30.0,
+    ) -> Accountant:
+        """Return the accountant kept in ``path``, which must exist.
+
+        Raises
+        ------
+        LedgerError
+            If the file is missing, damaged, or of another data set than ``dataset_id``.
+        """
+        file = LedgerFile(path, timeout)
+        return cls._kept_in(file, file.read(dataset_id))
+
+    @classmethod
+    def _kept_in(cls, file: LedgerFile, ledger: Ledger) -> Accountant:
+        accountant = cls(ledger.total.epsilon, ledger.total.delta)
+        accountant._store, accountant._known = file, ledger
+        return accountant
+
+    def save(self, path: str | os.PathLike[str], *, dataset_id: str | None = None) -> None:
+        """Keep this accountant in ``path`` from now on.
+
+        Parameters
+        ----------
+        path : path
+            Must not hold a ledger: two copies of one budget could both be spent.
+        dataset_id : str or None
+            The declared data set; the name of the file by default.
+
+        Raises
+        ------
+        LedgerError
+            If something is there already, or this accountant is kept elsewhere.
+        """
+        file = LedgerFile(path)
+        with self._lock:
+            if isinstance(self._store, Memory):
+                self._move_to(file, dataset_id or Path(path).name.split(".")[0])
+            elif self._store.path != file.path:
+                raise LedgerError(
+                    f"this accountant is kept in {self._store.path}; a second copy could "
+                    "be spent twice, so go on with that file"
+                )
+
+    def _move_to(self, file: LedgerFile, dataset_id: str) -> None:
+        assert isinstance(self._store, Memory)
+        ledger = replace(self._store.read(), dataset_id=checked_id(dataset_id))
+        with file.locked():
+            if file.exists():
+                raise LedgerError(f"{file.path} exists; continue it with Accountant.load")
+            for entry_id, state in self._store.states().items():
+                file.save_state(entry_id, state)
+            file.write(ledger)
+        self._store, self._known = file, ledger
+
+    @property
+    def total(self) -> Budget:
+        """The whole budget."""
+        return self._known.total
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours that the total protects."""
+        return self._known.relation
+
+    @property
+    def unit(self) -> str:
+        """What one record is."""
+        return self._known.unit
+
+    @property
+    def composition(self) -> Composition:
+        """How charges add up."""
+        return self._known.composition
+
+    @property
+    def dataset_id(self) -> str | None:
+        """The declared data set, of an accountant on file."""
+        return self._known.dataset_id
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is kept, if on file."""
+        return self._store.path if isinstance(self._store, LedgerFile) else None
+
+    @property
+    def spent(self) -> Budget:
+        """An (epsilon, delta) that holds for everything released so far, together."""
+        return self._current().spent
+
+    @property
+    def remaining(self) -> Budget:
+        """The largest budget that one further charge may have."""
+        return self._current().remaining
+
+    @property
+    def ledger(self) -> tuple[Entry, ...]:
+        """Every charge, in order."""
+        return self._current().entries
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The SHA-256 of each state of the data file that was used, in order."""
+        return tuple(content.sha256 for content in self._current().contents)
+
+    def charge(
+        self,
+        budget: Budget,
+        *,
+        method: str,
+        relation: Relation,
+        unit: str | None = None,
+        description: str = "",
+        measure: ChargeMeasure | None = None,
+        parameter: Real | None = None,
+        slack: Real = 0,
+        parallel_group: str | None = None,
+        block: str | None = None,
+    ) -> Entry:
+        """Write a charge into the ledger, durably, before anything is drawn.
+
+        Parameters
+        ----------
+        budget : Budget
+            What the release claims.
+        method : str
+            What is released, for example ``"MVHistogram"``.
+        relation : str
+            Neighbours under which ``budget`` is claimed.
+        unit : str or None
+            What one record is; None is the accountant's unit.
+        description : str
+            Public words for the reader of the ledger.
+        measure : {"pure", "approximate", "zcdp", "gdp"} or None
+            What is proved; by default pure or approximate, as ``budget`` has a delta.
+        parameter : number or None
+            rho of zCDP or mu of GDP.
+        slack : number
+            Total-variation distance of a discrete Gaussian from exact GDP; only with ``"gdp"``.
+        parallel_group, block : str or None
+            Charges of one group on different blocks cost the largest of them.  The caller
+            asserts that the blocks are disjoint and that membership is public under ``relation``.
+
+        Returns
+        -------
+        Entry
+
+        Raises
+        ------
+        BudgetError
+            If it does not fit; the ledger is unchanged.
+        ParameterError
+            If relation, unit or measure do not agree with the accountant.
+        LedgerError
+            If the file cannot be locked, read or written.
+        """
+        charge = Charge(
+            budget,
+            measure or ("approximate" if budget.delta else "pure"),
+            None if parameter is None else exact(parameter, "parameter"),
+            exact(slack, "slack"),
+        )
+        with self._writing() as ledger:
+            entry = new_entry(
+                ledger,
+                charge,
+                method=method,
+                relation=relation,
+                unit=self.unit if unit is None else unit,
+                description=description,
+                parallel_group=parallel_group,
+                block=block,
+            )
+            ledger.refuse_unfit(entry)
+            self._write(ledger.with_entry(entry))
+        return entry
+
+    def note_content(self, sha256: str) -> bool:
+        """Note the data file's SHA-256; True if it differs from the last one noted.
+
+        A corrected file continues the ledger: whoever changes a cell does not get a new budget.
+        """
+        with self._writing() as ledger:
+            noted = ledger.with_content(sha256)
+            if noted is not ledger:
+                self._write(noted)
+            return noted is not ledger and bool(ledger.contents)
+
+    def record(self, entry_id: str, state: bytes | Mapping[str, Any]) -> None:
+        """Save what was released for an entry, so that a crash does not cost it.
+
+        Parameters
+        ----------
+        entry_id : str
+            Of an entry of this ledger.
+        state : bytes or dict
+            Released values only; a dict holds JSON values.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such entry, or it already paid for a different state.
+        """
+        with self._writing() as ledger:
+            _refuse_unknown(ledger, entry_id)
+            self._store.save_state(entry_id, state)
+
+    def recover(self, entry_id: str) -> bytes | dict[str, Any]:
+        """Return what :meth:`record` saved; LedgerError if there is none."""
+        _refuse_unknown(self._current(), entry_id)
+        return self._store.load_state(entry_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON-ready values, as in the file."""
+        return self._current().to_dict()
+
+    def _current(self) -> Ledger:
+        """Return the ledger as it is now; LedgerError if anything known before is gone."""
+        with self._lock:
+            found = self._store.read(self._known.dataset_id)
+            if not found.continues(self._known):
+                raise LedgerError(
+                    f"ledger {self.path} lost entries that were there before; "
+                    "restore the newest copy"
+                )
+            self._known = found
+            return found
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Ledger]:
+        with self._lock, self._store.locked():
+            yield self._current()
+
+    def _write(self, ledger: Ledger) -> None:
+        self._store.write(ledger)
+        self._known = ledger
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self.path is None:
+            raise LedgerError(
+                "a copy of an accountant in memory could be spent twice; save it to a file first"
+            )
+        return (Accountant.load, (self.path,))
+
+    def __repr__(self) -> str:
+        return f"<Accountant {self.total}, {self.spent} spent in {len(self.ledger)} charges>"
+
+    def __str__(self) -> str:
+        return str(self._current())
+
+
+def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountant | None:
+    """Return the accountant kept beside a data file, or None if there is none.
+
+    Raises
+    ------
+    LedgerError
+        If there is a file that is not a sound ledger of ``dataset_id``.
+
+    Examples
+    --------
+    >>> find_ledger("no-such-folder/liberia.dta", "liberia") is None
+    True
+    """
+    path = ledger_path(data_path, dataset_id)
+    if not LedgerFile(path).exists():
+        return None
+    return Accountant.load(path, dataset_id=dataset_id)
+
+
+def _refuse_unknown(ledger: Ledger, entry_id: str) -> None:
+    if entry_id not in {entry.id for entry in ledger.entries}:
+        raise LedgerError(f"the ledger has no entry {entry_id!r}")
