@@ -1,5 +1,52 @@
-"""Publish an experiment without publishing its participants."""
+"""Publish an experiment without publishing its participants.
+
+Everything here keeps the guarantee it prints; names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+_HOME = {
+    "Accountant": "dprct.privacy.accountant",
+    "Budget": "dprct.privacy.budget",
+    "Column": "dprct.schema",
+    "Guarantee": "dprct.privacy.guarantee",
+    "MVHistogram": "dprct.release",
+    "Marginals": "dprct.release",
+    "Release": "dprct.release",
+    "Schema": "dprct.schema",
+    "Unit": "dprct.schema",
+    "compare": "dprct.io",
+    "ols": "dprct.results.ols",
+    "read": "dprct.io",
+    "read_dta": "dprct.io.stata",
+    "write_dta": "dprct.io.stata",
+}
+
+__all__ = [*sorted(_HOME), "__version__"]
+
+if TYPE_CHECKING:
+    from dprct.io import compare, read
+    from dprct.io.stata import read_dta, write_dta
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Budget
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.release import Marginals, MVHistogram, Release
+    from dprct.results.ols import ols
+    from dprct.schema import Column, Schema, Unit
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dprct' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

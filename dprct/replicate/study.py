@@ -11,8 +11,11 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from dprct.defaults import bins_by_zeta
+from dprct.encode import encoding
 from dprct.errors import DprctError, SchemaError, StudyError
 from dprct.privacy.budget import Budget
+from dprct.release.fates import check_fates
 from dprct.schema.declare import declared
 from dprct.schema.facts import Column, Unit
 from dprct.schema.schema import Schema
@@ -66,6 +69,19 @@ class ReleaseSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class TotalBudget:
+    """What may be spent on this data set in all, over every release ever made from it.
+
+    Parameters
+    ----------
+    epsilon, delta : number
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """A study file.
 
@@ -80,6 +96,8 @@ class Study:
         Declared facts of each column, as :func:`dprct.schema.declare.declared` takes them.
     header : Header
     unit : Unit
+    budget : TotalBudget or None
+        Total of the ledger; the budget of this release alone, if not given.
     path : Path
         The study file itself.
     """
@@ -90,6 +108,7 @@ class Study:
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     header: Header = field(default_factory=Header)
     unit: Unit = field(default_factory=Unit)
+    budget: TotalBudget | None = None
     path: Path = Path("study.toml")
 
     @property
@@ -132,7 +151,28 @@ class Study:
             if name not in header.names:
                 found.append(f"[header] confirms {name!r}, which the file does not have")
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
+        found += self._without_domain(schema)
         return found + self._unconfirmed(schema)
+
+    def _without_domain(self, schema: Schema) -> list[str]:
+        """Return what modelled columns lack before they have a public domain."""
+        found = []
+        rows = schema.file.rows
+        bins = None
+        if self.release.zeta is not None and rows:
+            bins = bins_by_zeta(rows, self.release.zeta)
+        for column in schema.columns:
+            if column.fate == "modelled" and column.derived is None:
+                try:
+                    encoding(column, bins)
+                except SchemaError as error:
+                    found.append(str(error))
+        if not any(_open_fate(c) for c in schema.columns):
+            try:
+                check_fates(schema, rows or 1)
+            except DprctError as error:
+                found.append(str(error))
+        return found
 
     def _unconfirmed(self, schema: Schema) -> list[str]:
         if self.header.confirm:
@@ -160,7 +200,7 @@ def load_study(path: str | Path) -> Study:
 
 def study_from(document: Mapping[str, Any], path: Path) -> Study:
     """Return the study of a parsed TOML document; ``path`` is where it lies."""
-    known = ("version", "data", "dataset_id", "release", "columns", "header", "unit")
+    known = ("version", "data", "dataset_id", "release", "columns", "header", "unit", "budget")
     _check_keys(document, known, "the study file")
     if document.get("version") != VERSION:
         raise StudyError(
@@ -182,6 +222,10 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
             f"[release] method = {release.method!r}; allowed: {', '.join(get_args(Method))}"
         )
     Budget.asked(release.epsilon, release.delta)
+    total = None
+    if "budget" in document:
+        total = _section(TotalBudget, document["budget"], "[budget]")
+        Budget.asked(total.epsilon, total.delta)
     return Study(
         data=path.parent / document["data"],
         release=release,
@@ -189,6 +233,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         columns=columns,
         header=_section(Header, document.get("header", {}), "[header]"),
         unit=unit,
+        budget=total,
         path=path,
     )
 

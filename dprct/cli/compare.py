@@ -1,0 +1,32 @@
+"""``dprct compare``: what differs between two files, and what of it a certificate permits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprct.cli.show import say, working
+from dprct.io import compare
+
+
+def compare_files(
+    first: Annotated[Path, typer.Argument(metavar="A", help="The original file.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The other file.")],
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Certificate (JSON); by default the one beside B, if there is one."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """List every facet in which B differs from A; exit 1 if one is not permitted.
+
+    Differences that the certificate beside B permits are listed apart. No value of either file
+    is printed.
+    """
+    with working("comparing"):
+        found = compare(first, second, certificate=certificate)
+    say(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
+    return 1 if found.unexpected else 0

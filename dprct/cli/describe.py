@@ -1,0 +1,56 @@
+"""``dprct describe``: a codebook from the header alone, and a study file to fill in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from dprct.cli.show import output, say
+from dprct.errors import FileError
+from dprct.io.atomic import atomic_write
+from dprct.replicate.draft import draft
+from dprct.schema.facts import Column, shown
+from dprct.schema.schema import Schema
+
+_MOST_LABELS = 12
+
+
+def describe(
+    file: Annotated[Path, typer.Argument(help="A .dta file; its data section is never read.")],
+    draft_file: Annotated[
+        Path | None,
+        typer.Option("--draft", help="Write a study file with blanks to fill in.", metavar="TOML"),
+    ] = None,
+) -> None:
+    """Print a codebook of FILE from its header; with --draft, write a study file to fill in."""
+    schema = Schema.from_dta(file)
+    rows = "unknown" if schema.file.rows is None else f"{schema.file.rows:,}"
+    say(f"{file.name}: {rows} rows, {len(schema.columns)} columns, release {schema.file.release}")
+    if schema.file.label:
+        say(f"label: {shown(schema.file.label)}")
+    if schema.file.sorted_by:
+        say(f"sorted by: {' '.join(schema.file.sorted_by)}")
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for heading in ("name", "type", "format", "label", "values"):
+        table.add_column(heading, overflow="fold")
+    for column in schema.columns:
+        cells = (column.name, column.type, column.format, shown(column.label))
+        table.add_row(*map(escape, cells), escape(_values(schema, column)))
+    output.print(table, soft_wrap=False)
+    if draft_file is not None:
+        if draft_file.exists():
+            raise FileError(f"{draft_file.name!r} exists; give another name or remove it")
+        with atomic_write(draft_file, mode="wb") as target:
+            target.write(draft(schema, file, draft_file).encode("utf-8"))
+        say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
+
+
+def _values(schema: Schema, column: Column) -> str:
+    labels = [f"{code} {shown(text)}" for code, text in schema.labels_of(column.name).items()]
+    more = f"; ... {len(labels)} in all" if len(labels) > _MOST_LABELS else ""
+    return "; ".join(labels[:_MOST_LABELS]) + more

@@ -1,0 +1,95 @@
+"""The order in which privacy is spent: charge, fsync, draw, save what was released, write."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dprct.privacy.accountant import Accountant, find_ledger
+from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.noise import NoiseSource
+from dprct.schema.schema import Schema
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A charge that was made, before anything is drawn.
+
+    Parameters
+    ----------
+    words : str
+        For the certificate: which ledger entry, or "charged to no ledger".
+    accountant : Accountant or None
+    entry_id : str or None
+    """
+
+    words: str
+    accountant: Accountant | None = None
+    entry_id: str | None = None
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Save the released state with its ledger entry, so that a crash does not cost it."""
+        if self.accountant is not None and self.entry_id is not None:
+            self.accountant.record(self.entry_id, state)
+
+
+def charged(
+    schema: Schema,
+    guarantee: Guarantee,
+    method: str,
+    accountant: Accountant | None,
+    noise: NoiseSource,
+) -> Receipt:
+    """Charge a release, to the accountant given or to the ledger beside the data file.
+
+    Parameters
+    ----------
+    schema : Schema
+        Knows the data set's id and where the data lie.
+    guarantee : Guarantee
+        What the release will claim; its budget is charged.
+    method : str
+    accountant : Accountant or None
+    noise : NoiseSource
+        A simulation charges nothing, because nothing of it may leave.
+
+    Raises
+    ------
+    BudgetError
+        If the charge does not fit; nothing is drawn then.
+    LedgerError
+        If there is a ledger that cannot be used.
+    """
+    if noise.simulation:
+        return Receipt("charged to no ledger (simulation)")
+    if accountant is None and schema.source is not None and schema.dataset_id is not None:
+        accountant = find_ledger(schema.source, schema.dataset_id)
+    if accountant is None:
+        return Receipt("charged to no ledger")
+    assert guarantee.budget is not None
+    assert guarantee.relation is not None
+    entry = accountant.charge(
+        guarantee.budget, method=method, relation=guarantee.relation, unit=guarantee.unit
+    )
+    if accountant.path is not None and schema.source is not None:
+        accountant.note_content(_sha256(schema.source))
+    kept = f" of data set {accountant.dataset_id!r}" if accountant.path is not None else ""
+    left = accountant.remaining
+    return Receipt(
+        f"entry {entry.id}{kept}; {guarantee.budget} charged, {left} of {accountant.total} left",
+        accountant,
+        entry.id,
+    )
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_CHUNK):
+            digest.update(block)
+    return digest.hexdigest()

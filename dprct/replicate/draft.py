@@ -1,0 +1,99 @@
+"""A study file with blanks: everything the header says, nothing that the data say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+from dprct.schema.facts import Column, shown
+from dprct.schema.schema import Schema
+
+_HEAD = """\
+# A study file for dprct. Fill in what is commented out, from public knowledge only:
+# never look a bound up in the data. Then: dprct check {name}
+version = 1
+data = {data}
+dataset_id = {dataset_id}          # the name under which privacy charges are kept, for ever
+
+[unit]
+name = "person"                    # what one row is
+# id = ""                          # the column that identifies it
+# max_rows = 1                     # the largest number of rows of one {{unit}}
+
+[release]
+method = "mv_histogram"            # or "marginals"
+epsilon = 1.0
+delta = 0.0
+
+# [budget]                         # what may be spent on this data set in all;
+# epsilon = 1.0                    # without it: what this release costs
+
+[header]
+# The names, types, formats and labels below come from the header of a confidential file.
+# Read them, then say that they may be published:
+confirm = false
+"""
+
+
+def draft(schema: Schema, data: Path, study: Path) -> str:
+    """Return a study file for a schema that was read from a header.
+
+    Parameters
+    ----------
+    schema : Schema
+        From ``Schema.from_dta``.
+    data, study : Path
+        The confidential file, and where the study file will lie.
+
+    Returns
+    -------
+    str
+        TOML with a ``[columns.NAME]`` table for every column and blanks as comments.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> text = draft(Schema((Column("age", "byte"),)), Path("a.dta"), Path("study.toml"))
+    >>> "[columns.age]" in text and "# bounds = " in text
+    True
+    """
+    relative = os.path.relpath(data.absolute(), study.absolute().parent)
+    head = _HEAD.format(
+        name=study.name,
+        data=_text(Path(relative).as_posix()),
+        dataset_id=_text(re.sub(r"[^A-Za-z0-9_.-]+", "-", data.stem).strip("-.") or "data"),
+    )
+    return head + "".join(_column(schema, column) for column in schema.columns)
+
+
+def _column(schema: Schema, column: Column) -> str:
+    about = " ".join(part for part in (column.type, column.format, shown(column.label)) if part)
+    lines = ["", f"[columns.{_text(column.name)}]", f"# {_one_line(about)}"]
+    if column.type == "strL" or column.locates:
+        return "\n".join([*lines, 'fate = "withheld"                  # or "key", "drop"', ""])
+    lines.append('# fate = ""                        # modelled, filler, withheld, key, public, drop')
+    labels = schema.labels_of(column.name)
+    codes = [code for code in labels if isinstance(code, int)]
+    if column.is_text:
+        lines.append('# levels = []                      # every possible text, else withheld')
+        return "\n".join([*lines, ""])
+    if codes:
+        lines.append(f"# levels = {codes}   # the labelled codes; are there others?")
+    else:
+        lines.append("# bounds = [ , ]                   # smallest and largest possible value")
+        lines.append("# bins = 5                         # or inner edges, such as [20, 30, 40]")
+    missing = [".", *(code for code in labels if isinstance(code, str) and code != ".")]
+    lines.append(f"# missing = {json.dumps(missing)}                # or \"never\"")
+    if column.looks_constructed:
+        lines.append('# built_from = ""                  # "own", or "cohort" if other rows enter it')
+    return "\n".join([*lines, ""])
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
