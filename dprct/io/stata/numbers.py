@@ -1,0 +1,116 @@
+"""Columns of numbers: Stata's five types on one side, float64 with missing codes on the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import SchemaError, StataFormatError
+from dprct.io.stata.layout import MISSING_START, NUMPY_TYPE
+from dprct.missing import MISSING_CODES, missing_numbers, tagged
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, Column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LAST_CODE = len(MISSING_CODES) - 1
+
+
+def mark_missing(x: NDArray[np.float64], column: Column) -> None:
+    """Replace, in place, the numbers that stand for missing codes by NaNs that carry the code.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Numbers as they are in the file.
+    column : Column
+
+    Raises
+    ------
+    StataFormatError
+        If a number lies between two missing codes.
+
+    Notes
+    -----
+    In every type the codes are equidistant, so that one formula serves all five.  A NaN of
+    another program is ``.``; an infinity stays what it is.
+    """
+    start, step = MISSING_START[column.type]
+    if not x.size or x.max() < start:  # a NaN makes the comparison false
+        return
+    nan = np.isnan(x)
+    x[nan] = tagged(0)
+    missing = ~nan & (x >= start) & np.isfinite(x)
+    code = (x[missing] - start) / step
+    if (code > _LAST_CODE).any() or (code % 1).any():
+        raise StataFormatError(
+            f"column {column.name!r} has a {column.type} between two missing codes, which no Stata "
+            "writes; copy the file again, or in Stata replace the value and save"
+        )
+    x[missing] = tagged(code)
+
+
+def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
+    """Return numbers as the column's type holds them; nothing is rounded or clipped.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Integers, booleans or floats; NaNs carry missing codes (see :mod:`dprct.missing`).
+    column : Column
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In the machine's byte order.
+
+    Raises
+    ------
+    SchemaError
+        If a number does not fit.
+    """
+    x = values.astype(np.float64, copy=False)
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and _beyond_2_53(values):
+        _refuse(column, "holds whole numbers beyond 2^53, which a double does not hold exactly")
+    nan = np.isnan(x)
+    has_missing = bool(nan.any())
+    numbers = x[~nan] if has_missing else x
+    _check_numbers(numbers, column)
+    if not has_missing:
+        return x.astype(NUMPY_TYPE[column.type], copy=False)
+    start, step = MISSING_START[column.type]
+    out = np.empty(x.shape, NUMPY_TYPE[column.type])
+    out[~nan] = numbers
+    out[nan] = start + step * missing_numbers(x[nan])
+    return out
+
+
+def _beyond_2_53(values: NDArray[Any]) -> bool:
+    return bool(((values > 2**53) | (values < -(2**53 if values.dtype.kind == "i" else 0))).any())
+
+
+def _check_numbers(x: NDArray[np.float64], column: Column) -> None:
+    if not x.size:
+        return
+    low, high = _limits(column)
+    if x.min() < low or x.max() > high:
+        span = f"{low:g} to {high:g}" if column.type in FLOAT_LIMITS else f"{low:,} to {high:,}"
+        _refuse(column, f"holds a number outside {span}, the range of a {column.type}")
+    if column.type in INTEGER_LIMITS and (x != np.rint(x)).any():
+        _refuse(column, f"holds a number that is not whole, which a {column.type} must be")
+    if column.type == "float" and (x != x.astype(np.float32)).any():
+        _refuse(column, "holds a number that a float (32 bits) does not hold exactly")
+
+
+def _limits(column: Column) -> tuple[float, float]:
+    if column.type in INTEGER_LIMITS:
+        return INTEGER_LIMITS[column.type]
+    most = FLOAT_LIMITS[column.type]
+    return -most, most
+
+
+def _refuse(column: Column, rule: str) -> None:
+    raise SchemaError(
+        f"column {column.name!r} ({column.type}) {rule}; change the numbers or declare a wider type"
+    )

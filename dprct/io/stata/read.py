@@ -1,0 +1,190 @@
+"""Reading .dta files: everything the header says, and the data."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dprct.errors import DprctError, FileError, SchemaError, StataFormatError
+from dprct.io.atomic import file_error
+from dprct.io.stata import header as head
+from dprct.io.stata import old
+from dprct.io.stata.cursor import Cursor
+from dprct.io.stata.labels import LabelSets, read_label_sets
+from dprct.io.stata.layout import default_format
+from dprct.io.stata.rows import read_frame
+from dprct.schema.facts import FileFacts
+from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+_COLUMN_FACTS = ("type", "label", "value_label")
+_FILE_FACTS = ("release", "label", "sorted_by", "value_labels", "characteristics")
+
+
+def read_dta(
+    path: str | os.PathLike[str], schema: Schema | None = None
+) -> tuple[pd.DataFrame, Schema]:
+    """Read a Stata file: its data, and everything else that it says.
+
+    Parameters
+    ----------
+    path : path
+        A .dta file of release 113 to 115 or 117 to 119, in either byte order.  Releases 102 to
+        111 are read through other packages, with a warning about what that cannot keep.
+    schema : Schema, optional
+        Public facts that were fixed before; the header of the file must agree with them.
+
+    Returns
+    -------
+    data : pandas.DataFrame
+        Text columns are object: str, or bytes where the text is undecodable or the strL binary.
+        All others are float64 of codes and numbers, whose NaNs carry the missing codes
+        (:mod:`dprct.missing`).
+    schema : Schema
+        What the file says, or the schema that was given, whose seal stays.
+
+    Raises
+    ------
+    FileError
+        If there is no such file, or it may not be read.
+    StataFormatError
+        If the file is not a .dta file, or damaged.
+    SchemaError
+        If the header differs from the given schema.
+
+    Examples
+    --------
+    >>> data, schema = read_dta("study.dta")  # doctest: +SKIP
+    """
+    with _opened(path) as cursor:
+        if old.is_old(cursor):
+            data, found = old.read(Path(path))
+        else:
+            header = head.read(cursor)
+            found = _schema(header, MappingProxyType({}), path)
+            data = read_frame(cursor, header)
+            if header.layout.tagged and cursor.at != header.labels_at:
+                cursor.fail("the map points elsewhere than to the value labels", "map")
+            labels = read_label_sets(cursor, header.layout)
+            found = replace(found, file=replace(found.file, value_labels=labels))
+    if schema is None:
+        return data, found.as_opened()
+    _check_agreement(found, schema, path)
+    return data, replace(schema, source=Path(path)).as_opened()
+
+
+def read_header(path: str | os.PathLike[str]) -> Schema:
+    """Read everything that a Stata file says, except its data.
+
+    Parameters
+    ----------
+    path : path
+        As for :func:`read_dta`.
+
+    Returns
+    -------
+    Schema
+        Not opened: the bytes of the data section and of long text are never read.
+
+    Raises
+    ------
+    FileError, StataFormatError
+        As for :func:`read_dta`.
+
+    Examples
+    --------
+    >>> schema = read_header("study.dta")  # doctest: +SKIP
+    """
+    with _opened(path) as cursor:
+        if old.is_old(cursor):
+            return old.read_header(Path(path))
+        header = head.read(cursor)
+        cursor.jump(header.labels_at, "map")
+        return _schema(header, read_label_sets(cursor, header.layout), path)
+
+
+def _schema(header: head.Header, labels: LabelSets, path: str | os.PathLike[str]) -> Schema:
+    facts = FileFacts(
+        release=header.layout.release,
+        byteorder=header.byteorder,
+        label=header.label,
+        timestamp=header.timestamp,
+        sorted_by=header.sorted_by,
+        value_labels=labels,
+        characteristics=header.characteristics,
+        rows=header.rows,
+    )
+    return Schema(header.columns, facts, source=Path(path))
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Cursor]:
+    """Open a file; whatever goes wrong with it or in it becomes one sentence."""
+    try:
+        if not Path(path).is_file() and Path(path).exists() and not Path(path).is_dir():
+            raise FileError(f"{os.fspath(path)!r} is not an ordinary file; save it as one first")
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not size:
+                raise StataFormatError("the file is empty; copy or download it again")
+            yield Cursor(file, size)
+    except StataFormatError as error:
+        raise _named(error, path) from None
+    except DprctError:
+        raise
+    except OSError as error:
+        raise file_error(error, path, "read") from None
+    except (ValueError, struct.error, MemoryError, OverflowError, LookupError) as error:
+        raise StataFormatError(
+            f"{os.fspath(path)!r} is damaged ({type(error).__name__} while it was read); "
+            "copy or download it again"
+        ) from None
+
+
+def _named(error: StataFormatError, path: str | os.PathLike[str]) -> StataFormatError:
+    error.args = (f"{os.fspath(path)!r}: {error.args[0]}", *error.args[1:])
+    return error
+
+
+def _check_agreement(found: Schema, declared: Schema, path: str | os.PathLike[str]) -> None:
+    """Refuse a file whose header says something else than the schema; name what differs."""
+    differs = _differences(found, declared)
+    if differs:
+        raise SchemaError(
+            f"the header of {os.fspath(path)!r} differs from the schema in {'; '.join(differs)}; "
+            "read the header again with Schema.from_dta and declare the facts anew"
+        )
+
+
+def _differences(found: Schema, declared: Schema) -> list[str]:
+    if found.names != declared.names:
+        other = sorted(set(found.names) ^ set(declared.names))
+        return [f"the columns ({', '.join(other[:8])})" if other else "the order of the columns"]
+    pairs = list(zip(found.columns, declared.columns, strict=True))
+    differs = {
+        fact: [a.name for a, b in pairs if getattr(a, fact) != getattr(b, fact)]
+        for fact in _COLUMN_FACTS
+    }
+    differs["format"] = [
+        a.name for a, b in pairs if a.format != (b.format or default_format(b.type))
+    ]
+    lines = [
+        f"the {fact.replace('_', ' ')} of {', '.join(names[:8])}"
+        for fact, names in differs.items()
+        if names
+    ]
+    facts = [*_FILE_FACTS, *(["rows"] if declared.file.rows is not None else [])]
+    return lines + [
+        f"the {fact.replace('_', ' ')} of the file"
+        for fact in facts
+        if getattr(found.file, fact) != getattr(declared.file, fact)
+    ]

@@ -1,0 +1,217 @@
+"""Writing .dta files: the release that was read, and nothing coerced."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dprct.errors import SchemaError
+from dprct.io.atomic import atomic_write
+from dprct.io.stata.fields import packed_text, padded_text
+from dprct.io.stata.fits import check_fits
+from dprct.io.stata.header import MAP_ENTRIES, row_dtype
+from dprct.io.stata.labels import pack_label_sets
+from dprct.io.stata.layout import LAYOUTS, RELEASES, Layout, default_format, type_code
+from dprct.io.stata.rows import pack_columns, write_rows
+from dprct.io.stata.strl import StrlWriter
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from dprct.schema.schema import Schema
+
+_TIMESTAMP = 17
+_LABEL = {True: 320, False: 80}  # most bytes of the dataset label, by whether text is UTF-8
+_LONGEST_CHARACTERISTIC = 67_784
+
+
+def write_dta(
+    data: pd.DataFrame,
+    schema: Schema,
+    path: str | os.PathLike[str],
+    version: int | None = None,
+) -> None:
+    """Write data and everything that the schema says of its file as a Stata file.
+
+    Parameters
+    ----------
+    data : pandas.DataFrame
+        Columns as :func:`read_dta` gives them, named and ordered as in the schema.
+    schema : Schema
+        Types, formats, labels and the other facts of the file.
+    path : path
+        Written whole or not at all; an existing file is replaced.
+    version : {113, 114, 115, 117, 118, 119}, optional
+        Release; by default the one that was read, else 118, or 119 above 32,767 variables.
+
+    Raises
+    ------
+    SchemaError
+        If a value does not fit its type, or a fact does not fit the release; nothing is ever
+        rounded, cut or converted.
+    FileError
+        If the file cannot be written; nothing is left then.
+
+    Notes
+    -----
+    The timestamp is the schema's: no clock is read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dprct.schema import Column
+    >>> file = os.path.join(tempfile.mkdtemp(), "ages.dta")
+    >>> write_dta(pd.DataFrame({"age": [31.0, 47.0]}), Schema((Column("age", "byte"),)), file)
+    """
+    layout = _layout(schema, version)
+    _check_names(data, schema)
+    check_fits(schema, layout, len(data))
+    strls = StrlWriter(layout, schema.file.byteorder)
+    packed = pack_columns(data, schema.columns, layout, strls)
+    types = [column.type for column in schema.columns]
+    before, after = (_tagged if layout.tagged else _binary)(schema, layout, len(data), strls)
+    with atomic_write(path) as file:
+        file.write(before)
+        write_rows(file, packed, types, schema.file.byteorder)
+        file.write(after)
+
+
+def _layout(schema: Schema, version: int | None) -> Layout:
+    if version is None:
+        release = schema.file.release if schema.file.release in RELEASES else 118
+        wide = release == 118 and len(schema.columns) > LAYOUTS[118].most_columns
+        return LAYOUTS[119 if wide else release]
+    if version not in RELEASES:
+        allowed = ", ".join(map(str, RELEASES))
+        raise SchemaError(f"version={version!r}; allowed: {allowed}")
+    return LAYOUTS[version]
+
+
+def _check_names(data: pd.DataFrame, schema: Schema) -> None:
+    if not isinstance(data, pd.DataFrame):
+        raise SchemaError(f"data is {type(data).__name__}; give a pandas DataFrame")
+    names = list(data.columns)
+    if names == schema.names:
+        return
+    absent = [str(name) for name in schema.names if name not in set(names)]
+    surplus = [str(name) for name in names if name not in set(schema.names)]
+    what = "; ".join(
+        f"{word}: {', '.join(listed[:8])}"
+        for word, listed in (("missing in the data", absent), ("not in the schema", surplus))
+        if listed
+    )
+    raise SchemaError(
+        f"the columns of the data are not those of the schema ({what or 'order or number'}); "
+        "select them with data[schema.names]"
+    )
+
+
+def _tagged(schema: Schema, layout: Layout, rows: int, strls: StrlWriter) -> tuple[bytes, bytes]:
+    """Return what stands before and after the rows in releases 117 and later."""
+    order, file = schema.file.byteorder, schema.file
+    start = _tagged_start(schema, layout, rows)
+    types, *blocks = _descriptors(schema, layout)
+    sections = [
+        b"<variable_types>" + types + b"</variable_types>",
+        *(
+            f"<{tag}>".encode() + block + f"</{tag}>".encode()
+            for tag, block in zip(
+                ("varnames", "sortlist", "formats", "value_label_names", "variable_labels"),
+                blocks,
+                strict=True,
+            )
+        ),
+        b"<characteristics>" + _characteristics(schema, layout) + b"</characteristics>",
+    ]
+    width = row_dtype([column.type for column in schema.columns], order).itemsize
+    data = len(b"<data></data>") + rows * width
+    ends = [strls.section(), pack_label_sets(file.value_labels, layout, order), b"</stata_dta>"]
+    map_length = len(b"<map></map>") + 8 * MAP_ENTRIES
+    lengths = [map_length, *map(len, sections), data, *map(len, ends)]
+    places = [0, len(start)]
+    for length in lengths:
+        places.append(places[-1] + length)
+    table = b"<map>" + struct.pack(f"{order}{MAP_ENTRIES}Q", *places) + b"</map>"
+    return start + table + b"".join(sections) + b"<data>", b"</data>" + b"".join(ends)
+
+
+def _tagged_start(schema: Schema, layout: Layout, rows: int) -> bytes:
+    order, file = schema.file.byteorder, schema.file
+    label = packed_text(file.label, _label_bytes(layout), layout, "the dataset label")
+    timestamp = packed_text(file.timestamp, _TIMESTAMP, layout, "the timestamp")
+    parts = [
+        b"<stata_dta><header><release>%d</release>" % layout.release,
+        b"<byteorder>" + (b"LSF" if order == "<" else b"MSF") + b"</byteorder>",
+        b"<K>" + struct.pack(order + layout.columns, len(schema.columns)) + b"</K>",
+        b"<N>" + struct.pack(order + layout.rows, rows) + b"</N>",
+        b"<label>" + struct.pack(order + layout.label_length, len(label)) + label + b"</label>",
+        b"<timestamp>" + bytes([len(timestamp)]) + timestamp + b"</timestamp></header>",
+    ]
+    return b"".join(parts)
+
+
+def _binary(schema: Schema, layout: Layout, rows: int, _: StrlWriter) -> tuple[bytes, bytes]:
+    """Return what stands before and after the rows in releases 113 to 115."""
+    order, file = schema.file.byteorder, schema.file
+    before = [
+        bytes([layout.release, 2 if order == "<" else 1, 1, 0]),
+        struct.pack(order + layout.columns + layout.rows, len(schema.columns), rows),
+        padded_text(file.label, layout.label, layout, "the dataset label"),
+        padded_text(file.timestamp, _TIMESTAMP + 1, layout, "the timestamp"),
+        *_descriptors(schema, layout),
+        _characteristics(schema, layout) + bytes(5),
+    ]
+    return b"".join(before), pack_label_sets(file.value_labels, layout, order)
+
+
+def _descriptors(schema: Schema, layout: Layout) -> list[bytes]:
+    """Return types, names, sort list, formats, names of label sets and labels, in this order."""
+    columns, order = schema.columns, schema.file.byteorder
+    codes = [type_code(column.type, layout) for column in columns]
+    place = {column.name: number for number, column in enumerate(columns, 1)}
+    sort = [place[name] for name in schema.file.sorted_by]
+    sort += [0] * (len(columns) + 1 - len(sort))
+    return [
+        struct.pack(f"{order}{len(codes)}{'H' if layout.tagged else 'B'}", *codes),
+        _fields("name", ((c.name, c.name) for c in columns), layout.name, layout),
+        struct.pack(f"{order}{len(sort)}{layout.sort}", *sort),
+        _fields(
+            "format",
+            ((c.name, c.format or default_format(c.type)) for c in columns),
+            layout.format,
+            layout,
+        ),
+        _fields("value label", ((c.name, c.value_label) for c in columns), layout.name, layout),
+        _fields("label", ((c.name, c.label) for c in columns), layout.label, layout),
+    ]
+
+
+def _fields(fact: str, texts: Iterable[tuple[str, str]], width: int, layout: Layout) -> bytes:
+    return b"".join(
+        padded_text(text, width, layout, f"the {fact} of column {name!r}") for name, text in texts
+    )
+
+
+def _characteristics(schema: Schema, layout: Layout) -> bytes:
+    """Return characteristics, each in the frame of its release, without the list's end."""
+    packed = []
+    for owner, name, text in schema.file.characteristics:
+        what = f"the characteristic {owner}[{name}]"
+        body = (
+            padded_text(owner, layout.name, layout, f"the owner of {what}")
+            + padded_text(name, layout.name, layout, f"the name of {what}")
+            + packed_text(text, _LONGEST_CHARACTERISTIC, layout, what)
+            + b"\0"
+        )
+        length = struct.pack(schema.file.byteorder + "I", len(body))
+        packed.append(
+            b"<ch>" + length + body + b"</ch>" if layout.tagged else b"\1" + length + body
+        )
+    return b"".join(packed)
+
+
+def _label_bytes(layout: Layout) -> int:
+    return _LABEL[layout.encoding == "utf-8"]
