@@ -120,6 +120,11 @@ class Column:
         Whether the column locates a person; None lets its name and label decide.
     confirmed : bool
         Whether the facts that came from the header of a confidential file are confirmed as public.
+
+    Examples
+    --------
+    >>> Column("age", "byte", bounds=(15, 80), bins=5).is_integer
+    True
     """
 
     name: str
@@ -224,6 +229,11 @@ class Unit:
         Column that identifies the unit; an id that repeats is refused unless ``max_rows`` says so.
     max_rows : int
         Largest number of rows of one unit; the guarantee then is per unit and costs as much more.
+
+    Examples
+    --------
+    >>> Unit("household", id="hhid", max_rows=3).max_rows
+    3
     """
 
     name: str = "person"
