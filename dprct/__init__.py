@@ -20,7 +20,7 @@ _HOME = {
     "Release": "dprct.release",
     "Schema": "dprct.schema",
     "Unit": "dprct.schema",
-    "compare": "dprct.io",
+    "compare": "dprct.io.compare",
     "ols": "dprct.results.ols",
     "read": "dprct.io",
     "read_dta": "dprct.io.stata",
@@ -30,7 +30,8 @@ _HOME = {
 __all__ = [*sorted(_HOME), "__version__"]
 
 if TYPE_CHECKING:
-    from dprct.io import compare, read
+    from dprct.io import read
+    from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget

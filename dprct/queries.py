@@ -55,7 +55,10 @@ def cell_counts(
     counted = codes.group_by(names).agg(nw.len().alias("__rows"))
     digits = np.column_stack([counted[name].to_numpy() for name in names])
     return CellCounts(
-        digits, counted["__rows"].to_numpy(), [e.size for e in encodings], relation=relation
+        digits,
+        counted["__rows"].to_numpy(),
+        radices=[encoding.size for encoding in encodings],
+        relation=relation,
     )
 
 

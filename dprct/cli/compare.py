@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dprct.cli.show import say, working
-from dprct.io import compare
+from dprct.io.compare import compare
 
 
 def compare_files(
@@ -20,7 +20,7 @@ def compare_files(
         typer.Option(help="Certificate (JSON); by default the one beside B, if there is one."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> int:
+) -> None:
     """List every facet in which B differs from A; exit 1 if one is not permitted.
 
     Differences that the certificate beside B permits are listed apart. No value of either file
@@ -29,4 +29,5 @@ def compare_files(
     with working("comparing"):
         found = compare(first, second, certificate=certificate)
     say(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
-    return 1 if found.unexpected else 0
+    if found.unexpected:
+        raise typer.Exit(1)

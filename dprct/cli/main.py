@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+import functools
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-import click
 import typer
 
 from dprct.cli import compare, demo, describe, protect
 from dprct.cli.show import errors
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
-REFUSED, USAGE, DEFECT, INTERRUPTED = 3, 2, 70, 130
+USAGE, REFUSED, DEFECT, INTERRUPTED = 2, 3, 70, 130
 
 app = typer.Typer(
     name="dprct",
@@ -22,57 +21,65 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 done, 1 differences or open points, 2 wrong input, 3 refused, "
-    "130 interrupted.",
+    epilog="Exit codes: 0 done; 1 unexpected differences or open points; 2 wrong usage or input; "
+    "3 refused (budget, confirmation); 130 interrupted.",
 )
-app.command("describe")(describe.describe)
-app.command("check")(protect.check)
-app.command("plan")(protect.plan)
-app.command("protect")(protect.protect)
-app.command("compare")(compare.compare_files)
-app.command("demo")(demo.demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code.
-
-    A refusal is one sentence on standard error.  A defect of ours shows where it happened and
-    nothing of what was being handled, because that could be a value of the data.
-    """
+    """Run the command line and exit with its code (see ``dprct.cli``)."""
     warnings.showwarning = _show_warning
-    sys.exit(_code(arguments))
+    app(args=arguments, prog_name="dprct")
 
 
-def _code(arguments: Sequence[str] | None) -> int:
-    try:
-        result = app(args=arguments, standalone_mode=False)
-        return result if isinstance(result, int) else 0
-    except (BudgetError, ConfirmationError, LedgerError) as error:
-        errors.print(f"refused: {error}", style="red", markup=False)
-        return REFUSED
-    except DprctError as error:
-        errors.print(f"error: {error}", style="red", markup=False)
-        return USAGE
-    except click.exceptions.Abort:
-        errors.print("interrupted; nothing half written is left")
-        return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return USAGE
-    except KeyboardInterrupt:
-        errors.print("interrupted; nothing half written is left")
-        return INTERRUPTED
-    except Exception as error:  # noqa: BLE001
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{last.name}, line {last.lineno}"
-        errors.print(
-            f"a defect of dprct: {type(error).__name__} in {where}; please report this line. "
-            "What was being handled is not shown, because it could be a value of the data."
-        )
-        return DEFECT
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose refusals are one sentence on standard error and an exit code.
+
+    A defect of ours shows where it happened and nothing of what was being handled, because that
+    could be a value of the data.
+    """
+
+    @functools.wraps(command)
+    def run(*args: object, **options: object) -> None:
+        try:
+            command(*args, **options)
+        except (BudgetError, ConfirmationError, LedgerError) as error:
+            raise _ended(f"refused: {error}", REFUSED) from None
+        except DprctError as error:
+            raise _ended(f"error: {error}", USAGE) from None
+        except KeyboardInterrupt:
+            raise _ended("interrupted; nothing half written is left", INTERRUPTED) from None
+        except typer.Exit:
+            raise
+        except Exception as error:  # noqa: BLE001
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise _ended(
+                f"a defect of dprct: {type(error).__name__} in {last.name}, line {last.lineno}; "
+                "please report this line. What was being handled is not shown, because it could "
+                "be a value of the data.",
+                DEFECT,
+            ) from None
+
+    return run
+
+
+def _ended(message: str, code: int) -> typer.Exit:
+    errors.print(message, style="red", markup=False)
+    return typer.Exit(code)
 
 
 def _show_warning(
     message: Warning | str, category: type[Warning], *_args: object, **_kwargs: object
 ) -> None:
     errors.print(f"note: {message}", style="yellow", markup=False)
+
+
+for _name, _command in (
+    ("describe", describe.describe),
+    ("check", protect.check),
+    ("plan", protect.plan),
+    ("protect", protect.protect),
+    ("compare", compare.compare_files),
+    ("demo", demo.demo),
+):
+    app.command(_name)(guarded(_command))

@@ -16,14 +16,15 @@ from dprct.replicate.study import load_study
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 
 
-def check(study_file: StudyFile) -> int:
+def check(study_file: StudyFile) -> None:
     """List what STUDY still lacks; the data section of its file is not read. Exit 1 if anything."""
     study = load_study(study_file)
     problems = study.problems(read_header(study))
     for problem in problems:
         say(f"- {problem}")
     say(f"{len(problems)} open points" if problems else "complete: nothing is open")
-    return 1 if problems else 0
+    if problems:
+        raise typer.Exit(1)
 
 
 def plan(study_file: StudyFile) -> None:

@@ -55,7 +55,15 @@ class Plan:
     def __str__(self) -> str:
         lines = [f"Plan: {self.method}, {self.budget}"]
         width = max((len(key) for key in self.facts), default=0)
-        lines += [f"  {key:<{width}}  {value}" for key, value in self.facts.items()]
+        lines += [
+            textwrap.fill(
+                f"{key:<{width}}  {value}",
+                _WIDTH,
+                initial_indent="  ",
+                subsequent_indent=" " * (width + 4),
+            )
+            for key, value in self.facts.items()
+        ]
         marked = [("-", text) for text in self.consequences]
         marked += [("!", text) for text in (*self.warnings, self.refusal) if text]
         lines += [

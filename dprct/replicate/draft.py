@@ -15,12 +15,13 @@ _HEAD = """\
 # never look a bound up in the data. Then: dprct check {name}
 version = 1
 data = {data}
-dataset_id = {dataset_id}          # the name under which privacy charges are kept, for ever
+dataset_id = {dataset_id}
+# privacy charges are kept under this name, for ever: do not change it for a corrected file
 
 [unit]
 name = "person"                    # what one row is
 # id = ""                          # the column that identifies it
-# max_rows = 1                     # the largest number of rows of one {{unit}}
+# max_rows = 1                     # the largest number of rows of one unit
 
 [release]
 method = "mv_histogram"            # or "marginals"
@@ -70,25 +71,42 @@ def draft(schema: Schema, data: Path, study: Path) -> str:
 
 def _column(schema: Schema, column: Column) -> str:
     about = " ".join(part for part in (column.type, column.format, shown(column.label)) if part)
-    lines = ["", f"[columns.{_text(column.name)}]", f"# {_one_line(about)}"]
+    lines = [f"[columns.{_key(column.name)}]", f"# {_one_line(about)}"]
     if column.type == "strL" or column.locates:
-        return "\n".join([*lines, 'fate = "withheld"                  # or "key", "drop"', ""])
-    lines.append('# fate = ""                        # modelled, filler, withheld, key, public, drop')
+        lines.append(_blank("", 'fate = "withheld"', 'or "key", "drop"'))
+    else:
+        lines.append(_blank("# ", 'fate = ""', "modelled, filler, withheld, key, public, drop"))
+        lines += _text_blanks() if column.is_text else _number_blanks(schema, column)
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def _text_blanks() -> list[str]:
+    return [_blank("# ", "levels = []", "every possible text, to model it")]
+
+
+def _number_blanks(schema: Schema, column: Column) -> list[str]:
     labels = schema.labels_of(column.name)
     codes = [code for code in labels if isinstance(code, int)]
-    if column.is_text:
-        lines.append('# levels = []                      # every possible text, else withheld')
-        return "\n".join([*lines, ""])
-    if codes:
-        lines.append(f"# levels = {codes}   # the labelled codes; are there others?")
-    else:
-        lines.append("# bounds = [ , ]                   # smallest and largest possible value")
-        lines.append("# bins = 5                         # or inner edges, such as [20, 30, 40]")
     missing = [".", *(code for code in labels if isinstance(code, str) and code != ".")]
-    lines.append(f"# missing = {json.dumps(missing)}                # or \"never\"")
+    if codes:
+        lines = [_blank("# ", f"levels = {codes}", "the labelled codes; are there others?")]
+    else:
+        lines = [
+            _blank("# ", "bounds = [ , ]", "smallest and largest possible value"),
+            _blank("# ", "bins = 5", "or inner edges, such as [20, 30, 40]"),
+        ]
+    lines.append(_blank("# ", f"missing = {json.dumps(missing)}", 'or "never"'))
     if column.looks_constructed:
-        lines.append('# built_from = ""                  # "own", or "cohort" if other rows enter it')
-    return "\n".join([*lines, ""])
+        lines.append(_blank("# ", 'built_from = ""', '"own", or "cohort" if other rows enter'))
+    return lines
+
+
+def _blank(mark: str, fact: str, comment: str) -> str:
+    return f"{mark + fact:<34} # {comment}"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
 
 
 def _text(value: str) -> str:
