@@ -68,12 +68,12 @@ def refuse_other(entry_id: str, kept: bytes, content: bytes) -> None:
 
 def encoded_state(entry_id: str, state: bytes | Mapping[str, Any]) -> bytes:
     """Return the file content for a released state: JSON, with bytes as base64."""
-    key, value = (
-        ("base64", base64.b64encode(state).decode())
-        if isinstance(state, bytes)
-        else ("state", dict(state))
-    )
     try:
+        key, value = (
+            ("base64", base64.b64encode(state).decode())
+            if isinstance(state, bytes)
+            else ("state", dict(state))
+        )
         return json.dumps({"entry": entry_id, key: value}, allow_nan=False, indent=1).encode()
     except (TypeError, ValueError) as error:
         raise ParameterError(

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprct.errors import ParameterError
+from dprct.privacy.rounding import (
+    CONTEXT,
+    LOCK,
+    TINIEST,
+    boundary,
+    mp,
+    probability,
+    root,
+    rounded_off,
+)
+
+positive = st.fractions(min_value=Fraction(1, 10**12), max_value=10**12)
+
+
+@given(positive)
+def test_roots_are_bracketed_closely(square: Fraction) -> None:
+    down, up = root(square, "down"), root(square, "up")
+    assert down**2 <= square <= up**2
+    assert up <= down * (1 + Fraction(1, 10**13))
+
+
+@given(positive)
+def test_rational_roots_are_exact(number: Fraction) -> None:
+    assert root(number**2) == root(number**2, "down") == number
+
+
+@given(positive)
+def test_rounding_goes_outwards_and_is_close(number: Fraction) -> None:
+    with LOCK, CONTEXT.workdps(50):
+        down, up = rounded_off(mp(number), "down"), rounded_off(mp(number), "up")
+    assert down < number < up
+    assert up - down <= number * Fraction(3, 10**14)
+
+
+def test_probabilities_stay_in_range() -> None:
+    assert probability(CONTEXT.mpf(2)) == 1
+    assert probability(CONTEXT.mpf(0)) == TINIEST
+    assert probability(CONTEXT.mpf(10) ** -400) == TINIEST
+
+
+@pytest.mark.parametrize("turn", [Fraction(1, 10**9), Fraction(2, 3), Fraction(12345)])
+def test_the_boundary_is_found_from_both_sides(turn: Fraction) -> None:
+    fails, holds = boundary(lambda x: x >= turn, "x")
+    assert fails < turn <= holds
+    assert holds - fails <= turn * Fraction(2, 10**13)
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_boundary_out_of_reach_is_refused(answer: bool) -> None:
+    with pytest.raises(ParameterError, match="too extreme"):
+        boundary(lambda _: answer, "epsilon")
