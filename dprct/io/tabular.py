@@ -39,12 +39,7 @@ _ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fro
 )
 _EXACT = 2**53
 _PLAIN = 1e15  # from here on a double is written with an exponent
-_DTYPES = {
-    "byte": np.dtype(np.int8),
-    "int": np.dtype(np.int16),
-    "long": np.dtype(np.int32),
-    "float": np.dtype(np.float32),
-}
+_DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 
 
 def read_csv(path: Path) -> tuple[pd.DataFrame, Schema]:
@@ -283,8 +278,7 @@ def _arrays(frame: Frame, column: Column, schema: Schema, arrow: Any) -> dict[st
     if column.is_text:
         return {column.name: arrow.array(_unicode(frame, column, ".parquet"), arrow.string())}
     values, codes = numbers_of(frame, column.name)
-    dtype = _DTYPES.get(column.type, np.dtype(np.float64))
-    plain = np.where(codes < 0, values, 0.0).astype(dtype)
+    plain = np.where(codes < 0, values, 0.0).astype(_DTYPES.get(column.type, "float64"))
     out = {column.name: arrow.array(plain, mask=codes >= 0)}
     if np.any(codes > 0):
         companion = column.name + COMPANION
@@ -323,12 +317,13 @@ def _fitting(data: IntoFrame, schema: Schema) -> Frame:
 
 def _unicode(frame: Frame, column: Column, extension: str) -> list[str]:
     cells = text_of(frame, column.name).tolist()
-    if not all(isinstance(cell, str) and _encodes(cell) for cell in cells):
+    texts = [cell for cell in cells if isinstance(cell, str) and _encodes(cell)]
+    if len(texts) < len(cells):
         raise SchemaError(
             f"column {column.name!r} holds text that is not Unicode, which {extension} cannot "
             "keep; drop it or write .dta"
         )
-    return cells
+    return texts
 
 
 def _encodes(text: str) -> bool:
