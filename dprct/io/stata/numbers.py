@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LAST_CODE = len(MISSING_CODES) - 1
 
 
-def mark_missing(x: NDArray[np.float64], column: Column) -> None:
+def mark_missing(x: NDArray[np.float64], column: Column, offset: int | None = None) -> None:
     """Replace, in place, the numbers that stand for missing codes by NaNs that carry the code.
 
     Parameters
@@ -25,6 +25,8 @@ def mark_missing(x: NDArray[np.float64], column: Column) -> None:
     x : ndarray, shape (n,)
         Numbers as they are in the file.
     column : Column
+    offset : int, optional
+        First byte of the data section, for the refusal.
 
     Raises
     ------
@@ -46,7 +48,9 @@ def mark_missing(x: NDArray[np.float64], column: Column) -> None:
     if (code > _LAST_CODE).any() or (code % 1).any():
         raise StataFormatError(
             f"column {column.name!r} has a {column.type} between two missing codes, which no Stata "
-            "writes; copy the file again, or in Stata replace the value and save"
+            "writes; copy the file again, or in Stata replace the value and save",
+            offset=offset,
+            field="data",
         )
     x[missing] = tagged(code)
 
@@ -73,12 +77,12 @@ def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
     x = values.astype(np.float64, copy=False)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and _beyond_2_53(values):
         _refuse(column, "holds whole numbers beyond 2^53, which a double does not hold exactly")
-    nan = np.isnan(x)
-    has_missing = bool(nan.any())
-    numbers = x[~nan] if has_missing else x
-    _check_numbers(numbers, column)
-    if not has_missing:
+    if not x.size or not np.isnan(x.min()):  # the least of numbers with a NaN is a NaN
+        _check_numbers(x, column)
         return x.astype(NUMPY_TYPE[column.type], copy=False)
+    nan = np.isnan(x)
+    numbers = x[~nan]
+    _check_numbers(numbers, column)
     start, step = MISSING_START[column.type]
     out = np.empty(x.shape, NUMPY_TYPE[column.type])
     out[~nan] = numbers

@@ -151,17 +151,15 @@ def _label_set(codes: Iterable[tuple[Any, str]]) -> MappingProxyType[Code, str]:
 
 
 def _read_with_pandas(path: Path) -> tuple[pd.DataFrame, Schema]:
-    with pd.read_stata(
-        path, iterator=True, convert_categoricals=False, convert_dates=False
-    ) as reader:
-        frame = reader.read()
+    frame = pd.read_stata(path, convert_categoricals=False, convert_dates=False)
+    with pd.read_stata(path, iterator=True) as reader:
         labels, label = reader.variable_labels(), reader.data_label
     columns = []
     for name, values in frame.items():
         storage = _NUMPY_TYPES.get(str(values.dtype), "double")
         if not pd.api.types.is_numeric_dtype(values.dtype):
             storage = f"str{max(1, *(len(text) for text in values))}"
-        columns.append(Column(str(name), storage, default_format(storage), labels.get(name, "")))
+        columns.append(Column(str(name), storage, default_format(storage), labels.get(str(name), "")))
     facts = FileFacts(label=label, rows=len(frame))
     return _plain(frame, columns), Schema(tuple(columns), facts, source=path)
 

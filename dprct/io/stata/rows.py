@@ -45,7 +45,7 @@ def read_frame(cursor: Cursor, header: Header) -> pd.DataFrame:
         columns.update(zip(long, texts, strict=True))
     for column in header.columns:
         if not column.is_text:
-            mark_missing(columns[column.name], column)
+            mark_missing(columns[column.name], column, header.data_at)
     return _frame(columns, header)
 
 
