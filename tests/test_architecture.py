@@ -7,8 +7,10 @@ code that no test happens to run.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -390,6 +392,33 @@ def test_global_randomness_would_be_noticed(text: str) -> None:
 
 def test_no_module_opens_a_connection() -> None:
     assert importers(NETWORK) == []
+
+
+def declared_packages() -> tuple[set[str], set[str]]:
+    """Import names of what the project requires, and of what its extras add for users."""
+    project = tomllib.loads((HOUSE.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {k: v for k, v in project["optional-dependencies"].items() if k != "dev"}
+
+    def names(requirements: list[str]) -> set[str]:
+        found = {
+            re.split(r"[^\w-]", text, maxsplit=1)[0].replace("-", "_") for text in requirements
+        }
+        return found | ({"interpret"} if "interpret_core" in found else set())
+
+    return names(project["dependencies"]), names([text for e in extras.values() for text in e])
+
+
+def test_what_is_imported_is_required() -> None:
+    required, extra = declared_packages()
+    known = required | {"dprct", *sys.stdlib_module_names}
+    missing = []
+    for source in sources():
+        for found in imports(source):
+            optional = found.inside_function or found.for_types
+            name = found.module.split(".")[0]
+            if name not in known and not (optional and name in extra):
+                missing.append(f"{source.path}:{found.line} imports {name}")
+    assert missing == []
 
 
 def test_only_doors_and_plots_print() -> None:
