@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _BLOCK_MEAN = 256
 _FIRST_BITS = 128
+_CONTEXT = mpmath.MPContext()
+_CONTEXT.dps = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,8 @@ class Tail:
     @property
     def probability(self) -> float:
         """``alpha^t / (1 + alpha)`` to the nearest float; 0.0 below the smallest one."""
-        context = mpmath.MPContext()
-        context.prec = 80
-        rate = context.mpf(self.exponent.numerator) / self.exponent.denominator
-        return float(context.exp(-rate * self.threshold) / (1 + context.exp(-rate)))
+        rate = _CONTEXT.mpf(self.exponent.numerator) / self.exponent.denominator
+        return float(_CONTEXT.exp(-rate * self.threshold) / (1 + _CONTEXT.exp(-rate)))
 
     def enclosure(self, context: Any) -> Any:
         """Return an interval of ``context`` that contains the probability."""

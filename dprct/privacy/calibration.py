@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
 
 ROUNDING_DISTANCE = Fraction(202, 10_000)
-"""Total variation between a rounded and a discrete Gaussian is below this over sigma squared."""
+"""Total variation between a rounded and a discrete Gaussian is below this over sigma squared.
 
-_FINEST_SIGMA = 2**20
-_SLACK_TO_SPARE = 1000
+The constant is 0.968 / 48 = 0.02017 in the limit; the bound holds for sigma of 10 or more.
+"""
+
+_USUAL_SIGMA = 2**20
+_LARGEST_SIGMA = 2**50
+_SPARE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,8 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     discrete Gaussian on a grid refined by a power of two.  A continuous Gaussian rounded to that
     grid post-processes the mechanism, and the discrete one is within total variation
     ``0.0202 / sigma_u^2`` of it per coordinate (sigma_u is sigma in refined units), which costs
-    ``(1 + e^eps) d 0.0202 / sigma_u^2`` in delta.  The grid is so fine that this is below a
-    millionth of delta.  The mechanism rounds the draw to the original grid: post-processing.
+    ``(1 + e^eps) d 0.0202 / sigma_u^2`` in delta.  The grid is so fine that this is a millionth
+    of delta, and never more than the thousandth that is kept for it.  The mechanism rounds the draw to the original grid: post-processing.
 
     References
     ----------
@@ -164,8 +168,9 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     epsilon, delta = budget.epsilon, _open(budget).delta
     mu = gdp_mu(epsilon, delta * (1 - SLACK_SHARE))
     sigma = root_at_least(Fraction(l2_squared) / mu**2)
-    allowed = delta * SLACK_SHARE / _SLACK_TO_SPARE / tv_delta(Fraction(1), epsilon)
-    needed = max(root_at_least(size * ROUNDING_DISTANCE / allowed), _FINEST_SIGMA)
+    allowed = delta * SLACK_SHARE / tv_delta(Fraction(1), epsilon)
+    least = root_at_least(size * ROUNDING_DISTANCE / allowed)
+    needed = min(max(_SPARE * least, _USUAL_SIGMA), max(least, _LARGEST_SIGMA))
     refinement = max(0, math.ceil(math.log2(needed / sigma)))
     scale = math.ldexp(sigma, refinement)
     return GaussianNoise(scale, refinement, mu, size * ROUNDING_DISTANCE / Fraction(scale) ** 2)

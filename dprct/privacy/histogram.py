@@ -178,15 +178,16 @@ class SparseHistogram:
             If the domain or the relation is not the one that was described.
         """
         codes, numbers = _admitted(self, counts)
+        scale, tail = self.scale, self.tail
         occupied = cell_indices(codes, counts.radices)
-        noisy = numbers + source.discrete_laplace(self.scale, len(numbers))
-        kept = noisy >= self.threshold
-        found = source.binomial(self.cells - len(numbers), self.tail)
+        noisy = numbers + source.discrete_laplace(scale, len(numbers))
+        kept = noisy >= tail.threshold
+        found = source.binomial(self.cells - len(numbers), tail)
         empty = distinct_empty_cells(self.cells, found, occupied.tolist(), source)
-        above = source.geometric(self.scale, found) + (self.threshold - 1)
+        above = source.geometric(scale, found) + (tail.threshold - 1)
         indices = occupied[kept].tolist() + empty
         values = noisy[kept].tolist() + above.tolist()
-        return _listed(indices, values, counts.radices, self.threshold, source)
+        return _listed(indices, values, counts.radices, tail.threshold, source)
 
 
 @dataclass(frozen=True, slots=True)

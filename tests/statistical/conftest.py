@@ -1,0 +1,57 @@
+"""How a statistical test decides, and how rarely it is wrong.
+
+Each test compares draws with a law that is computed, not estimated, and fails at a p-value below
+ALPHA = 1e-9.  With a few hundred of them the suite raises a false alarm once in a few million
+runs (family-wise 1e-6).  A test that could not fail proves nothing: each kind is also run on
+noise that is 10 % too small and must reject it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+ALPHA = 1e-9
+_LEAST_EXPECTED = 25.0
+
+
+def goodness_of_fit(draws: Iterable[Any], law: Mapping[Any, float]) -> float:
+    """Return the p-value of Pearson's test; rare outcomes, and those not listed, are pooled."""
+    tally = Counter(draws)
+    size = sum(tally.values())
+    common = [outcome for outcome, p in law.items() if p * size >= _LEAST_EXPECTED]
+    observed = [tally[outcome] for outcome in common]
+    expected = [law[outcome] * size for outcome in common]
+    observed.append(size - sum(observed))
+    expected.append(max(size - sum(expected), 0.0))
+    if expected[-1] < _LEAST_EXPECTED:  # too rare for a cell of its own, not too rare to be caught
+        if stats.poisson.sf(observed[-1] - 1, expected[-1] + 1e-9) < ALPHA / 10:
+            return 0.0
+        observed[-2:] = [sum(observed[-2:])]
+        expected[-2:] = [sum(expected[-2:])]
+    return float(stats.chisquare(observed, np.array(expected) * size / sum(expected)).pvalue)
+
+
+@pytest.fixture(scope="session")
+def fits() -> Callable[[Iterable[Any], Mapping[Any, float]], bool]:
+    """Return whether draws are compatible with a law; wrongly False once in 1e9."""
+    return lambda draws, law: goodness_of_fit(draws, law) >= ALPHA
+
+
+@pytest.fixture(scope="session")
+def discrete_laplace_law() -> Callable[[float], dict[int, float]]:
+    """Return the probabilities of discrete Laplace noise of a scale, to 1e-16."""
+
+    def law(scale: float) -> dict[int, float]:
+        reach = int(40 * scale) + 2
+        alpha = np.exp(-1 / scale)
+        return {k: (1 - alpha) / (1 + alpha) * alpha ** abs(k) for k in range(-reach, reach + 1)}
+
+    return law
