@@ -64,7 +64,9 @@ def _frame(path: Path) -> pd.DataFrame:
     import pyreadr
 
     try:
-        objects = pyreadr.read_r(str(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it skips is refused or said below
+            objects = pyreadr.read_r(str(path))
     except (pyreadr.custom_errors.LibrdataError, pyreadr.custom_errors.PyreadrError, ValueError):
         # the library's words may quote the data
         raise FileError(

@@ -163,8 +163,8 @@ def write_csv(data: IntoFrame, schema: Schema, path: Path) -> None:
     ``.a`` to ``.z`` are written as such.
     """
     frame = _fitting(data, schema)
-    _say_lost(schema, path, types=True)
     columns = [_printed(frame, column) for column in schema.columns]
+    _say_lost(schema, path, types=True)
     with atomic_write(path, "w") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(schema.names)
@@ -266,10 +266,10 @@ def write_parquet(data: IntoFrame, schema: Schema, path: Path) -> None:
     """
     arrow, parquet = _arrow("writing .parquet")
     frame = _fitting(data, schema)
-    _say_lost(schema, path, types=False)
     columns: dict[str, Any] = {}
     for column in schema.columns:
         columns |= _arrays(frame, column, schema, arrow)
+    _say_lost(schema, path, types=False)
     with atomic_write(path) as file:
         parquet.write_table(arrow.table(columns), file)
 
