@@ -120,7 +120,7 @@ def concentrated_scale(l2_squared: Fraction, rho: Fraction) -> float:
 @lru_cache(maxsize=256)
 def concentrated_rho(budget: Budget) -> Fraction:
     """Return the rho that ``budget`` buys, rounded down."""
-    return zcdp_rho(budget.epsilon, _open(budget).delta)
+    return zcdp_rho(budget.epsilon, _with_delta(budget).delta)
 
 
 @lru_cache(maxsize=256)
@@ -153,7 +153,8 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     grid post-processes the mechanism, and the discrete one is within total variation
     ``0.0202 / sigma_u^2`` of it per coordinate (sigma_u is sigma in refined units), which costs
     ``(1 + e^eps) d 0.0202 / sigma_u^2`` in delta.  The grid is so fine that this is a millionth
-    of delta, and never more than the thousandth that is kept for it.  The mechanism rounds the draw to the original grid: post-processing.
+    of delta, and never more than the thousandth that is kept for it.  The mechanism rounds the
+    draw to the original grid: post-processing.
 
     References
     ----------
@@ -165,7 +166,7 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     >>> round(analytic_gaussian(Fraction(1), 1, Budget(1, 1e-5)).sigma, 3)
     3.731
     """
-    epsilon, delta = budget.epsilon, _open(budget).delta
+    epsilon, delta = budget.epsilon, _with_delta(budget).delta
     mu = gdp_mu(epsilon, delta * (1 - SLACK_SHARE))
     sigma = root_at_least(Fraction(l2_squared) / mu**2)
     allowed = delta * SLACK_SHARE / tv_delta(Fraction(1), epsilon)
@@ -198,7 +199,7 @@ def _positive(value: Fraction) -> Fraction:
     return value
 
 
-def _open(budget: Budget) -> Budget:
+def _with_delta(budget: Budget) -> Budget:
     if not budget.delta:
         raise ParameterError(
             "Gaussian noise needs delta > 0; give one far below 1/n, or use Laplace noise"

@@ -11,34 +11,33 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import mpmath
 import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.privacy.aggregate import MOVED_ROWS, CellCounts, _open
-from dprct.privacy.binomial import Tail, interval_context
+from dprct.privacy.binomial import Tail
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import laplace_scale
 from dprct.privacy.cells import cell_digits, cell_indices, distinct_empty_cells
 from dprct.privacy.rules import Charge
+from dprct.privacy.thresholds import (
+    lone_cell_seen,
+    pure_threshold,
+    spurious_rows,
+    stability_threshold,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dprct.privacy.budget import Real
     from dprct.privacy.cells import IntArray
     from dprct.privacy.guarantee import Relation
     from dprct.privacy.noise import NoiseSource
 
-SPURIOUS_SHARE = Fraction(1, 20)
-"""Rows that the noise of empty cells may add up to, as a share of n."""
-
 _LARGEST_COUNT = 2**62
-_CONTEXT = mpmath.MPContext()
-_CONTEXT.dps = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,12 +134,12 @@ class SparseHistogram:
     @property
     def threshold(self) -> int:
         """The public threshold t; a combination shared by fewer people is likely to disappear."""
-        return _pure_threshold(self.cells, self.n, 1 / Fraction(self.scale))
+        return pure_threshold(self.cells, self.n, 1 / Fraction(self.scale))
 
     @property
     def expected_spurious_rows(self) -> float:
         """Expected sum of the released counts of cells that nobody is in, at most n / 20."""
-        return float(_spurious_rows(self.cells, 1 / Fraction(self.scale))(self.threshold))
+        return float(spurious_rows(self.cells, 1 / Fraction(self.scale), self.threshold))
 
     @property
     def budget(self) -> Budget:
@@ -250,12 +249,12 @@ class StabilityHistogram:
     @property
     def threshold(self) -> int:
         """The public threshold t."""
-        return _stability_threshold(self.delta, 1 / Fraction(self.scale))
+        return stability_threshold(self.delta, 1 / Fraction(self.scale))
 
     @property
     def delta_attained(self) -> float:
         """The delta that really holds, rounded up."""
-        bound = float(_lone_cell_seen(1 / Fraction(self.scale), self.threshold))
+        bound = float(lone_cell_seen(1 / Fraction(self.scale), self.threshold))
         return math.nextafter(bound, 1.0)
 
     @property
@@ -353,51 +352,6 @@ def _listed(
         threshold,
         source.simulation,
     )
-
-
-@lru_cache(maxsize=256)
-def _pure_threshold(cells: int, n: int, exponent: Fraction) -> int:
-    rows = _spurious_rows(cells, exponent)
-    allowed = n * SPURIOUS_SHARE
-    return _smallest(lambda t: bool(rows(t) * allowed.denominator <= allowed.numerator))
-
-
-def _spurious_rows(cells: int, exponent: Fraction) -> Callable[[int], Any]:
-    """Return the expected rows in empty cells as a function of t: decreasing, to 60 digits."""
-
-    def rows(t: int) -> Any:
-        rate = _CONTEXT.mpf(exponent.numerator) / exponent.denominator
-        mean_count = t - 1 - 1 / _CONTEXT.expm1(-rate)
-        return cells * _CONTEXT.exp(-rate * t) / (1 + _CONTEXT.exp(-rate)) * mean_count
-
-    return rows
-
-
-@lru_cache(maxsize=256)
-def _stability_threshold(delta: Fraction, exponent: Fraction) -> int:
-    return _smallest(lambda t: _lone_cell_seen(exponent, t) <= delta)
-
-
-def _lone_cell_seen(exponent: Fraction, threshold: int) -> Fraction:
-    """Return an upper bound on a^(t-1) / (1 + a), good to 30 digits."""
-    context = interval_context(160)
-    rate = context.mpf(exponent.numerator) / context.mpf(exponent.denominator)
-    seen = context.exp(-rate * (threshold - 1)) / (1 + context.exp(-rate))
-    _, mantissa, power, _ = seen._mpi_[1]
-    upper: Fraction = Fraction(int(mantissa)) * Fraction(2) ** int(power)
-    return upper
-
-
-def _smallest(holds: Callable[[int], bool]) -> int:
-    """Return the smallest t >= 1 at which a condition holds that then holds for good."""
-    high = 1
-    while not holds(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def _known(relation: Relation) -> Relation:

@@ -11,8 +11,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from dprct.errors import ParameterError
 from dprct.privacy.aggregate import IntegerVector, _open
 from dprct.privacy.budget import Budget, exact
@@ -24,6 +22,7 @@ from dprct.privacy.calibration import (
     double_at_least,
     laplace_scale,
 )
+from dprct.privacy.released import NoisyVector
 from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
@@ -32,41 +31,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Relation
     from dprct.privacy.noise import Integers, NoiseSource
 
 MAX_SIZE = 10_000_000
 """Coordinates of a vector that a mechanism takes; more is likely a mistake."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NoisyVector:
-    """A released vector.
-
-    Parameters
-    ----------
-    units : array of int, shape (d,)
-        The noisy integers.
-    grid : Fraction
-        What one unit is worth in the unit of the data.
-    noise_sd : float
-        Standard deviation of the noise of a coordinate, in the unit of the data; public.
-    relation : {"replace-one", "add-remove", "replace-one-design-public"}
-        The relation under which the mechanism's claim holds.
-    simulation : bool
-        A seed was given: no guarantee.
-    """
-
-    units: Integers
-    grid: Fraction
-    noise_sd: float
-    relation: Relation
-    simulation: bool
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        """The noisy numbers in the unit of the data, shape (d,)."""
-        return np.array([float(int(unit) * self.grid) for unit in self.units])
 
 
 class Mechanism(Protocol):
