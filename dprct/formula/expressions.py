@@ -91,6 +91,7 @@ class Expression:
                 f"an expression of {len(source)} characters; at most {LONGEST} are read, "
                 "compute the column beforehand"
             )
+        assert all(int(i) < len(names) for i in _PLACEHOLDER.findall(source))
         try:
             tree = ast.parse(source, mode="eval").body
             _check(tree, functions, part)
@@ -143,7 +144,7 @@ def spelled(name: str) -> str:
 
 def _check(node: ast.AST, functions: bool, part: str) -> None:
     match node:
-        case ast.Name():
+        case ast.Name(id=name) if _PLACEHOLDER.fullmatch(name):
             return
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             if not abs(value) < float("inf"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
 from dprct.errors import ColumnError, FormulaError
@@ -317,7 +318,7 @@ class _Reader:
     def expression(self, tokens: list[Token], part: str) -> Expression:
         columns: list[str] = []
         words: list[str] = []
-        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        for token, after in zip_longest(tokens, tokens[1:]):
             is_call = after is not None and (after.kind, after.text) == ("operator", "(")
             if token.kind == "quoted" or (token.kind == "name" and not is_call):
                 if token.text not in columns:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dprct.privacy.guarantee import Guarantee
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class LinearResults:
     """Estimated coefficients with inference; the base of every result that has coefficients.
 

@@ -40,7 +40,7 @@ RELEASED_NOTE = (
 COV_TYPES = (*HETEROSKEDASTIC, "cluster")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class OLSResults(LinearResults):
     """An ordinary least-squares fit; see :func:`ols`.
 
@@ -212,9 +212,8 @@ def _fit(
     """Estimate on complete rows; everything that is returned is an aggregate."""
     _check_finite(frame)
     y = frame.y[:, 0]
-    kept = independent(frame.X * (weighting.root * np.sqrt(weighting.copies))[:, None])
-    X = np.ascontiguousarray(frame.X[:, kept])
-    fit = least_squares(X, y, weighting)
+    fit, kept = least_squares(frame.X, y, weighting)
+    X = frame.X[:, kept]
     if fit.df_resid <= 0:
         raise ParameterError(
             f"{fit.nobs:g} observations for {fit.rank} coefficients leave nothing to estimate "
@@ -243,41 +242,53 @@ def _fit(
     )
 
 
-def least_squares(X: Array, y: Array, weighting: Weighting) -> LeastSquares:
+def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquares, Mask]:
     """Fit with statsmodels, on columns brought to the same length.
 
     Parameters
     ----------
     X : (n, k) array
-        Of full column rank.
     y : (n,) array
     weighting : Weighting
 
     Returns
     -------
-    LeastSquares
+    fit : LeastSquares
+        Of the columns that are kept.
+    kept : (k,) array of bool
+        Which columns are not linear combinations of earlier ones.
+
+    Notes
+    -----
+    The triangular factor of ``[X y]`` has the least squares of its n rows in k + 1 rows, and
+    unlike ``X'X`` no larger condition number.
 
     Examples
     --------
-    >>> fit = least_squares(np.ones((4, 1)), np.arange(4.0), Weighting.of(None, "aweight", 4))
-    >>> fit.beta.round(12).tolist(), fit.rank
-    ([1.5], 1)
+    >>> fit, kept = least_squares(np.ones((4, 2)), np.arange(4.0), Weighting.of(None, "aweight", 4))
+    >>> fit.beta.round(12).tolist(), kept.tolist()
+    ([1.5], [True, False])
     """
     from statsmodels.regression.linear_model import OLS
 
     total = weighting.root * np.sqrt(weighting.copies)
-    weighted = X * total[:, None]
-    lengths = np.sqrt((weighted**2).sum(axis=0))
-    # The pseudoinverse never forms X'X, which would square the condition number.
-    found = OLS(y * total, weighted / lengths).fit(method="pinv")
-    beta = found.params / lengths
-    return LeastSquares(
+    lengths = np.sqrt(total**2 @ X**2)
+    lengths[lengths == 0] = 1
+    scaled = X * total[:, None] / lengths
+    triangle = cast("Array", np.linalg.qr(np.column_stack([scaled, y * total]), mode="r"))
+    kept = independent(triangle[:, :-1])
+    if not kept.any():
+        raise ParameterError("every regressor is zero in the rows used; choose others")
+    found = OLS(triangle[:, -1], triangle[:, :-1][:, kept]).fit(method="pinv")
+    beta = found.params / lengths[kept]
+    fit = LeastSquares(
         beta=beta,
-        resid=(y - X @ beta) * weighting.root,
-        bread=found.normalized_cov_params / np.outer(lengths, lengths),
+        resid=(y - X[:, kept] @ beta) * weighting.root,
+        bread=found.normalized_cov_params / np.outer(lengths[kept], lengths[kept]),
         rank=len(beta),
         copies=weighting.copies,
     )
+    return fit, kept
 
 
 def _fit_as_a_whole(
