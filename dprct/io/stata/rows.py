@@ -97,8 +97,8 @@ def _frame(columns: Columns, header: Header) -> pd.DataFrame:
         assert block is not None
         return pd.DataFrame(block.T, index=index, columns=names, copy=False)
     series = {
-        name: pd.Series(column, index=index, dtype=column.dtype, copy=False)
-        for name, column in columns.items()
+        number: pd.Series(column, index=index, dtype=column.dtype, copy=False)
+        for number, column in enumerate(columns.values())
     }
     frame = pd.DataFrame(series, index=index)
     frame.columns = names

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dprct.errors import FileError, SchemaError, StataFormatError
+from dprct.io.stata import header, read_dta, read_header, write_dta
+from dprct.io.stata.cursor import Cursor
+from dprct.io.stata.layout import RELEASES
+
+CASES = [(release, order) for release in RELEASES for order in "<>"]
+
+
+@pytest.fixture
+def file(everything, tmp_path):
+    write_dta(*everything(118), tmp_path / "study.dta")
+    return tmp_path / "study.dta"
+
+
+@pytest.mark.parametrize(("release", "order"), CASES)
+def test_everything_a_release_holds_is_read_as_it_was_written(
+    release, order, everything, tmp_path, same
+):
+    data, schema = everything(release, order)
+    write_dta(data, schema, tmp_path / "a.dta")
+    same((data, schema.as_opened()), read_dta(tmp_path / "a.dta"))
+
+
+@pytest.mark.parametrize(("release", "order"), CASES)
+def test_the_header_does_not_read_the_data(release, order, everything, tmp_path):
+    """Data and strLs are overwritten with rubbish: the same output."""
+    path = tmp_path / "a.dta"
+    write_dta(*everything(release, order), path)
+    before = read_header(path)
+    content = bytearray(path.read_bytes())
+    with path.open("rb") as file:
+        found = header.read(Cursor(file, len(content)))
+    spared = len(b"</data>") if release >= 117 else 0
+    rows = slice(found.data_at, found.data_at + found.rows * found.dtype.itemsize)
+    content[rows] = os.urandom(rows.stop - rows.start)
+    if release >= 117:
+        strls = slice(rows.stop + spared, found.labels_at)
+        content[strls] = b"\xff" * (strls.stop - strls.start)
+    path.write_bytes(content)
+    assert read_header(path) == before
+    assert not before.opened
+    assert before.file.rows == 5
+
+
+def test_the_schema_knows_its_source_and_that_it_was_opened(file):
+    assert read_dta(str(file))[1].source == Path(file)
+    assert read_dta(file)[1].opened
+    assert read_header(file).source == Path(file)
+
+
+def test_a_sealed_schema_keeps_its_seal(file):
+    sealed = read_header(file).declare(a_byte=(-127, 100)).seal()
+    _, schema = read_dta(file, sealed)
+    assert schema.seal_of == sealed.seal_of
+    assert schema.seal_of.before_opening
+    assert schema.opened
+    assert schema.column("a_byte").bounds == (-127.0, 100.0)
+
+
+def test_a_schema_need_not_know_the_number_of_rows(file):
+    schema = read_header(file)
+    loose = replace(schema, file=replace(schema.file, rows=None, timestamp=""))
+    assert read_dta(file, loose)[1].file.rows is None
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"type": "int"}, "the type of a_byte"),
+        ({"label": "other"}, "the label of a_byte"),
+        ({"value_label": ""}, "the value label of a_byte"),
+        ({"format": "%9.0g"}, "the format of a_byte"),
+        ({"name": "b_byte"}, r"the columns \(a_byte, b_byte\)"),
+    ],
+)
+def test_a_column_that_differs_from_the_schema_is_named(file, change, named):
+    schema = read_header(file)
+    first = replace(schema.columns[0], **change)
+    other = replace(schema, columns=(first, *schema.columns[1:]))
+    with pytest.raises(SchemaError, match=f"differs from the schema in {named}"):
+        read_dta(file, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"rows": 4}, "the rows of the file"),
+        ({"value_labels": {}}, "the value labels of the file"),
+        ({"sorted_by": ()}, "the sorted by of the file"),
+        ({"release": 117}, "the release of the file"),
+    ],
+)
+def test_a_fact_of_the_file_that_differs_is_named(file, change, named):
+    schema = read_header(file)
+    with pytest.raises(SchemaError, match=named):
+        read_dta(file, replace(schema, file=replace(schema.file, **change)))
+
+
+def test_an_order_that_differs_is_named(file):
+    schema = read_header(file)
+    with pytest.raises(SchemaError, match="the order of the columns"):
+        read_dta(file, replace(schema, columns=schema.columns[::-1]))
+
+
+@pytest.mark.parametrize("reader", [read_dta, read_header])
+def test_files_that_cannot_be_read_get_one_sentence(reader, tmp_path):
+    with pytest.raises(FileError, match=r"absent.dta' does not exist; check the path"):
+        reader(tmp_path / "absent.dta")
+    with pytest.raises(FileError, match="is a folder|may not be read"):
+        reader(tmp_path)
+    (tmp_path / "empty.dta").touch()
+    with pytest.raises(StataFormatError, match=r"empty.dta': the file is empty"):
+        reader(tmp_path / "empty.dta")
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(StataFormatError, match=r"a.csv': this is not a .dta file"):
+        reader(tmp_path / "a.csv")
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() == 0, reason="permissions are POSIX, and not for root"
+)
+def test_a_file_without_permission_is_refused(file):
+    file.chmod(0)
+    with pytest.raises(FileError, match="may not be read by you"):
+        read_dta(file)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes on this platform")
+def test_a_pipe_is_refused_before_it_blocks(tmp_path):
+    os.mkfifo(tmp_path / "pipe.dta")
+    with pytest.raises(FileError, match="not an ordinary file"):
+        read_dta(tmp_path / "pipe.dta")

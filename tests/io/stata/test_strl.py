@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from dprct.errors import SchemaError, StataFormatError
+from dprct.io.stata.cursor import Cursor
+from dprct.io.stata.layout import LAYOUTS
+from dprct.io.stata.strl import RawText, StrlWriter, cell_number, look_up, read_strls
+from dprct.schema import Column
+
+CASES = [(release, order) for release in (117, 118, 119) for order in "<>"]
+VALUES = ["pear", "", b"\0\xff", "pear", "é", RawText(b"\xff\xfe"), b"", b"pear"]
+
+
+def written(release, order, values=VALUES):
+    layout = LAYOUTS[release]
+    writer = StrlWriter(layout, order)
+    return writer.cells(values, 2, Column("s", "strL")), writer.section(), layout
+
+
+def read(cells, section, layout, order):
+    cursor = Cursor(io.BytesIO(section), len(section))
+    cursor.byteorder = order
+    return look_up(cursor, [cells], read_strls(cursor, layout), layout, order)[0].tolist()
+
+
+@pytest.mark.parametrize(("release", "order"), CASES)
+def test_text_and_binary_objects_return_as_what_they_were(release, order):
+    cells, section, layout = written(release, order)
+    values = [v for v in VALUES if release >= 118 or type(v) is not RawText]
+    if release == 117:  # of 0xff and 0xfe, cp1252 makes text
+        cells, section, layout = written(release, order, values)
+    back = read(cells, section, layout, order)
+    assert [(type(v), v) for v in back] == [(type(v), v) for v in values]
+
+
+def test_equal_contents_are_kept_once_and_stand_in_the_order_of_their_rows():
+    layout = LAYOUTS[118]
+    writer = StrlWriter(layout, "<")
+    first = writer.cells(["b", "a", "b"], 1, Column("x", "strL"))
+    second = writer.cells(["c", "", "c"], 2, Column("y", "strL"))
+    assert first.tolist() == [cell_number(1, row, layout, "<") for row in (1, 2, 1)]
+    assert second.tolist() == [cell_number(2, 1, layout, "<"), 0, cell_number(2, 1, layout, "<")]
+    section = writer.section()
+    cursor = Cursor(io.BytesIO(section), len(section))
+    assert list(read_strls(cursor, layout)) == [(1, 1), (2, 1), (1, 2)]
+
+
+def test_cells_have_the_bytes_of_the_specification():
+    number = np.array([cell_number(3, 1, LAYOUTS[118], ">")], ">u8")
+    assert number.tobytes() == b"\0\3" + b"\0\0\0\0\0\1"
+    number = np.array([cell_number(3, 1, LAYOUTS[119], "<")], "<u8")
+    assert number.tobytes() == b"\3\0\0" + b"\1\0\0\0\0"
+    number = np.array([cell_number(3, 1, LAYOUTS[117], "<")], "<u8")
+    assert number.tobytes() == b"\3\0\0\0" + b"\1\0\0\0"
+
+
+def test_cells_of_118_in_a_119_are_understood():
+    """As ReadStat (haven) writes them."""
+    _, section, layout = written(119, "<", ["a", "b"])
+    cells = np.array([cell_number(2, row, LAYOUTS[118], "<") for row in (1, 2)], np.uint64)
+    assert read(cells, section, layout, "<") == ["a", "b"]
+
+
+def test_a_reference_to_nothing_is_refused():
+    _, section, layout = written(118, "<", ["a"])
+    with pytest.raises(StataFormatError, match="does not exist"):
+        read(np.array([99], np.uint64), section, layout, "<")
+
+
+def test_damaged_sections_are_refused():
+    _, section, layout = written(118, "<", ["a"])
+    gso = section[len(b"<strls>") : -len(b"</strls>")]
+    twice = b"<strls>" + 2 * gso + b"</strls>"
+    odd = b"<strls>" + gso.replace(b"\x82", b"\x07") + b"</strls>"
+    for damaged, why in ((twice, "same place"), (odd, "neither text nor binary")):
+        with pytest.raises(StataFormatError, match=why):
+            read_strls(Cursor(io.BytesIO(damaged), len(damaged)), layout)
+
+
+@pytest.mark.parametrize("value", [None, 1.0, float("nan"), "a\0b"])
+def test_what_is_no_text_is_refused(value):
+    with pytest.raises(SchemaError, match=r"'s' \(strL\)"):
+        written(118, "<", [value])
