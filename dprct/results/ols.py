@@ -372,6 +372,8 @@ def _check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:
     if keep.any():
         return
     frame = columns_of(data, parsed.names)
+    if frame.empty:
+        raise ParameterError("the data have no rows; give at least one more than coefficients")
     empty = [name for name in parsed.names if is_missing(frame[name]).all()]
     why = f"column {empty[0]!r} is missing in every row" if empty else "none has all its variables"
     raise ParameterError(f"no row can be used: {why}; choose other rows or columns")

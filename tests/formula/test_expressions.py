@@ -56,8 +56,8 @@ def test_text_spells_the_columns():
 @pytest.mark.parametrize(
     "source",
     ["v0.real", "v0[0]", "f(v0)", "log(v0, v1)", "log(x=v0)", "(v0, v1)", "[v0]", "v0 if 1 else 2",
-     "v0 @ v1", "v0 // 2", "v0 % 2", "v0 & v1", "~v0", "v0 is 1", "True + v0", "'a' + v0", "1j * v0",
-     "v0 or v1",
+     "v0 @ v1", "v0 // 2", "v0 % 2", "v0 & v1", "~v0", "v0 is 1", "True + v0", "'a' + v0",
+     "1j * v0", "v0 or v1",
      "lambda: 0", "(v0 := 1)", "v0; v1", "*v0", "log(*v0)", "f'{v0}'", "..."],
 )  # fmt: skip
 def test_everything_else_is_refused(source):
@@ -71,10 +71,10 @@ def test_private_fits_compute_arithmetic_only(source):
         checked(source, functions=False)
 
 
-@given(st.text(alphabet="x01 +-*/()<>=.logexpabs_[]{}'\":,@", max_size=40))
+@given(st.text(alphabet="z01 +-*/()<>=.logexpabs_[]{}'\":,@", max_size=40))
 def test_any_source_is_computed_or_refused(source):
     try:
-        expression = checked(source.replace("x", "v1"))
+        expression = checked(source.replace("z", " v1 "))
     except FormulaError:
         return
     assert expression({"a": A, "b": B}).shape == (4,)

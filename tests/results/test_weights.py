@@ -24,7 +24,7 @@ def test_roles():
 def test_zero_weights_pass_where_others_do_not():
     check_weights(np.array([0.0, 1.0]), "fweight", "w")
     for bad in ([np.nan, 1], [-1, 1], [np.inf, 1], [0, 0], [0.5, 1]):
-        with pytest.raises(ParameterError, match="^w "):
+        with pytest.raises(ParameterError, match=r"^w "):
             check_weights(np.array(bad, float), "fweight", "w")
 
 
