@@ -39,7 +39,7 @@ types: $(dev)
 	$(VENV)/bin/mypy
 
 bench: $(dev)
-	$(pytest) tests/benchmarks -o norecursedirs= -o addopts="--import-mode=importlib" \
+	$(pytest) tests/benchmarks -o norecursedirs='.*' -o addopts="--import-mode=importlib" \
 		-p no:randomly --benchmark-only --benchmark-group-by=group --benchmark-columns=min,median,rounds \
 		$(PYTEST_ARGS)
 
