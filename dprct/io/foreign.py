@@ -82,10 +82,11 @@ def read_foreign(path: Path) -> tuple[pd.DataFrame, Schema]:
     -----
     User-missing values of SPSS become ``.a`` to ``.z`` by a rule that needs the header only (see
     :func:`dprct.io.user_missing.recoding_of`); the rule is kept as the characteristic
-    ``user_missing`` of the column, the level of measurement as ``measure``.  SAS's ``.A`` to
-    ``.Z`` become ``.a`` to ``.z``; its value labels are in a catalogue, which is not read: a format
-    that is not one of SAS's own is named in the warning.  SPSS's alignments, column widths, roles, weights and custom
-    attributes are not kept, nor is the file's date.
+    ``user_missing`` of the column, the level of measurement as ``measure``.  SPSS's alignments,
+    column widths, roles, weights and custom attributes are not kept, nor is the file's date.
+
+    SAS's ``.A`` to ``.Z`` become ``.a`` to ``.z``.  Its value labels are in a catalogue, which is
+    not read: a format that is not one of SAS's own is named in the warning.
     """
     reader, kind = _KINDS[path.suffix.lower()]
     raw, header = _parsed(path, reader, kind)

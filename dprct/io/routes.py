@@ -114,9 +114,10 @@ def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> N
     Examples
     --------
     >>> import tempfile
+    >>> import pandas as pd
     >>> from dprct.schema import Column, Schema
     >>> path = Path(tempfile.mkdtemp()) / "trial.csv"
-    >>> write(pd.DataFrame({"got": [1.0, 0.0]}), Schema((Column("got", "byte"),)), path)
+    >>> write(pd.DataFrame({"got": [1.0, 0.0]}), Schema((Column("got"),)), path)
     >>> path.read_text()
     'got\n1\n0\n'
     """

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
     from numpy.typing import NDArray
 
-_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_NO_NUMBER = re.compile(rf"^(?!{_NUMBER}$)", re.ASCII | re.MULTILINE)
+_LONG_WHOLE = re.compile(r"^[+-]?\d{16,}$", re.ASCII | re.MULTILINE)
 _ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
     ("", "NA", "NaN", "nan"), 0
 )
 _EXACT = 2**53
-_PLAIN = 1e15  # from here on a double is written with an exponent
+_PLAIN = 1e15  # below, a whole double is printed as its digits and ".0"
 _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 
 
@@ -125,21 +127,27 @@ def _check_header(names: list[str], file: str) -> None:
 def _guessed(cells: Sequence[str]) -> NDArray[Any]:
     """Return numbers where every cell is one or is missing, else the text as it is."""
     present = [cell for cell in cells if cell not in _ABSENT]
-    if not all(map(_is_number, present)):
+    numbers = _decimals(present)
+    if numbers is None:
         return np.array([*cells, ""], dtype=object)[:-1]
     codes = np.array([_ABSENT.get(cell, -1) for cell in cells], np.int8)
     out = tagged(np.maximum(codes, 0))
-    out[codes < 0] = np.array([float(cell) for cell in present], np.float64)
+    out[codes < 0] = numbers
     return out
 
 
-def _is_number(cell: str) -> bool:
-    """Whether a cell is a decimal number that a double keeps."""
-    if not _NUMBER.fullmatch(cell):
-        return False
-    if len(cell) > 15 and cell.lstrip("+-").isdigit():
-        return abs(int(cell)) <= _EXACT
-    return abs(float(cell)) <= FLOAT_LIMITS["double"]
+def _decimals(cells: list[str]) -> NDArray[np.float64] | None:
+    """Return decimal numbers that doubles keep, or None where a cell is none.
+
+    The cells are matched as the lines of one text, as a match for each takes many times longer.
+    """
+    lines = "\n".join(cells)
+    if not cells or lines.count("\n") >= len(cells) or _NO_NUMBER.search(lines):
+        return None if cells else np.empty(0)
+    if any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines)):
+        return None
+    numbers = np.array(list(map(float, cells)))
+    return numbers if np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]) else None
 
 
 def write_csv(data: IntoFrame, schema: Schema, path: Path) -> None:
@@ -175,9 +183,9 @@ def _printed(frame: Frame, column: Column) -> list[str]:
     if column.is_text:
         return _unicode(frame, column, ".csv")
     values, codes = numbers_of(frame, column.name)
-    texts = [
-        repr(x)[:-2] if x.is_integer() and abs(x) < _PLAIN else repr(x) for x in values.tolist()
-    ]
+    texts = list(map(repr, values.tolist()))
+    for row in np.flatnonzero((values == np.floor(values)) & (np.abs(values) < _PLAIN)):
+        texts[row] = texts[row][:-2]
     for row in np.flatnonzero(codes >= 0):
         texts[row] = MISSING_CODES[codes[row]] if codes[row] else ""
     return texts

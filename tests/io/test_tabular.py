@@ -228,18 +228,20 @@ def test_csv_columns_are_numbers_only_if_every_cell_is(tmp_path: Path) -> None:
         "huge": ["1e999", "1", "2"],
         "words": ["NA", "1", "north"],
         "inf": ["inf", "1", "2"],
+        "spaced": [" 1", "2", "3"],
+        "lines": ['"1\n2"', "1", "2"],
         "arabic": ["\u0661", "1", "2"],
     }
     rows = [",".join(cells), *(",".join(row) for row in zip(*cells.values(), strict=True))]
     data, schema = read_csv(csv_of(tmp_path / "x.csv", "\n".join(rows) + "\n"))
     kinds = {c.name: c.type for c in schema.columns}
-    text = {"zip", "wide", "huge", "words", "inf", "arabic"}
+    text = {"zip", "wide", "huge", "words", "inf", "arabic", "spaced", "lines"}
     assert {name for name, kind in kinds.items() if kind == "strL"} == text
     assert data["plain"].tolist() == [1.0, -2.5, 500.0]
     assert missing_numbers(data["codes"]).tolist() == [-1, 0, 26]
     assert missing_numbers(data["absent"]).tolist() == [0, 0, 0]
     for name in text:
-        assert data[name].tolist() == cells[name]
+        assert data[name].tolist() == [cell.strip('"') for cell in cells[name]]
 
 
 def test_csv_may_start_with_a_byte_order_mark_and_hold_empty_lines(tmp_path: Path) -> None:

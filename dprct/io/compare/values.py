@@ -154,7 +154,7 @@ def rows_are_sorted(data: pd.DataFrame, schema: Schema) -> bool:
 
     Examples
     --------
-    >>> from dprct.schema.facts import Column, FileFacts
+    >>> from dprct.schema import Column, FileFacts, Schema
     >>> schema = Schema((Column("x"),), FileFacts(sorted_by=("x",)))
     >>> rows_are_sorted(pd.DataFrame({"x": [1.0, 2.0, float("nan")]}), schema)
     True

@@ -10,7 +10,7 @@ import pytest
 
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.io import read, write
-from dprct.io.compare import Comparison, Difference, compare
+from dprct.io.compare import compare
 from dprct.io.facets import FACETS
 from dprct.schema import Column, FileFacts, Schema
 
@@ -98,22 +98,6 @@ def test_every_difference_is_json_ready(pair: Pair) -> None:
         ],
         "permitted": [],
     }
-
-
-def test_the_text_separates_permitted_from_unexpected() -> None:
-    found = Comparison(
-        (
-            Difference("rows", None, "1 in the first, 2 in the second"),
-            Difference("notes", "_dta", "note1 only in the first", True, "dropped"),
-        ),
-        ("a.dta", "b.dta"),
-    )
-    assert str(found).splitlines() == [
-        "a.dta and b.dta differ in 1 way that no certificate permits",
-        "  rows: 1 in the first, 2 in the second",
-        "a.dta and b.dta differ in 1 way that the certificate permits",
-        "  notes of _dta: note1 only in the first [permitted: dropped]",
-    ]
 
 
 def test_files_are_read_by_extension_and_the_certificate_beside_the_second(
