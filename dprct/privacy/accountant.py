@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import LedgerError
+from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget, Real, exact
 from dprct.privacy.entries import Entry, Ledger, new_entry
 from dprct.privacy.ledger import LedgerFile, checked_id, ledger_path
@@ -219,7 +219,7 @@ class Accountant:
 
     def charge(
         self,
-        budget: Budget,
+        cost: Budget | Charge,
         *,
         method: str,
         relation: Relation,
@@ -235,18 +235,18 @@ class Accountant:
 
         Parameters
         ----------
-        budget : Budget
-            What the release claims.
+        cost : Budget or Charge
+            What the release claims; a mechanism's ``cost()``.
         method : str
             What is released, for example ``"MVHistogram"``.
         relation : str
-            Neighbours under which ``budget`` is claimed.
+            Neighbours under which the claim is made.
         unit : str or None
             What one record is; None is the accountant's unit.
         description : str
             Public words for the reader of the ledger.
         measure : {"pure", "approximate", "zcdp", "gdp"} or None
-            What is proved; by default pure or approximate, as ``budget`` has a delta.
+            For a ``Budget``: what is proved; pure or approximate by default, as it has a delta.
         parameter : number or None
             rho of zCDP or mu of GDP.
         slack : number
@@ -268,16 +268,19 @@ class Accountant:
         LedgerError
             If the file cannot be locked, read or written.
         """
-        charge = Charge(
-            budget,
-            measure or ("approximate" if budget.delta else "pure"),
-            None if parameter is None else exact(parameter, "parameter"),
-            exact(slack, "slack"),
-        )
+        if isinstance(cost, Budget):
+            cost = Charge(
+                cost,
+                measure or ("approximate" if cost.delta else "pure"),
+                None if parameter is None else exact(parameter, "parameter"),
+                exact(slack, "slack"),
+            )
+        elif measure is not None or parameter is not None or slack:
+            raise ParameterError("a Charge knows its measure; give measure= with a Budget only")
         with self._writing() as ledger:
             entry = new_entry(
                 ledger,
-                charge,
+                cost,
                 method=method,
                 relation=relation,
                 unit=self.unit if unit is None else unit,

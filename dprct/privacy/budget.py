@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Real = int | float | Decimal | Fraction
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Relation = Literal["replace-one", "add-remove", "replace-one-design-public"]
 Measure = Literal["pure", "approximate", "zcdp", "gdp", "none"]
@@ -51,7 +53,8 @@ class Guarantee:
     Examples
     --------
     >>> print(Guarantee.of(Budget(1), "replace-one", unit="person").sentence())
-    Pure differential privacy with epsilon=1 for every person: one person's values are replaced by any other legal values; n is public.
+    Pure differential privacy with epsilon=1 for every person: one person's values are replaced
+    by any other legal values; n is public.
     """
 
     measure: Measure

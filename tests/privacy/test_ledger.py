@@ -82,20 +82,17 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_two_processes_cannot_spend_one_budget_twice(path: Path) -> None:
-    racers = [python(SPEND, str(path), name) for name in ("left", "right")]
-    for racer in racers:
-        assert racer.stdout is not None
-        assert racer.stdout.readline().strip() == "ready"
-    outs = []
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    for racer in racers:
-        outs.append(int(racer.communicate(timeout=60)[0]))
-        assert racer.returncode == 0
+    with python(SPEND, str(path), "left") as left, python(SPEND, str(path), "right") as right:
+        for racer in (left, right):
+            assert racer.stdout is not None
+            assert racer.stdout.readline().strip() == "ready"
+        for racer in (left, right):
+            assert racer.stdin is not None
+            racer.stdin.write("go\n")
+            racer.stdin.flush()
+        charged = [int(racer.communicate(timeout=60)[0]) for racer in (left, right)]
     entries = Accountant.load(path).ledger
-    assert sum(outs) == len(entries) == 40
+    assert sum(charged) == len(entries) == 40
     assert sum((entry.budget for entry in entries), Budget(0)) == Budget(1)
 
 
