@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
 
 _LARGEST_COUNT = 2**62
+_INT64_PRODUCTS = 2**63
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,14 +313,25 @@ def draw_rows(release: HistogramRelease, n: int, rng: np.random.Generator) -> In
 def weighted_indices(weights: IntArray, n: int, rng: np.random.Generator) -> IntArray:
     """Draw ``n`` indices in proportion to non-negative integer weights, not all of them zero.
 
+    Notes
+    -----
+    Systematic sampling: index j appears ``n w_j / sum(w)`` times, rounded up or down at random, in
+    random order.  Its expectation is that of independent draws; it adds no sampling noise of its
+    own to what was released.  All of it is integer arithmetic.
+
     Examples
     --------
     >>> weighted_indices(np.array([0, 3, 0]), 2, np.random.default_rng(1)).tolist()
     [1, 1]
     """
     ends = np.cumsum(weights)
-    drawn: IntArray = np.searchsorted(ends, rng.integers(ends[-1], size=n), side="right")
-    return drawn
+    total = int(ends[-1])
+    start = int(rng.integers(total))
+    if total * (n + 1) >= _INT64_PRODUCTS:
+        ends = ends.astype(object)
+    reached = ((ends * n + start) // total).astype(np.int64)
+    drawn: IntArray = np.repeat(np.arange(len(weights)), np.diff(reached, prepend=0))
+    return rng.permutation(drawn)
 
 
 def _admitted(

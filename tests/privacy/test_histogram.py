@@ -186,3 +186,22 @@ def test_weights_are_integers_and_zero_is_never_drawn():
     drawn = weighted_indices(np.array([0, 10**17, 0, 1]), 1000, np.random.default_rng(2))
     assert set(drawn.tolist()) == {1}
     assert weighted_indices(np.array([3]), 0, np.random.default_rng(2)).tolist() == []
+
+
+@pytest.mark.parametrize("scale", [1, 10**15])
+def test_rows_are_spread_as_evenly_as_whole_numbers_allow(scale):
+    """Systematic: n w / W rounded up or down, unbiased; independent draws miss by sqrt(n w / W)."""
+    weights = np.array([7, 1, 0, 30, 5, 14]) * scale
+    rng = np.random.default_rng(3)
+    counts = np.array(
+        [np.bincount(weighted_indices(weights, 100, rng), minlength=6) for _ in range(4000)]
+    )
+    expected = 100 * weights / weights.sum()
+    assert (np.abs(counts - expected) < 1).all()
+    # a mean of 4,000 fractions in [0, 1) has sd below .5 / sqrt(4000); 6.5 sd: alpha < 1e-9 for six
+    assert np.abs(counts.mean(axis=0) - expected).max() < 6.5 * 0.5 / np.sqrt(4000)
+
+
+def test_rows_come_in_random_order():
+    drawn = weighted_indices(np.array([50, 50]), 100, np.random.default_rng(4))
+    assert drawn.tolist() != sorted(drawn.tolist())
