@@ -10,8 +10,8 @@ import typer
 
 from dprct.cli.show import say, working
 from dprct.errors import FileError
+from dprct.io.atomic import atomic_write, file_error
 from dprct.io.compare import compare
-from dprct.io.atomic import atomic_write
 from dprct.replicate.package import bound_model, protected
 from dprct.replicate.study import load_study
 from dprct.results.ols import ols
@@ -81,7 +81,10 @@ def _head(text: str) -> None:
 def _copy(name: str, folder: Path) -> None:
     if (folder / name).exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise file_error(error, folder, "written") from None
     with atomic_write(folder / name, mode="wb") as file:
         file.write(demo_file(name).read_bytes())
 

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
-from dprct.cli.show import output, say
+from dprct.cli.show import output, printable, say
 from dprct.errors import FileError
 from dprct.io.atomic import atomic_write
 from dprct.replicate.draft import draft
@@ -40,13 +39,13 @@ def describe(
         table.add_column(heading, overflow="fold")
     for column in schema.columns:
         cells = (column.name, column.type, column.format, shown(column.label))
-        table.add_row(*map(escape, cells), escape(_values(schema, column)))
+        table.add_row(*map(printable, (*cells, _values(schema, column))))
     output.print(table, soft_wrap=False)
     if draft_file is not None:
         if draft_file.exists():
             raise FileError(f"{draft_file.name!r} exists; give another name or remove it")
         with atomic_write(draft_file, mode="wb") as target:
-            target.write(draft(schema, file, draft_file).encode("utf-8"))
+            target.write(draft(schema, file, draft_file).encode("utf-8", "replace"))
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
 
 

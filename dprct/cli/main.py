@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import typer
 
 from dprct.cli import compare, demo, describe, protect
-from dprct.cli.show import errors
+from dprct.cli.show import allow_any_text, complain
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
 USAGE, REFUSED, DEFECT, INTERRUPTED = 2, 3, 70, 130
@@ -28,8 +28,10 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (see ``dprct.cli``)."""
-    warnings.showwarning = _show_warning
-    app(args=arguments, prog_name="dprct")
+    allow_any_text()
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        app(args=arguments, prog_name="dprct")
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -51,7 +53,11 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise _ended("interrupted; nothing half written is left", INTERRUPTED) from None
         except typer.Exit:
             raise
-        except Exception as error:  # noqa: BLE001
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            where = f" ({error.filename})" if error.filename else ""
+            raise _ended(f"error: {reason}{where}; mend that and try again", USAGE) from None
+        except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             raise _ended(
                 f"a defect of dprct: {type(error).__name__} in {last.name}, line {last.lineno}; "
@@ -64,14 +70,14 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _ended(message: str, code: int) -> typer.Exit:
-    errors.print(message, style="red", markup=False)
+    complain(message, "red")
     return typer.Exit(code)
 
 
 def _show_warning(
     message: Warning | str, category: type[Warning], *_args: object, **_kwargs: object
 ) -> None:
-    errors.print(f"note: {message}", style="yellow", markup=False)
+    complain(f"note: {message}", "yellow")
 
 
 for _name, _command in (

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 from dprct.cli.show import errors, say, working
-from dprct.errors import ConfirmationError
+from dprct.errors import ConfirmationError, DprctError, FileError
+from dprct.release.base import Release
+from dprct.release.writing import check_target
 from dprct.replicate.package import bound_model, planned, protected, read_header
-from dprct.replicate.study import load_study
+from dprct.replicate.study import Study, load_study
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 
@@ -40,6 +42,7 @@ def protect(
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     study = load_study(study_file)
+    check_target(study.output)
     with working("reading"):
         model = bound_model(study)
     released_plan = planned(study, model)
@@ -50,13 +53,27 @@ def protect(
         raise ConfirmationError("not released: the question was answered with no")
     with working("protecting"):
         release = protected(study, model)
-        release.write_dta(study.output)
+        _write(release, study)
     say(release.summary())
     say(f"wrote {study.output} with its certificate (.certificate.txt, .certificate.json)")
+
+
+def _write(release: Release, study: Study) -> None:
+    """Write a release whose budget is spent; a refusal says where its counts are kept."""
+    try:
+        release.write_dta(study.output)
+    except DprctError as error:
+        raise FileError(
+            f"{error}; the budget is charged, and the released counts are kept in the folder "
+            f"{study.dataset_id}.ledger.released beside the data"
+        ) from None
 
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         raise ConfirmationError("there is no terminal to ask on; give --yes")
-    errors.print("Release now? [y/N] ", end="", markup=False)
-    return input().strip().lower() in ("y", "yes")
+    errors.print("Release now? [y/N] ", end="")
+    try:
+        return input().strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 
-output = Console(soft_wrap=True, highlight=False)
-errors = Console(stderr=True, soft_wrap=True, highlight=False)
+_AS_WRITTEN = {"soft_wrap": True, "highlight": False, "emoji": False, "markup": False}
+
+output = Console(**_AS_WRITTEN)  # type: ignore[arg-type]
+errors = Console(stderr=True, **_AS_WRITTEN)  # type: ignore[arg-type]
 
 
 def say(text: str = "") -> None:
     """Print plain text to standard output."""
-    output.print(text, markup=False)
+    output.print(printable(text))
+
+
+def complain(text: str, style: str) -> None:
+    """Print plain text to standard error."""
+    errors.print(printable(text), style=style)
+
+
+def printable(text: str) -> str:
+    r"""Return text without characters that steer a terminal: a label may hold some.
+
+    Examples
+    --------
+    >>> printable("age\x1b[2J")
+    'age [2J'
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+
+
+def allow_any_text() -> None:
+    """Let a terminal that cannot show a character show a question mark, not a failure."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
 
 
 @contextmanager

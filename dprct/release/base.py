@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import FileError, SimulationError
-from dprct.io.atomic import atomic_write
-from dprct.io.stata import write_dta
-from dprct.privacy.guarantee import Guarantee
+from dprct.errors import SimulationError
+from dprct.io.facets import DATASET
 from dprct.release.fates import released_schema
-from dprct.release.plan import Plan
+from dprct.release.writing import write_protected
 from dprct.results.certificate import (
     Certificate,
     PermittedDifference,
     header_words,
     sealed_words,
 )
-from dprct.schema.facts import FileFacts
-from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
-KEPT_CHARACTERISTICS = (
-    "iis", "tis", "_TStvar", "_TSpanel", "_TSdelta", "_TSitrvl", "_TSfmt",  # xtset, tsset
-    "_svy_", "_lang_",
-)  # fmt: skip
-"""Characteristics that survive a release, by prefix: panel and survey settings, languages."""
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.release.plan import Plan
+    from dprct.schema.facts import FileFacts
+    from dprct.schema.schema import Schema
+
+KEPT_CHARACTERISTICS: tuple[tuple[str, ...], ...] = (
+    ("iis", "tis", "_TStvar", "_TSpanel", "_TSdelta", "_TSitrvl", "_TSfmt"),
+    ("_svy_*",),
+    ("_lang_*",),
+)
+"""Characteristics that survive a release: those of xtset and tsset, of svyset, of languages."""
 
 _REASONS = {
     "modelled": "synthetic, drawn from the private release",
@@ -42,7 +44,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Release:
     """A protected table, its guarantee and its certificate; it holds no confidential row.
 
@@ -110,7 +112,8 @@ class Release:
         Parameters
         ----------
         path : str or Path
-            An existing file is replaced only if it is itself a protected file with a certificate.
+            Ends in ``.dta``.  An existing file is replaced only if it is the protected file that
+            the certificate beside it describes.
 
         Returns
         -------
@@ -122,27 +125,10 @@ class Release:
         SimulationError
             If a seed was given.
         FileError
-            If the file cannot be written, or is something other than a protected file.
+            If the file cannot be written, or is something other than a protected file; then
+            what was there before is there still.
         """
-        path = Path(path)
-        certificate = self.certificate()
-        text_path, json_path = certificate_paths(path)
-        if path.exists() and not json_path.exists():
-            raise FileError(
-                f"{path.name!r} exists and has no certificate beside it, so it may be a "
-                "confidential file; give another name"
-            )
-        unfinished = path.with_name(f".{path.stem}.unfinished.dta")
-        try:
-            write_dta(self.protected, self.schema, unfinished)
-            digest = hashlib.sha256(unfinished.read_bytes()).hexdigest()
-            certificate = replace(certificate, file={"name": path.name, "sha256": digest})
-            _write_text(json_path, json.dumps(certificate.to_dict(), indent=2, ensure_ascii=False))
-            _write_text(text_path, certificate.to_text())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-        return certificate
+        return write_protected(self.protected, self.schema, self.certificate(), Path(path))
 
 
 def released(
@@ -199,23 +185,14 @@ def released(
 
 def fates_of(schema: Schema) -> dict[str, str]:
     """Return what becomes of every column; a derived column says so."""
-    return {
-        c.name: "derived" if c.derived is not None else str(c.fate) for c in schema.columns
-    }
+    return {c.name: "derived" if c.derived is not None else str(c.fate) for c in schema.columns}
 
 
 def released_characteristics(
     schema: Schema, guarantee: Guarantee, keep: tuple[str, ...]
 ) -> tuple[tuple[str, str, str], ...]:
     """Return the allow-list, what ``keep`` names, and one note that states the guarantee."""
-    dropped = {column.name for column in schema.columns if column.fate == "drop"}
-    kept = [
-        entry
-        for entry in schema.file.characteristics
-        if entry[0] not in dropped
-        and not _is_note_count(entry[1])
-        and (entry[1].startswith(KEPT_CHARACTERISTICS) or entry[1] in keep)
-    ]
+    kept = kept_characteristics(schema, keep)
     other = [entry for entry in kept if not _is_note(entry[1])]
     notes: dict[str, list[str]] = {}
     for owner, name, text in kept:
@@ -226,6 +203,34 @@ def released_characteristics(
         other.append((owner, "note0", str(len(texts))))
         other += [(owner, f"note{k}", text) for k, text in enumerate(texts, 1)]
     return tuple(other)
+
+
+def kept_characteristics(schema: Schema, keep: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """Return the characteristics of the confidential file that a release publishes."""
+    dropped = {column.name for column in schema.columns if column.fate == "drop"}
+    allowed = _allowed_patterns(schema, dropped)
+    return [
+        entry
+        for entry in schema.file.characteristics
+        if entry[0] not in dropped
+        and not _is_note_count(entry[1])
+        and (entry[1] in keep or any(fnmatchcase(entry[1], pattern) for pattern in allowed))
+    ]
+
+
+def _allowed_patterns(schema: Schema, dropped: set[str]) -> list[str]:
+    """Return the allow-list without the settings that name a dropped column."""
+    broken = {
+        name
+        for owner, name, text in schema.file.characteristics
+        if owner == DATASET and dropped.intersection(text.split())
+    }
+    return [
+        pattern
+        for setting in KEPT_CHARACTERISTICS
+        if not any(fnmatchcase(name, pattern) for name in broken for pattern in setting)
+        for pattern in setting
+    ]
 
 
 def _is_note(name: str) -> bool:
@@ -245,21 +250,14 @@ def _differences(schema: Schema, new: FileFacts) -> Iterator[PermittedDifference
             yield PermittedDifference("values", name, _REASONS[fate])
         elif old.sorted_by:
             yield PermittedDifference("values", name, "public, in the order of the sorted rows")
+    for name in old.value_labels:
+        if name not in new.value_labels:
+            yield PermittedDifference("label-set", name, "attached to dropped columns only")
     yield PermittedDifference("notes", None, "dropped unless listed; one states the guarantee")
     before = {entry for entry in old.characteristics if not _is_note(entry[1])}
-    if before - set(new.characteristics):
-        yield PermittedDifference("characteristics", None, "only those on the allow-list are kept")
+    for owner in sorted({entry[0] for entry in before - set(new.characteristics)}):
+        yield PermittedDifference("characteristics", owner, "only those on the allow-list are kept")
     if old.timestamp:
         yield PermittedDifference("timestamp", None, "removed")
     if old.sorted_by != new.sorted_by:
         yield PermittedDifference("sort", None, "a column of the sort order was dropped")
-
-
-def certificate_paths(path: Path) -> tuple[Path, Path]:
-    """Return where the certificate of a protected file lies: text and JSON."""
-    return path.with_suffix(".certificate.txt"), path.with_suffix(".certificate.json")
-
-
-def _write_text(path: Path, text: str) -> None:
-    with atomic_write(path, mode="wb") as file:
-        file.write((text.rstrip("\n") + "\n").encode("utf-8"))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dprct.io.atomic import file_error
 from dprct.privacy.accountant import Accountant, find_ledger
-from dprct.privacy.guarantee import Guarantee
-from dprct.privacy.noise import NoiseSource
-from dprct.schema.schema import Schema
 
-_CHUNK = 1 << 20
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
+    from dprct.schema.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ def charged(
         If the charge does not fit; nothing is drawn then.
     LedgerError
         If there is a ledger that cannot be used.
+    FileError
+        If the data file is gone, so that the ledger cannot note its content.
     """
     if noise.simulation:
         return Receipt("charged to no ledger (simulation)")
@@ -73,12 +77,14 @@ def charged(
         return Receipt("charged to no ledger")
     assert guarantee.budget is not None
     assert guarantee.relation is not None
+    kept_on_file = accountant.path is not None
+    content = _sha256(schema.source) if kept_on_file and schema.source is not None else None
     entry = accountant.charge(
         guarantee.budget, method=method, relation=guarantee.relation, unit=guarantee.unit
     )
-    if accountant.path is not None and schema.source is not None:
-        accountant.note_content(_sha256(schema.source))
-    kept = f" of data set {accountant.dataset_id!r}" if accountant.path is not None else ""
+    if content is not None:
+        accountant.note_content(content)
+    kept = f" of data set {accountant.dataset_id!r}" if kept_on_file else ""
     left = accountant.remaining
     return Receipt(
         f"entry {entry.id}{kept}; {guarantee.budget} charged, {left} of {accountant.total} left",
@@ -88,8 +94,8 @@ def charged(
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_CHUNK):
-            digest.update(block)
-    return digest.hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise file_error(error, path, "read") from None

@@ -6,24 +6,36 @@ Nothing here is private: the input is released or public.
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dprct.derive import evaluate, parents
-from dprct.encode import encoding
+from dprct.encode import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers, tagged
-from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, Column, text_width
+from dprct.schema.facts import (
+    FLOAT_LIMITS,
+    INTEGER_LIMITS,
+    Code,
+    Column,
+    Unit,
+    text_width,
+)
 from dprct.schema.legal import stored
-from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.schema.schema import Schema
 
 _KEY_LETTERS = string.digits + string.ascii_lowercase
 _LONG_KEY = 12
+_MOST_VALUES = 1 << 53
 
 
 def check_fates(schema: Schema, rows: int) -> None:
@@ -90,14 +102,46 @@ def released_schema(schema: Schema) -> Schema:
         if name not in kept:
             break
         order.append(name)
-    columns = tuple(c for c in schema.columns if c.name in kept)
     return replace(
         schema,
-        columns=columns,
-        file=replace(schema.file, sorted_by=tuple(order)),
+        columns=tuple(_released_column(schema.column(name)) for name in kept),
+        file=replace(
+            schema.file, sorted_by=tuple(order), value_labels=_released_label_sets(schema)
+        ),
+        unit=_released_unit(schema),
         source=None,
-        seal_of=schema.seal_of,
     )
+
+
+def _released_column(column: Column) -> Column:
+    """Return the column with facts that hold for what its fate puts into it."""
+    if column.fate == "key":
+        return replace(column, bounds=None, levels=None, bins=None, decimals=None)
+    if column.fate != "withheld" and column.derived is None:
+        return column
+    if column.is_text:
+        levels = column.levels
+        return replace(column, levels=levels if not levels or "" in levels else ("", *levels))
+    missing = column.missing
+    return replace(
+        column, missing=missing if missing is None or "." in missing else (".", *missing)
+    )
+
+
+def _released_label_sets(schema: Schema) -> Mapping[str, Mapping[Code, str]]:
+    """Return all label sets but those that only dropped columns use."""
+    used = {c.value_label for c in schema.columns if c.fate != "drop"}
+    gone = {c.value_label for c in schema.columns if c.fate == "drop"} - used
+    return {name: labels for name, labels in schema.file.value_labels.items() if name not in gone}
+
+
+def _released_unit(schema: Schema) -> Unit:
+    """Return who one record is; an id identifies it no longer unless it is fresh or public."""
+    unit = schema.unit
+    fate = None if unit.id is None else schema.column(unit.id).fate
+    if fate == "public":
+        return unit
+    return Unit(unit.name, id=unit.id if fate == "key" else None)
 
 
 def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -140,19 +184,33 @@ def _filled(
     return tagged(np.zeros(rows))
 
 
-def _filler_encoding(column: Column) -> Any:
-    """One bin over a continuous domain: filler is uniform, whatever bins are declared."""
-    return encoding(replace(column, bins=None), default_bins=1)
+def _filler_encoding(column: Column) -> Encoding:
+    """One bin over a continuous domain: filler is uniform, whatever bins are declared.
+
+    Nothing of the data enters, so it does not matter who a value was built from.
+    """
+    return encoding(replace(column, bins=None, built_from="own"), default_bins=1)
 
 
 def _filler(column: Column, rows: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Return uniform draws: every legal number and missing code has the same chance."""
     found = _filler_encoding(column)
-    return np.asarray(found.decode(rng.integers(0, found.size, rows), rng))
+    regular = len(found.cells)
+    low, high = found.cells[0][0], found.cells[-1][-1]
+    if len(found.cells[0]) == 1:
+        values = regular
+    elif found.step is not None:
+        values = min(round((high - low) / float(found.step)) + 1, _MOST_VALUES)
+    else:
+        return np.asarray(found.decode(np.zeros(rows, np.int64), rng))
+    drawn = rng.integers(0, values + len(found.missing), rows)
+    codes = np.where(drawn < values, np.minimum(drawn, regular - 1), drawn - values + regular)
+    return np.asarray(found.decode(codes, rng))
 
 
 def _key_space(column: Column) -> int:
     if column.is_text:
-        return len(_KEY_LETTERS) ** (text_width(column.type) or _LONG_KEY)
+        return int(len(_KEY_LETTERS) ** (text_width(column.type) or _LONG_KEY))
     if column.type in INTEGER_LIMITS:
         return INTEGER_LIMITS[column.type][1]
     return 1 << (24 if column.type == "float" else 53)
@@ -210,15 +268,23 @@ def _in_order(schema: Schema) -> list[Column]:
 
 
 def _derived(column: Column, known: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    """Evaluate on released values, then make legal: what the type cannot hold is missing."""
+    """Evaluate on released values, then make legal: what the column cannot hold is missing."""
     assert column.derived is not None
     numeric = {name: np.asarray(known[name], np.float64) for name in parents(column.derived)}
     value = evaluate(column.derived, numeric)
-    if column.is_integer:
-        value = np.where(np.isnan(value), value, np.rint(value))
+    defined = ~np.isnan(value)
+    value = np.where(defined, value, 0.0)
+    if column.is_integer or column.decimals is not None:
+        value = np.round(value, 0 if column.is_integer else column.decimals or 0)
     low, high = INTEGER_LIMITS.get(column.type) or (
         -FLOAT_LIMITS[column.type],
         FLOAT_LIMITS[column.type],
     )
-    legal = ~np.isnan(value) & (value >= low) & (value <= high)
-    return np.where(legal, stored(column, np.where(legal, value, 0.0)), tagged(0))
+    legal = defined & (value >= low) & (value <= high)
+    value = stored(column, np.where(legal, value, 0.0))
+    if column.bounds is not None:
+        first, last = stored(column, np.array(column.bounds))
+        legal &= (value >= first) & (value <= last)
+    if column.levels is not None:
+        legal &= np.isin(value, stored(column, np.array(column.levels)))
+    return np.where(legal, value, tagged(0))

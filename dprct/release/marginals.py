@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
-from dprct.privacy.noise import NoiseSource
 from dprct.queries import one_way_counts
 from dprct.release.model import ReleaseModel
 from dprct.release.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.noise import NoiseSource
 
 
 class Marginals(ReleaseModel):
@@ -81,10 +84,8 @@ class Marginals(ReleaseModel):
             "noise": mechanism.describe(),
             "noise of a count": f"sd {sd:.3g} rows, {sd / self.n:.2%} of n",
         }
-        noisy = [
-            e.name for e in self.encodings if self.n / e.size < 2 * sd
-        ]
-        warnings = ()
+        noisy = [e.name for e in self.encodings if self.n / e.size < 2 * sd]
+        warnings: tuple[str, ...] = ()
         if noisy:
             warnings = (
                 f"noise is large against n / levels for: {', '.join(noisy)}; "

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn, Self
-
-from numpy.typing import NDArray
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dprct.encode import Encoding, encodings
-from dprct.errors import DprctWarning, ModelPicklingError, SchemaError
+from dprct.errors import DprctWarning, ModelPicklingError, ParameterError, SchemaError
 from dprct.formula import names as formula_names
-from dprct.privacy.accountant import Accountant
-from dprct.privacy.budget import Budget, Real
+from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import NoiseSource, source
-from dprct.release.base import Release, released
+from dprct.release.base import Release, released, released_characteristics
 from dprct.release.charging import Receipt, charged
-from dprct.release.fates import assembled, check_fates
-from dprct.release.plan import Plan
+from dprct.release.fates import assembled, check_fates, released_schema
+from dprct.release.writing import rehearse
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
-from dprct.schema.schema import Schema
 from dprct.schema.table import eager, numbers_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Real
+    from dprct.release.plan import Plan
+    from dprct.schema.schema import Schema
 
 
 class ReleaseModel(ABC):
@@ -64,7 +70,7 @@ class ReleaseModel(ABC):
         self.n = len(frame)
         check_fates(schema, self.n)
         self.schema = schema
-        self.keep = tuple(keep)
+        self.keep = _kept(schema, keep)
         self.encodings: tuple[Encoding, ...] = encodings(schema, modelled(schema), default_bins)
         public = [c.name for c in schema.columns if c.fate == "public"]
         validate(schema, frame, [*modelled(schema), *public])
@@ -149,6 +155,22 @@ class ReleaseModel(ABC):
         receipt.save(state)
         return self._release(plan, guarantee, receipt, drawn, noise)
 
+    def rehearse(self, path: str | Path) -> None:
+        """Refuse what would keep the protected file from being written; free, leaves nothing.
+
+        Raises
+        ------
+        FileError
+            If nothing may be written there.
+        SchemaError
+            If a .dta file cannot hold the released schema.
+        """
+        schema = released_schema(self.schema)
+        note = self.guarantee(Budget(1))
+        characteristics = released_characteristics(self.schema, note, self.keep)
+        file = replace(schema.file, timestamp="", characteristics=characteristics)
+        rehearse(replace(schema, file=file), Path(path))
+
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a release at this budget promises; free."""
         schema = self.schema
@@ -199,6 +221,19 @@ def modelled(schema: Schema) -> list[str]:
     return [c.name for c in schema.columns if c.fate == "modelled" and c.derived is None]
 
 
+def _kept(schema: Schema, keep: Iterable[str]) -> tuple[str, ...]:
+    """Refuse to keep a characteristic that is not there, so that no spelling mistake loses one."""
+    names = (keep,) if isinstance(keep, str) else tuple(keep)
+    known = {name for _, name, _ in schema.file.characteristics}
+    for name in names:
+        if name not in known:
+            raise ParameterError(
+                f"keep names {name!r}, which the file does not have; it has "
+                f"{', '.join(sorted(known)) or 'no characteristics'}"
+            )
+    return names
+
+
 def _with_fates(schema: Schema, columns: Iterable[str] | None) -> Schema:
     if columns is None:
         if not modelled(schema):
@@ -206,6 +241,8 @@ def _with_fates(schema: Schema, columns: Iterable[str] | None) -> Schema:
                 "no column is modelled; declare fate='modelled' or give columns=[...]"
             )
         return schema
+    if isinstance(columns, str):
+        raise ParameterError(f"columns={columns!r} is text; give a list, such as [{columns!r}]")
     wanted = list(columns)
     derived = [name for name in wanted if schema.column(name).derived is not None]
     if derived:
@@ -213,14 +250,19 @@ def _with_fates(schema: Schema, columns: Iterable[str] | None) -> Schema:
             f"column {derived[0]!r} is derived, so it is recomputed and not modelled; name its "
             "parents instead"
         )
+    decided = [n for n in wanted if schema.column(n).fate not in (None, "modelled")]
+    if decided:
+        fate = schema.column(decided[0]).fate
+        raise SchemaError(
+            f"column {decided[0]!r} is to be modelled, but its declared fate is {fate!r}; "
+            "declare fate='modelled' or leave it out"
+        )
     others = [name for name in modelled(schema) if name not in wanted]
     if others:
         raise SchemaError(
             f"columns with fate 'modelled' that columns= leaves out: {', '.join(others)}; "
             "give them another fate or name them"
         )
-    new = [
-        declared(replace(schema.column(n), fate=None), {"fate": "modelled"}) for n in wanted
-    ]
+    new = [declared(schema.column(name), {"fate": "modelled"}) for name in wanted]
     unchanged = all(schema.column(c.name) == c for c in new)
     return schema if unchanged else schema.with_columns(new)

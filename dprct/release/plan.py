@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dprct.errors import ConfirmationError
-from dprct.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.privacy.budget import Budget
 
 _WIDTH = 88
 

@@ -1,0 +1,1 @@
+"""From a study file to the files that are published."""

@@ -6,9 +6,16 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dprct.errors import ParameterError
+from dprct.privacy.ledger import checked_id
 from dprct.schema.facts import Column, shown
-from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from dprct.schema.schema import Schema
+
+_LONGEST_ID = 80
 
 _HEAD = """\
 # A study file for dprct. Fill in what is commented out, from public knowledge only:
@@ -35,6 +42,7 @@ delta = 0.0
 # The names, types, formats and labels below come from the header of a confidential file.
 # Read them, then say that they may be published:
 confirm = false
+# columns = ["_dta"]               # or column by column; "_dta" is what the file says of itself
 """
 
 
@@ -55,18 +63,33 @@ def draft(schema: Schema, data: Path, study: Path) -> str:
 
     Examples
     --------
-    >>> from dprct.schema import Column
+    >>> from dprct.schema import Column, Schema
     >>> text = draft(Schema((Column("age", "byte"),)), Path("a.dta"), Path("study.toml"))
     >>> "[columns.age]" in text and "# bounds = " in text
     True
     """
-    relative = os.path.relpath(data.absolute(), study.absolute().parent)
     head = _HEAD.format(
-        name=study.name,
-        data=_text(Path(relative).as_posix()),
-        dataset_id=_text(re.sub(r"[^A-Za-z0-9_.-]+", "-", data.stem).strip("-.") or "data"),
+        name=_one_line(study.name),
+        data=_text(_relative(data, study.absolute().parent).as_posix()),
+        dataset_id=_text(_dataset_id(data.stem)),
     )
     return head + "".join(_column(schema, column) for column in schema.columns)
+
+
+def _relative(data: Path, folder: Path) -> Path:
+    try:
+        return Path(os.path.relpath(data.absolute(), folder))
+    except ValueError:  # another drive, on Windows
+        return data.absolute()
+
+
+def _dataset_id(stem: str) -> str:
+    """Return a data set's id made of its file's name: a safe file name itself."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-._")[:_LONGEST_ID].strip("-._")
+    try:
+        return checked_id(name)
+    except ParameterError:
+        return f"data-{name}".strip("-.")
 
 
 def _column(schema: Schema, column: Column) -> str:
@@ -110,7 +133,8 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """Return a TOML string; what a file may call itself and TOML may not hold is escaped."""
+    return json.dumps(value, ensure_ascii=not value.isprintable())
 
 
 def _one_line(text: str) -> str:

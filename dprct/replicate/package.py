@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dprct.errors import StudyError
 from dprct.io import read
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
-from dprct.release.base import Release
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
-from dprct.release.model import ReleaseModel
-from dprct.release.plan import Plan
-from dprct.replicate.study import Study
 from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from dprct.release.base import Release
+    from dprct.release.model import ReleaseModel
+    from dprct.release.plan import Plan
+    from dprct.replicate.study import Study
 
 
 def read_header(study: Study) -> Schema:
@@ -46,8 +48,6 @@ def bound_model(study: Study) -> ReleaseModel:
         data, schema = read(study.data)[0], sealed
     options: dict[str, Any] = {"keep": study.release.keep}
     if study.release.method == "marginals":
-        if study.release.zeta is not None:
-            raise StudyError("[release] zeta belongs to method = \"mv_histogram\"; remove it")
         return Marginals(data, schema, **options)
     return MVHistogram(data, schema, zeta=study.release.zeta, **options)
 
@@ -65,8 +65,14 @@ def protected(study: Study, model: ReleaseModel | None = None) -> Release:
     ------
     BudgetError
         If what is left of the data set's budget does not cover it.
+    ConfirmationError
+        If the plan refuses and the study does not confirm.
+    FileError
+        If the protected file could not be written; then nothing is charged.
     """
     model = bound_model(study) if model is None else model
+    planned(study, model).check(confirm=study.release.confirm)
+    model.rehearse(study.output)
     return model.fit(
         study.release.epsilon,
         study.release.delta,

@@ -9,17 +9,22 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dprct.defaults import bins_by_zeta
 from dprct.encode import encoding
-from dprct.errors import DprctError, SchemaError, StudyError
+from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, StudyError
+from dprct.io.facets import DATASET
 from dprct.privacy.budget import Budget
-from dprct.release.fates import check_fates
+from dprct.privacy.ledger import checked_id
+from dprct.release.base import kept_characteristics
+from dprct.release.fates import check_fates, released_schema
 from dprct.schema.declare import declared
-from dprct.schema.facts import Column, Unit
-from dprct.schema.schema import Schema
+from dprct.schema.facts import Column, Unit, shown
 from dprct.schema.toml import read_toml
+
+if TYPE_CHECKING:
+    from dprct.schema.schema import Schema
 
 VERSION = 1
 Method = Literal["mv_histogram", "marginals"]
@@ -34,7 +39,8 @@ class Header:
     confirm : bool
         Confirm types, formats, labels and label sets of every column.
     columns : tuple of str
-        Or of these columns only.
+        Or of these columns only; ``"_dta"`` confirms what the file says of itself: its label, its
+        sort order, label sets that no column uses, and the characteristics that are kept.
     """
 
     confirm: bool = False
@@ -125,14 +131,11 @@ class Study:
         ColumnError, SchemaError
             If a column is unknown or a declaration is malformed.
         """
-        schema = header.declare(
-            dataset_id=self.dataset_id,
-            unit=self.unit,
-            confirm_header=self.header.confirm,
-            **self.columns,
-        )
-        chosen = [replace(schema.column(name), confirmed=True) for name in self.header.columns]
-        return schema.with_columns(chosen)
+        schema = header.with_columns(
+            [declared(header.column(name), facts) for name, facts in self.columns.items()]
+        ).declare(dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm)
+        names = [name for name in self.header.columns if name != DATASET]
+        return schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
 
     def problems(self, header: Schema) -> list[str]:
         """Return everything that keeps this study from being released, in words.
@@ -147,9 +150,18 @@ class Study:
             except DprctError as error:
                 found.append(str(error))
         schema = header.with_columns(columns)
-        for name in self.header.columns:
+        named = [("[header] columns", name) for name in self.header.columns if name != DATASET]
+        if self.unit.id is not None:
+            named.append(("[unit] id", self.unit.id))
+        for where, name in named:
             if name not in header.names:
-                found.append(f"[header] confirms {name!r}, which the file does not have")
+                found.append(f"{where}: {ColumnError.unknown(name, header.names, 'the file')}")
+        known = {entry[1] for entry in header.file.characteristics}
+        found += [
+            f"[release] keep names {name!r}, which the file does not have"
+            for name in self.release.keep
+            if name not in known
+        ]
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
         found += self._without_domain(schema)
         return found + self._unconfirmed(schema)
@@ -177,11 +189,15 @@ class Study:
     def _unconfirmed(self, schema: Schema) -> list[str]:
         if self.header.confirm:
             return []
-        return [
+        found = [
             f"column {c.name!r}: {_header_facts(schema, c)} from file: confirm"
             for c in schema.columns
             if c.fate != "drop" and not c.confirmed and c.name not in self.header.columns
         ]
+        facts = _file_facts(schema, self.release.keep)
+        if facts and DATASET not in self.header.columns:
+            found.append(f"the file ({DATASET!r}): {', '.join(facts)} from file: confirm")
+        return found
 
 
 def load_study(path: str | Path) -> Study:
@@ -202,30 +218,33 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     """Return the study of a parsed TOML document; ``path`` is where it lies."""
     known = ("version", "data", "dataset_id", "release", "columns", "header", "unit", "budget")
     _check_keys(document, known, "the study file")
-    if document.get("version") != VERSION:
+    if type(document.get("version")) is not int or document["version"] != VERSION:
         raise StudyError(
-            f"version = {document.get('version')!r}; this release of dprct reads version = {VERSION}"
+            f"version = {document.get('version')!r}; this release of dprct reads "
+            f"version = {VERSION}"
         )
     for key in ("data", "dataset_id"):
         if not isinstance(document.get(key), str) or not document[key]:
-            raise StudyError(f"{key} is missing or not text; write {key} = \"...\" at the top")
+            raise StudyError(f'{key} is missing or not text; write {key} = "..." at the top')
+    try:
+        checked_id(document["dataset_id"])
+    except ParameterError as error:
+        raise StudyError(str(error)) from None
     columns = document.get("columns", {})
-    if not isinstance(columns, Mapping) or not all(isinstance(c, Mapping) for c in columns.values()):
+    if not isinstance(columns, Mapping) or not all(
+        isinstance(c, Mapping) for c in columns.values()
+    ):
         raise StudyError("[columns.NAME] must be tables; write one for every column")
     try:
         unit = _section(Unit, document.get("unit", {}), "[unit]")
-    except SchemaError as error:
-        raise StudyError(f"[unit]: {error}") from None
+    except (SchemaError, ParameterError) as error:
+        raise StudyError(f"[unit] {error}") from None
     release = _section(ReleaseSpec, document.get("release", {}), "[release]")
-    if release.method not in get_args(Method):
-        raise StudyError(
-            f"[release] method = {release.method!r}; allowed: {', '.join(get_args(Method))}"
-        )
-    Budget.asked(release.epsilon, release.delta)
+    _check_release(release)
     total = None
     if "budget" in document:
         total = _section(TotalBudget, document["budget"], "[budget]")
-        Budget.asked(total.epsilon, total.delta)
+        _check_budget(total, "[budget]")
     return Study(
         data=path.parent / document["data"],
         release=release,
@@ -238,15 +257,37 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     )
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "bool": (bool,),
-    "int": (int,),
-    "float": (int, float),
-    "float | None": (int, float),
-    "str": (str,),
-    "str | None": (str,),
-    "Method": (str,),
-    "tuple[str, ...]": (list,),
+def _check_release(release: ReleaseSpec) -> None:
+    if release.method not in get_args(Method):
+        raise StudyError(
+            f"[release] method = {release.method!r}; allowed: {', '.join(get_args(Method))}"
+        )
+    _check_budget(release, "[release]")
+    zeta = release.zeta
+    if zeta is not None and release.method != "mv_histogram":
+        raise StudyError('[release] zeta belongs to method = "mv_histogram"; remove it')
+    if zeta is not None and not 0 < zeta < 1:
+        raise StudyError(f"[release] zeta = {zeta}; give a number between 0 and 1")
+    if release.output is not None and not release.output.lower().endswith(".dta"):
+        raise StudyError(f"[release] output = {release.output!r}; let its name end in .dta")
+
+
+def _check_budget(spec: ReleaseSpec | TotalBudget, where: str) -> None:
+    try:
+        Budget.asked(spec.epsilon, spec.delta)
+    except ParameterError as error:
+        raise StudyError(f"{where} {error}") from None
+
+
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "bool": ((bool,), "true or false"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "float | None": ((int, float), "a number"),
+    "str": ((str,), "text in quotes"),
+    "str | None": ((str,), "text in quotes"),
+    "Method": ((str,), "text in quotes"),
+    "tuple[str, ...]": ((list,), "a list of texts"),
 }
 
 
@@ -261,13 +302,13 @@ def _section(kind: type[Any], table: object, where: str) -> Any:
             raise StudyError(f"{where} lacks {name}; write {name} = ...")
     values = {}
     for name, value in table.items():
-        allowed = _TYPES[str(known[name].type)]
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise StudyError(f"{where} {name} = {value!r}; give {known[name].type}")
-        if isinstance(value, list):
-            if not all(isinstance(item, str) for item in value):
-                raise StudyError(f"{where} {name} must be a list of texts")
+        allowed, words = _TYPES[str(known[name].type)]
+        fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
+        if fits and isinstance(value, list):
+            fits = all(isinstance(item, str) for item in value)
             value = tuple(value)
+        if not fits:
+            raise StudyError(f"{where} {name} = {value!r}; give {words}")
         values[name] = value
     return kind(**values)
 
@@ -282,6 +323,21 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) ->
 
 def _open_fate(column: Column) -> bool:
     return column.fate is None and column.derived is None
+
+
+def _file_facts(schema: Schema, keep: tuple[str, ...]) -> list[str]:
+    """Return in words what a protected file says of itself that came from the original."""
+    file = released_schema(schema).file
+    attached = {column.value_label for column in schema.columns}
+    free = [name for name in file.value_labels if name not in attached]
+    kept = kept_characteristics(schema, keep)
+    named = {
+        "data set label": [repr(shown(file.label))] if file.label else [],
+        "sort order": file.sorted_by,
+        "label sets of no column": free,
+        "characteristics": list(dict.fromkeys(f"{owner}[{name}]" for owner, name, _ in kept)),
+    }
+    return [f"{what} {' '.join(names)}" for what, names in named.items() if names]
 
 
 def _header_facts(schema: Schema, column: Column) -> str:

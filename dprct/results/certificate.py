@@ -9,11 +9,13 @@ import datetime as dt
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dprct.errors import SimulationError
+from dprct.errors import ParameterError, SimulationError
 from dprct.privacy.guarantee import Guarantee
-from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from dprct.schema.schema import Schema
 
 VERSION = 1
 _WIDTH = 88
@@ -109,6 +111,43 @@ class Certificate:
             "differences": [asdict(difference) for difference in self.differences],
             "limits": list(self.limits),
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Certificate:
+        """Return the certificate that :meth:`to_dict` wrote.
+
+        Raises
+        ------
+        ParameterError
+            If it is none, or of another version.
+        """
+        version = content.get("certificate") if isinstance(content, Mapping) else None
+        if version != VERSION:
+            raise ParameterError(
+                f"certificate version {version!r}; this release of dprct reads {VERSION}; give "
+                "the content of a .certificate.json"
+            )
+        try:
+            return cls(
+                guarantee=Guarantee.from_dict(content["guarantee"]),
+                method=content["method"],
+                facts=dict(content["facts"]),
+                dataset_id=content["dataset_id"],
+                seal=content["schema"]["sealed"],
+                seal_sha256=content["schema"]["sha256"],
+                header=content["schema"]["header"],
+                ledger=content["ledger"],
+                fates=dict(content["fates"]),
+                differences=tuple(PermittedDifference(**d) for d in content["differences"]),
+                limits=tuple(content["limits"]),
+                file=dict(content["file"]),
+                issued=content["issued"],
+            )
+        except (LookupError, TypeError, AttributeError):
+            raise ParameterError(
+                "the certificate lacks a part or has a part too many; give the content of a "
+                ".certificate.json"
+            ) from None
 
     def to_text(self) -> str:
         """Return the certificate as a page of text."""
