@@ -20,6 +20,12 @@ def write(path, content=b"new", mode="wb"):
         file.write(content)
 
 
+def interrupted(path, interruption):
+    with atomic_write(path) as file:
+        file.write(b"half")
+        raise interruption
+
+
 def test_a_file_appears_whole(tmp_path):
     write(tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == b"new"
@@ -41,17 +47,15 @@ def test_nothing_is_there_before_the_end(tmp_path):
 def test_an_interruption_leaves_the_older_file_and_nothing_else(tmp_path, interruption):
     target = tmp_path / "a.bin"
     target.write_bytes(b"old")
-    with pytest.raises(interruption), atomic_write(target) as file:
-        file.write(b"half")
-        raise interruption
+    with pytest.raises(interruption):
+        interrupted(target, interruption)
     assert target.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.bin"]
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):
-    with pytest.raises(FileError, match=r"free some space") as refusal:
-        with atomic_write(tmp_path / "a.bin"):
-            raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(FileError, match="free some space") as refusal:
+        interrupted(tmp_path / "a.bin", OSError(errno.ENOSPC, "No space left on device"))
     assert refusal.value.errno == errno.ENOSPC
     assert os.listdir(tmp_path) == []
 
@@ -67,13 +71,13 @@ def test_a_failing_flush_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_a_refusal_from_within_passes_unchanged(tmp_path):
-    with pytest.raises(DprctError, match="^mine$"), atomic_write(tmp_path / "a.bin"):
-        raise FileError("mine")
+    with pytest.raises(DprctError, match=r"^mine$"):
+        interrupted(tmp_path / "a.bin", FileError("mine"))
     assert os.listdir(tmp_path) == []
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(FileError, match="folder of .* does not exist; create it"):
+    with pytest.raises(FileError, match=r"folder of .* does not exist; create it"):
         write(tmp_path / "absent" / "a.bin")
     assert os.listdir(tmp_path) == []
 

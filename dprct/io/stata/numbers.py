@@ -73,6 +73,11 @@ def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
     ------
     SchemaError
         If a number does not fit.
+
+    Notes
+    -----
+    Below, a real number is limited by its bits only: Stata keeps what it overflows to, minus
+    infinity included.  Above are the missing codes.
     """
     x = values.astype(np.float64, copy=False)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and _beyond_2_53(values):
@@ -97,21 +102,20 @@ def _beyond_2_53(values: NDArray[Any]) -> bool:
 def _check_numbers(x: NDArray[np.float64], column: Column) -> None:
     if not x.size:
         return
-    low, high = _limits(column)
+    storage = column.type
+    low, high = INTEGER_LIMITS.get(storage) or (-np.inf, FLOAT_LIMITS[storage])
     if x.min() < low or x.max() > high:
-        span = f"{low:g} to {high:g}" if column.type in FLOAT_LIMITS else f"{low:,} to {high:,}"
-        _refuse(column, f"holds a number outside {span}, the range of a {column.type}")
-    if column.type in INTEGER_LIMITS and (x != np.rint(x)).any():
-        _refuse(column, f"holds a number that is not whole, which a {column.type} must be")
-    if column.type == "float" and (x != x.astype(np.float32)).any():
+        span = f"{low:,} to {high:,}" if storage in INTEGER_LIMITS else f"numbers up to {high:g}"
+        _refuse(column, f"holds a number that is not among {span}, the range of the type")
+    if storage in INTEGER_LIMITS and (x != np.rint(x)).any():
+        _refuse(column, f"holds a number that is not whole, which a {storage} must be")
+    if storage == "float" and not _survives_32_bits(x):
         _refuse(column, "holds a number that a float (32 bits) does not hold exactly")
 
 
-def _limits(column: Column) -> tuple[float, float]:
-    if column.type in INTEGER_LIMITS:
-        return INTEGER_LIMITS[column.type]
-    most = FLOAT_LIMITS[column.type]
-    return -most, most
+def _survives_32_bits(x: NDArray[np.float64]) -> bool:
+    with np.errstate(over="ignore", under="ignore"):
+        return bool((x == x.astype(np.float32)).all())
 
 
 def _refuse(column: Column, rule: str) -> None:

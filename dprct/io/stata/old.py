@@ -159,7 +159,9 @@ def _read_with_pandas(path: Path) -> tuple[pd.DataFrame, Schema]:
         storage = _NUMPY_TYPES.get(str(values.dtype), "double")
         if not pd.api.types.is_numeric_dtype(values.dtype):
             storage = f"str{max(1, *(len(text) for text in values))}"
-        columns.append(Column(str(name), storage, default_format(storage), labels.get(str(name), "")))
+        columns.append(
+            Column(str(name), storage, default_format(storage), labels.get(str(name), ""))
+        )
     facts = FileFacts(label=label, rows=len(frame))
     return _plain(frame, columns), Schema(tuple(columns), facts, source=path)
 

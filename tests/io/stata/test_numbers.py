@@ -29,7 +29,7 @@ def test_all_27_codes_become_their_numbers_and_return(storage):
 def test_what_lies_between_two_codes_is_refused(storage):
     start, step = MISSING_START[storage]
     for wrong in (start + step / 2, start + 27 * step):
-        with pytest.raises(StataFormatError, match="'x' has a .* between two missing codes"):
+        with pytest.raises(StataFormatError, match=r"'x' has a .* between two missing codes"):
             mark_missing(np.array([wrong]), Column("x", storage), 5)
 
 
@@ -45,15 +45,16 @@ def test_a_nan_of_another_program_is_the_plain_code_and_infinity_stays():
 @pytest.mark.parametrize(
     ("storage", "value", "rule"),
     [
-        ("byte", 101, "outside -127 to 100"),
-        ("byte", -128, "outside -127 to 100"),
-        ("int", 32741, "outside -32,767 to 32,740"),
-        ("long", 2147483621, "outside"),
+        ("byte", 101, "not among -127 to 100"),
+        ("byte", -128, "not among -127 to 100"),
+        ("int", 32741, "not among -32,767 to 32,740"),
+        ("long", 2147483621, "not among"),
         ("byte", 1.5, "not whole"),
         ("float", 0.1, "32 bits"),
-        ("float", 2.0**127, "range of a float"),
-        ("double", np.inf, "range of a double"),
-        ("double", -1.7e308, "range of a double"),
+        ("float", 2.0**127, "not among numbers up to 1.70141e[+]38"),
+        ("float", -1e39, "32 bits"),
+        ("double", np.inf, "not among numbers up to 8.98847e[+]307"),
+        ("double", 2.0**1023, "not among numbers up to"),
     ],
 )
 @pytest.mark.parametrize("with_missing", [False, True])
@@ -71,6 +72,13 @@ def test_whole_numbers_beyond_2_to_53_are_refused_not_rounded():
     with pytest.raises(SchemaError, match=r"2\^53"):
         packed_numbers(np.array([2**53 + 1]), Column("x"))
     assert packed_numbers(np.array([-(2**53)]), Column("x"))[0] == -(2.0**53)
+
+
+@pytest.mark.parametrize("storage", ["float", "double"])
+def test_minus_infinity_is_kept_as_stata_keeps_it(storage):
+    x = packed_numbers(np.array([-np.inf, -(2.0**127), 1.0]), Column("x", storage))
+    mark_missing(back := x.astype(float), Column("x", storage))
+    assert back.tolist() == [-np.inf, -(2.0**127), 1.0]
 
 
 def test_other_numeric_arrays_are_taken_as_they_are():

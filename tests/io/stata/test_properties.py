@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -141,27 +142,21 @@ def test_damage_is_read_or_refused(table, mutate, file):
     if mutate.draw(st.booleans()):
         del content[mutate.draw(st.integers(1, len(content))) :]
     file.write_bytes(content)
-    try:
+    with contextlib.suppress(StataFormatError):
         data, schema = read_dta(file)
-    except StataFormatError as refusal:
-        assert file.name in str(refusal)
-    else:
         assert list(data.columns) == schema.names
         assert len(data) == schema.file.rows
-        assert all(data[c.name].dtype == (object if c.is_text else np.float64)
-                   for c in schema.columns)  # fmt: skip
-    try:
+        for column in schema.columns:
+            assert data[column.name].dtype == (object if column.is_text else np.float64)
+    with contextlib.suppress(StataFormatError):
         read_header(file)
-    except StataFormatError as refusal:
-        assert file.name in str(refusal)
 
 
-@given(table=tables(), cut=st.floats(0, 1, exclude_max=True))
+@given(table=st.sampled_from([117, 118, 119]).flatmap(tables), cut=st.floats(0, 1))
 @FEW
 def test_a_cut_file_of_117_and_later_is_always_refused(table, cut, file):
-    data, schema = table
-    write_dta(data, schema, file, version=118)
+    write_dta(*table, file)
     content = file.read_bytes()
-    file.write_bytes(content[: int(cut * len(content))])
+    file.write_bytes(content[: int(cut * (len(content) - 1))])
     with pytest.raises(StataFormatError):
         read_dta(file)

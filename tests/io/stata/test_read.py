@@ -114,7 +114,7 @@ def test_an_order_that_differs_is_named(file):
 def test_files_that_cannot_be_read_get_one_sentence(reader, tmp_path):
     with pytest.raises(FileError, match=r"absent.dta' does not exist; check the path"):
         reader(tmp_path / "absent.dta")
-    with pytest.raises(FileError, match="is a folder|may not be read"):
+    with pytest.raises(FileError, match=r"is a folder|may not be read"):
         reader(tmp_path)
     (tmp_path / "empty.dta").touch()
     with pytest.raises(StataFormatError, match=r"empty.dta': the file is empty"):

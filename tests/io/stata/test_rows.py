@@ -75,7 +75,7 @@ def test_every_kind_of_number_is_written_as_it_is(values, tmp_path):
     ],
 )
 def test_views_are_refused_not_converted(values, storage, tmp_path):
-    with pytest.raises(SchemaError, match="'x'.* must be .*; write the codes"):
+    with pytest.raises(SchemaError, match=r"'x'.* must be .*; write the codes"):
         write_dta(pd.DataFrame({"x": values}), Schema((Column("x", storage),)), tmp_path / "a.dta")
     assert not (tmp_path / "a.dta").exists()
 
