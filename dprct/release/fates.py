@@ -90,7 +90,7 @@ def assembled(
             known[column.name] = _filled(column, modelled, public, rows, rng)
     for column in _in_order(schema):
         known[column.name] = _derived(column, known)
-    frame = pd.DataFrame({c.name: known[c.name] for c in schema.columns if c.fate != "drop"})
+    frame = _frame({c.name: known[c.name] for c in schema.columns if c.fate != "drop"})
     return sorted_rows(frame, released_schema(schema))
 
 
@@ -158,9 +158,12 @@ def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     if not keys:
         return frame
     order = np.lexsort(keys[::-1])
-    return pd.DataFrame(
-        {name: frame[name].to_numpy()[order] for name in frame.columns}, columns=frame.columns
-    )
+    return _frame({name: frame[name].to_numpy()[order] for name in frame.columns})
+
+
+def _frame(columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    """Return a frame of these columns; text stays ``object``, as ``read_dta`` gives it."""
+    return pd.DataFrame({name: pd.Series(x, dtype=x.dtype) for name, x in columns.items()})
 
 
 def _filled(
