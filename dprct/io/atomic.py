@@ -81,7 +81,7 @@ def atomic_write(
     path : path
         Where the file shall be; an existing file is replaced and keeps its permissions.
     mode : {"wb", "w"}
-        Bytes, or UTF-8 text with ``\\n`` at the end of a line.
+        Bytes, or UTF-8 text with ``\n`` at the end of a line.
 
     Yields
     ------

@@ -32,7 +32,7 @@ def packed_text(text: str, most: int, layout: Layout, what: str) -> bytes:
     --------
     >>> from dprct.io.stata.layout import LAYOUTS
     >>> packed_text("é", 8, LAYOUTS[118], "the label")
-    b'\\xc3\\xa9'
+    b'\xc3\xa9'
     """
     try:
         packed = layout.encode(text)

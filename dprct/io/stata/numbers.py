@@ -41,18 +41,20 @@ def mark_missing(x: NDArray[np.float64], column: Column, offset: int | None = No
     start, step = MISSING_START[column.type]
     if not x.size or x.max() < start:  # a NaN makes the comparison false
         return
-    nan = np.isnan(x)
-    x[nan] = tagged(0)
-    missing = ~nan & (x >= start) & np.isfinite(x)
-    code = (x[missing] - start) / step
-    if (code > _LAST_CODE).any() or (code % 1).any():
+    found = np.flatnonzero(~(x < start))  # where a NaN is found too
+    values = x[found]
+    with np.errstate(invalid="ignore"):
+        code = (values - start) / step
+    code[np.isnan(values)] = 0.0
+    finite = np.isfinite(code)
+    if (code[finite] > _LAST_CODE).any() or (code[finite] % 1).any():
         raise StataFormatError(
             f"column {column.name!r} has a {column.type} between two missing codes, which no Stata "
             "writes; copy the file again, or in Stata replace the value and save",
             offset=offset,
             field="data",
         )
-    x[missing] = tagged(code)
+    x[found[finite]] = tagged(code[finite])
 
 
 def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
@@ -82,17 +84,22 @@ def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
     x = values.astype(np.float64, copy=False)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and _beyond_2_53(values):
         _refuse(column, "holds whole numbers beyond 2^53, which a double does not hold exactly")
-    if not x.size or not np.isnan(x.min()):  # the least of numbers with a NaN is a NaN
-        _check_numbers(x, column)
-        return x.astype(NUMPY_TYPE[column.type], copy=False)
-    nan = np.isnan(x)
-    numbers = x[~nan]
-    _check_numbers(numbers, column)
+    if not x.size or not np.isnan(x.max()):  # the largest of numbers with a NaN is a NaN
+        return _packed(x, column)
+    missing = np.flatnonzero(np.isnan(x))
+    numbers = x.copy()
+    numbers[missing] = 0.0  # which is legal in every type
+    out = _packed(numbers, column)
     start, step = MISSING_START[column.type]
-    out = np.empty(x.shape, NUMPY_TYPE[column.type])
-    out[~nan] = numbers
-    out[nan] = start + step * missing_numbers(x[nan])
+    out[missing] = start + step * missing_numbers(x[missing])
     return out
+
+
+def _packed(x: NDArray[np.float64], column: Column) -> NDArray[Any]:
+    """Return numbers without a NaN as the column's type, or refuse."""
+    if x.size:
+        _check_numbers(x, column)
+    return x.astype(NUMPY_TYPE[column.type], copy=False)
 
 
 def _beyond_2_53(values: NDArray[Any]) -> bool:
@@ -100,11 +107,9 @@ def _beyond_2_53(values: NDArray[Any]) -> bool:
 
 
 def _check_numbers(x: NDArray[np.float64], column: Column) -> None:
-    if not x.size:
-        return
     storage = column.type
     low, high = INTEGER_LIMITS.get(storage) or (-np.inf, FLOAT_LIMITS[storage])
-    if x.min() < low or x.max() > high:
+    if x.max() > high or (storage in INTEGER_LIMITS and x.min() < low):
         span = f"{low:,} to {high:,}" if storage in INTEGER_LIMITS else f"numbers up to {high:g}"
         _refuse(column, f"holds a number that is not among {span}, the range of the type")
     if storage in INTEGER_LIMITS and (x != np.rint(x)).any():

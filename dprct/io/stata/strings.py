@@ -50,8 +50,8 @@ def decoded(content: bytes, encoding: str) -> str | bytes:
 
     Examples
     --------
-    >>> decoded(b"caf\\xe9", "utf-8"), decoded(b"caf\\xe9", "cp1252")
-    (b'caf\\xe9', 'café')
+    >>> decoded(b"caf\xe9", "utf-8"), decoded(b"caf\xe9", "cp1252")
+    (b'caf\xe9', 'café')
     """
     try:
         return content.decode(encoding)

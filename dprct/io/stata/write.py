@@ -61,8 +61,9 @@ def write_dta(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from dprct.schema import Column
+    >>> import os, tempfile
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
     >>> file = os.path.join(tempfile.mkdtemp(), "ages.dta")
     >>> write_dta(pd.DataFrame({"age": [31.0, 47.0]}), Schema((Column("age", "byte"),)), file)
     """
