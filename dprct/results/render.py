@@ -163,18 +163,18 @@ def text(sheet: Sheet) -> str:
     ------------
     A note.
     """
-    table = [("", sheet.headings), *((_plain(name), cells) for name, cells in sheet.rows)]
+    table = [("", sheet.headings), *((printable(name), cells) for name, cells in sheet.rows)]
     first = max(len(name) for name, _ in table)
     widths = [max(len(cells[j]) for _, cells in table) + 2 for j in range(len(sheet.headings))]
     lines = [
         (name.ljust(first) + "".join(c.rjust(w) for c, w in zip(cells, widths, strict=True)))
         for name, cells in table
     ]
-    facts = [(f"{_plain(name)}:", _plain(value)) for name, value in sheet.facts]
+    facts = [(f"{printable(name)}:", printable(value)) for name, value in sheet.facts]
     width = max(12, first + sum(widths), *(len(n) + len(v) + 2 for n, v in facts), 12)
     rule = "-" * width
     body = [
-        _plain(sheet.title),
+        printable(sheet.title),
         "=" * width,
         *_paired(facts, width),
         rule,
@@ -182,7 +182,7 @@ def text(sheet: Sheet) -> str:
         rule,
         *(line.rstrip() for line in lines[1:]),
         rule,
-        *(line for note in sheet.notes for line in textwrap.wrap(_plain(note), max(width, WIDTH))),
+        *(line for note in sheet.notes for line in textwrap.wrap(printable(note), max(width, WIDTH))),
     ]
     return "\n".join(body)
 
@@ -210,12 +210,12 @@ def latex(sheet: Sheet) -> str:
         *(_latex_row(name, cells) for name, cells in sheet.rows),
         *([r"\midrule"] if sheet.facts else []),
         *(
-            rf"{_latex(name)} & \multicolumn{{{width - 1}}}{{r}}{{{_latex(value)}}} \\"
+            rf"{latex_escaped(name)} & \multicolumn{{{width - 1}}}{{r}}{{{latex_escaped(value)}}} \\"
             for name, value in sheet.facts
         ),
         r"\bottomrule",
         *(
-            rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {_latex(note)}}} \\"
+            rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {latex_escaped(note)}}} \\"
             for note in sheet.notes
         ),
         r"\end{tabular}",
@@ -232,23 +232,23 @@ def html(sheet: Sheet) -> str:
     True
     """
     width = 1 + len(sheet.headings)
-    head = "".join(f"<th>{_escaped(heading)}</th>" for heading in ("", *sheet.headings))
+    head = "".join(f"<th>{html_escaped(heading)}</th>" for heading in ("", *sheet.headings))
     body = [
-        f"<tr><th>{_escaped(name)}</th>{''.join(f'<td>{_escaped(c)}</td>' for c in cells)}</tr>"
+        f"<tr><th>{html_escaped(name)}</th>{''.join(f'<td>{html_escaped(c)}</td>' for c in cells)}</tr>"
         for name, cells in sheet.rows
     ]
     facts = [
-        f'<tr><th>{_escaped(name)}</th><td colspan="{width - 1}">{_escaped(value)}</td></tr>'
+        f'<tr><th>{html_escaped(name)}</th><td colspan="{width - 1}">{html_escaped(value)}</td></tr>'
         for name, value in sheet.facts
     ]
     notes = [
-        f'<tr><td colspan="{width}"><small>{_escaped(note)}</small></td></tr>'
+        f'<tr><td colspan="{width}"><small>{html_escaped(note)}</small></td></tr>'
         for note in sheet.notes
     ]
     return "\n".join(
         [
             "<table>",
-            f"<caption>{_escaped(sheet.title)}</caption>",
+            f"<caption>{html_escaped(sheet.title)}</caption>",
             f"<thead><tr>{head}</tr></thead>",
             "<tbody>",
             *body,
@@ -260,6 +260,39 @@ def html(sheet: Sheet) -> str:
             "</table>",
         ]
     )
+
+
+def printable(value: str) -> str:
+    """Return text without what a terminal or an encoder would act upon.
+
+    Examples
+    --------
+    >>> printable("a\tb\x07")
+    'a b?'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in value)
+
+
+def latex_escaped(value: str) -> str:
+    r"""Return text that LaTeX prints as it stands.
+
+    Examples
+    --------
+    >>> latex_escaped("50% of a_b")
+    '50\\% of a\\_b'
+    """
+    return "".join(_LATEX.get(character, character) for character in printable(value))
+
+
+def html_escaped(value: str) -> str:
+    """Return text that a browser prints as it stands.
+
+    Examples
+    --------
+    >>> html_escaped("a < b")
+    'a &lt; b'
+    """
+    return _html.escape(printable(value))
 
 
 def _paired(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
@@ -281,17 +314,4 @@ def _paired(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
 
 def _latex_row(name: str, cells: Sequence[str]) -> str:
     # A row that starts with "[" would be read as the optional argument of the "\\" before it.
-    return " & ".join([_latex(name), *map(_latex, cells)]) + r" \\"
-
-
-def _latex(value: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in _plain(value))
-
-
-def _escaped(value: str) -> str:
-    return _html.escape(_plain(value))
-
-
-def _plain(value: str) -> str:
-    """Return text without what a terminal or an encoder would act upon."""
-    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in value)
+    return " & ".join([latex_escaped(name), *map(latex_escaped, cells)]) + r" \\"
