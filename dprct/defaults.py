@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from dprct.errors import ParameterError
+
 SPURIOUS_SHARE = Fraction(1, 20)
 """Share of n that the expected rows in empty cells may reach; it sets a histogram's threshold."""
 
@@ -15,9 +17,16 @@ FEWEST_SURVIVORS = 5
 def bins_by_zeta(n: int, zeta: float) -> int:
     """Return eta = ceil(n^zeta), the bins of a continuous column (dp_rct.txt, Algorithm 1).
 
+    Raises
+    ------
+    ParameterError
+        If ``zeta`` is not between 0 and 1.
+
     Examples
     --------
     >>> bins_by_zeta(947, 2 / 3)
     97
     """
-    return math.ceil(n**zeta)
+    if isinstance(zeta, bool) or not isinstance(zeta, (int, float)) or not 0 < zeta < 1:
+        raise ParameterError(f"zeta={zeta!r}; give a number between 0 and 1, such as 2/3")
+    return math.ceil(math.pow(n, zeta))

@@ -8,15 +8,21 @@ nothing is handed to Python.  Evaluation is total: what is undefined is missing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.errors import FormulaError
+from dprct.errors import ColumnError, FormulaError
 from dprct.missing import tagged
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
 Array = NDArray[np.float64]
+
+_MOST_DEPTH = 150
 
 
 def _power(base: Array, exponent: Array) -> Array:
@@ -51,9 +57,8 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "minimum": np.minimum,
     "maximum": np.maximum,
 }
-_ALLOWED = (
-    "names of columns, numbers, + - * / **, comparisons, and, or, not, "
-    + ", ".join(f"{name}()" for name in (*_FUNCTIONS, "missing"))
+_ALLOWED = "names of columns, numbers, + - * / **, comparisons, and, or, not, " + ", ".join(
+    f"{name}()" for name in (*_FUNCTIONS, "missing")
 )
 
 
@@ -71,23 +76,26 @@ def parse(expression: str) -> ast.expr:
     ['age', 'arm']
     """
     try:
-        tree = ast.parse(expression, mode="eval").body
+        tree = ast.parse(expression.strip(), mode="eval").body
+        deep = _depth(tree) > _MOST_DEPTH
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise FormulaError(f"derived={expression!r} is no expression; allowed: {_ALLOWED}") from None
-    _check(tree, expression)
+        raise FormulaError(
+            f"derived={expression!r} is no expression; allowed: {_ALLOWED}"
+        ) from None
+    if deep:
+        raise FormulaError(
+            f"derived={expression[:40]!r}... is nested more than {_MOST_DEPTH} deep; derive a part "
+            "of it as a column of its own"
+        )
+    _check(tree, expression.strip())
     return tree
 
 
 def parents(expression: str) -> set[str]:
     """Return the names of the columns that an expression uses."""
-    tree = parse(expression)
-    calls = {
-        node.func.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return names - calls
+    nodes = list(ast.walk(parse(expression)))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
 
 
 def evaluate(expression: str, columns: Mapping[str, Array]) -> Array:
@@ -98,10 +106,13 @@ def evaluate(expression: str, columns: Mapping[str, Array]) -> Array:
     >>> evaluate("(x > 1) + 0.5", {"x": np.array([1.0, 2.0])}).tolist()
     [0.5, 1.5]
     """
+    for name in sorted(parents(expression)):
+        if name not in columns:
+            raise ColumnError.unknown(name, columns)
     with np.errstate(all="ignore"):
-        value = np.asarray(_value(parse(expression), columns), np.float64)
+        value = _value(parse(expression), columns)
     value = np.broadcast_to(value, next(iter(columns.values())).shape)
-    return np.where(np.isfinite(value), value, tagged(0))
+    return np.where(np.isnan(value), tagged(0), value)
 
 
 def _check(node: ast.expr, expression: str) -> None:
@@ -109,7 +120,7 @@ def _check(node: ast.expr, expression: str) -> None:
     match node:
         case ast.Name():
             return
-        case ast.Constant(value=value) if type(value) in (int, float):
+        case ast.Constant(value=int() | float() as value) if _is_finite(value):
             return
         case ast.BinOp(op=op) if type(op) in _BINARY:
             pass
@@ -126,6 +137,17 @@ def _check(node: ast.expr, expression: str) -> None:
         _check(child, expression)
 
 
+def _depth(node: ast.AST) -> int:
+    return 1 + max((_depth(child) for child in ast.iter_child_nodes(node)), default=0)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def _arity(arguments: int) -> set[str]:
     two = {"minimum", "maximum"}
     if arguments == 2:
@@ -134,6 +156,12 @@ def _arity(arguments: int) -> set[str]:
 
 
 def _value(node: ast.expr, columns: Mapping[str, Array]) -> Array:
+    """Return the value of a part; what is undefined is missing from there on."""
+    value = np.asarray(_computed(node, columns), np.float64)
+    return np.where(np.isfinite(value), value, np.nan)
+
+
+def _computed(node: ast.expr, columns: Mapping[str, Array]) -> Array:
     def sub(child: ast.expr) -> Array:
         return _value(child, columns)
 
@@ -141,7 +169,7 @@ def _value(node: ast.expr, columns: Mapping[str, Array]) -> Array:
         case ast.Name(id=name):
             return columns[name]
         case ast.Constant(value=value):
-            return np.float64(value)  # type: ignore[arg-type, return-value]
+            return np.asarray(value, np.float64)
         case ast.BinOp(left=left, op=op, right=right):
             return _BINARY[type(op)](sub(left), sub(right))
         case ast.UnaryOp(op=op, operand=operand):

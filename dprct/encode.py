@@ -7,25 +7,34 @@ does after the door depends on the data.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from dprct.bins import Edges, EqualBins, EqualBinsOfPoints, Points, Rule, clipped
 from dprct.errors import SchemaError
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.facts import Column
+from dprct.schema.facts import resolves
 from dprct.schema.legal import stored
-from dprct.schema.schema import Schema
 from dprct.schema.table import COMPANION, Frame, has_payloads, numbers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from dprct.schema.facts import Column
+    from dprct.schema.schema import Schema
 
 MOST_LEVELS = 1 << 16
 """More levels of one column than this are refused; declare bins."""
+
+_MOST_INTEGER = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -36,11 +45,10 @@ class Encoding:
     ----------
     column : Column
     cells : tuple of tuple
-        For every regular code its legal values: one number or text of a level, or ``(low, high)``
-        of a bin.
-    edges : tuple of float
-        A number has the code ``sum(x > edge)`` (a run of whole levels is counted off at once);
-        empty for text.
+        For every regular code its legal values: one number or text of a level, or the smallest
+        and largest legal number of a bin.
+    rule : Rule or None
+        Which code a number has; None for text.
     step : Fraction or None
         Grid of the legal numbers within a bin (one for whole numbers), None where continuous.
 
@@ -51,7 +59,7 @@ class Encoding:
 
     column: Column
     cells: tuple[tuple[Any, ...], ...]
-    edges: tuple[float, ...] = ()
+    rule: Rule | None = None
     step: Fraction | None = None
 
     @property
@@ -77,7 +85,7 @@ class Encoding:
 
     def expression(self) -> nw.Expr:
         """Return the code (int64) as an expression of a frame that :func:`prepared` returned."""
-        code = self._text_code() if self.column.is_text else self._number_code()
+        code = self._text_code() if self.rule is None else self.rule.code(self._known())
         for k, missing in enumerate(self.missing):
             is_it = nw.col(self.name + COMPANION) == MISSING_CODES.index(missing)
             code = nw.when(is_it).then(nw.lit(len(self.cells) + k)).otherwise(code)
@@ -89,10 +97,8 @@ class Encoding:
         if self.column.is_text:
             texts = np.array([cell[0] for cell in self.cells], dtype=object)
             return texts[regular]
-        if len(self.cells[0]) == 1:
-            values = np.array([cell[0] for cell in self.cells], dtype=np.float64)[regular]
-        else:
-            values = self._within_bins(regular, rng)
+        low, high = (np.array([cell[i] for cell in self.cells])[regular] for i in (0, -1))
+        values = low if len(self.cells[0]) == 1 else self._within(low, high, rng)
         values = stored(self.column, values)
         beyond = codes >= len(self.cells)
         if beyond.any():
@@ -100,34 +106,31 @@ class Encoding:
             values[beyond] = tagged(numbers[codes[beyond] - len(self.cells)])
         return values
 
-    def _number_code(self) -> nw.Expr:
-        x = nw.col(self.name).cast(nw.Float64)
-        low, high = self.cells[0][0], self.cells[-1][-1]
-        if self.edges and high - low == len(self.edges) and len(self.cells[0]) == 1:
-            known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
-            return (known.clip(low, high) - low + 0.5).floor()
-        code = nw.lit(0).cast(nw.Int64)
-        for edge in self.edges:
-            code = code + (x > edge).cast(nw.Int64)
-        return code
+    def _known(self) -> nw.Expr:
+        """Return the number within the bounds; what is missing or no number is at the lower."""
+        low, high = (stored(self.column, np.array(x)).item() for x in self._limits())
+        return clipped(self.name, low, high)
+
+    def _limits(self) -> tuple[float, float]:
+        return self.cells[0][0], self.cells[-1][-1]
 
     def _text_code(self) -> nw.Expr:
-        code = nw.lit(0).cast(nw.Int64)
-        for k, (text,) in enumerate(self.cells[1:], 1):
-            code = nw.when(nw.col(self.name) == text).then(nw.lit(k)).otherwise(code)
-        return code
-
-    def _within_bins(
-        self, codes: NDArray[np.int64], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        low, high = (np.array([cell[i] for cell in self.cells])[codes] for i in (0, 1))
-        if self.step is None:
-            return np.asarray(high - (high - low) * rng.random(len(codes)), dtype=np.float64)
-        per_unit = float(1 / self.step)
-        first, last = np.rint(low * per_unit), np.rint(high * per_unit)
-        return np.asarray(rng.integers(first.astype(np.int64), last.astype(np.int64) + 1), float) / (
-            per_unit
+        codes = {cell[0]: k for k, cell in enumerate(self.cells)}
+        text = nw.col(self.name)
+        known = text.replace_strict(
+            list(codes), list(codes.values()), default=0, return_dtype=nw.Int64
         )
+        return nw.when(text.is_null()).then(nw.lit(codes.get("", 0))).otherwise(known)
+
+    def _within(
+        self, low: NDArray[np.float64], high: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        if self.step is None:
+            drawn = stored(self.column, high - (high - low) * rng.random(len(high)))
+            return np.clip(drawn, low, high)
+        per_unit = float(1 / self.step)
+        first, last = (np.rint(x * per_unit).astype(np.int64) for x in (low, high))
+        return np.asarray(rng.integers(first, last + 1) / per_unit, dtype=np.float64)
 
 
 def encodings(
@@ -149,7 +152,7 @@ def encodings(
 
     Examples
     --------
-    >>> from dprct.schema import Column
+    >>> from dprct.schema import Column, Schema
     >>> schema = Schema((Column("age", "byte", bounds=(15, 80), bins=5, missing=(".",)),))
     >>> encodings(schema, ["age"])[0].describe()
     'age: 5 bins + 1 missing'
@@ -166,7 +169,7 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
         )
     _check_own(column)
     if column.levels is not None:
-        return _of_levels(column, column.levels)
+        return _of_levels(column, column.levels if column.is_text else tuple(sorted(column.levels)))
     if column.is_text or column.bounds is None:
         raise SchemaError(
             f"column {column.name!r} has neither bounds nor levels; declare "
@@ -195,24 +198,29 @@ def prepared(frame: Frame, columns: Iterable[Column]) -> Frame:
 
     NaN payloads are read here, with a NumPy view; engines bring the companion column themselves.
     """
-    extra = []
-    for column in columns:
-        name = column.name + COMPANION
-        if column.is_text:
-            continue
-        if has_payloads(frame) and name not in frame.columns:
-            _, codes = numbers_of(frame, column.name)
-            extra.append(nw.new_series(name, codes, nw.Int8, backend=frame.implementation))
-        else:
-            extra.append(_companion(frame, column.name))
-    return frame.with_columns(*extra) if extra else frame
+    return frame.with_columns(*[_preparation(frame, column) for column in columns])
+
+
+def _preparation(frame: Frame, column: Column) -> nw.Expr | nw.Series[Any]:
+    name = column.name
+    if column.is_text:
+        # an Enum refuses to be compared with levels that it does not have
+        is_enum = isinstance(frame.schema[name], nw.Enum)
+        return nw.col(name).cast(nw.String) if is_enum else nw.col(name)
+    if has_payloads(frame) and name + COMPANION not in frame.columns:
+        _, codes = numbers_of(frame, name)
+        return nw.new_series(name + COMPANION, codes, nw.Int8, backend=frame.implementation)
+    return _companion(frame, name)
 
 
 def _companion(frame: Frame, name: str) -> nw.Expr:
     value = nw.col(name).cast(nw.Float64)
     absent = value.is_null() | value.is_nan()
-    known = nw.col(name + COMPANION).cast(nw.Int8) if name + COMPANION in frame.columns else nw.lit(0)
-    return nw.when(absent).then(known).otherwise(nw.lit(-1)).alias(name + COMPANION)
+    code = nw.lit(0, nw.Int8)
+    if name + COMPANION in frame.columns:
+        given = nw.col(name + COMPANION).cast(nw.Int8)
+        code = nw.when(given >= 0).then(given).otherwise(code)
+    return nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8)).alias(name + COMPANION)
 
 
 def _of_levels(column: Column, levels: tuple[Any, ...]) -> Encoding:
@@ -220,72 +228,129 @@ def _of_levels(column: Column, levels: tuple[Any, ...]) -> Encoding:
     cells = tuple((level,) for level in levels)
     if column.is_text:
         return Encoding(column, cells)
-    return Encoding(column, cells, _midpoints(levels))
+    step = _even_step(levels)
+    if step is None or not resolves(column.type, max(map(abs, levels)), step):
+        return Encoding(column, cells, Edges(_middles(column, levels)))
+    return Encoding(column, cells, Points(levels[0], float(1 / step), len(levels)))
 
 
-def _midpoints(levels: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple((a + b) / 2 for a, b in zip(levels, levels[1:], strict=False))
+def _even_step(levels: tuple[float, ...]) -> Fraction | None:
+    exact = [_exact(level) for level in levels]
+    steps = {b - a for a, b in itertools.pairwise(exact)}
+    return steps.pop() if len(steps) == 1 else None
 
 
-def _of_bounds(
-    column: Column, bounds: tuple[float, float], default_bins: int | None
-) -> Encoding:
-    step = _step(column)
-    points = None if step is None else _points(bounds, step)
-    bins = column.bins
-    if bins is None and (points is None or len(points) > (default_bins or MOST_LEVELS)):
-        bins = default_bins
-    if bins is None:
-        if step is None or points is None:
+def _middles(column: Column, levels: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the middle between each level and the next, below the next however close they are."""
+    x = stored(column, np.array(levels))
+    middles = np.minimum(x[:-1] / 2 + x[1:] / 2, np.nextafter(x[1:], -np.inf))
+    return tuple(middles.tolist())
+
+
+def _of_bounds(column: Column, bounds: tuple[float, float], default_bins: int | None) -> Encoding:
+    step = column.step
+    if step is None:
+        bins = column.bins or default_bins
+        if bins is None:
             raise SchemaError(
                 f"column {column.name!r} is continuous; declare bins (a number of equal bins "
                 "within its bounds, or a list of inner edges)"
             )
-        return _of_levels(column, tuple(float(k * step) for k in points))
-    return _of_bins(column, _edges(bounds, bins), step)
+        return _of_bins(column, bounds, bins)
+    first, last = math.ceil(_exact(bounds[0]) / step), math.floor(_exact(bounds[1]) / step)
+    points = last - first + 1
+    bins = column.bins
+    if bins is None and points > (default_bins or MOST_LEVELS):
+        bins = default_bins
+    if bins is not None:
+        return _of_bins_of_points(column, bounds, bins, step)
+    _check_size(column, points)
+    levels = [float(k * step) for k in range(first, last + 1)]
+    rule = Points(levels[0], float(1 / step), points)
+    return Encoding(column, tuple((level,) for level in levels), rule)
 
 
-def _edges(bounds: tuple[float, float], bins: int | tuple[float, ...]) -> list[Fraction]:
-    low, high = (Fraction(repr(bound)) for bound in bounds)
-    if isinstance(bins, tuple):
-        return [low, *(Fraction(repr(edge)) for edge in bins), high]
-    return [low + (high - low) * k / bins for k in range(bins + 1)]
+def _exact(number: float) -> Fraction:
+    """Return the decimal that a person wrote."""
+    return Fraction(repr(float(number)))
 
 
-def _of_bins(column: Column, edges: list[Fraction], step: Fraction | None) -> Encoding:
+def _of_bins(
+    column: Column, bounds: tuple[float, float], bins: int | tuple[float, ...]
+) -> Encoding:
     """Bins are (a_{k-1}, a_k], the first closed (dp_rct.txt, Algorithm 1)."""
-    _check_size(column, len(edges) - 1)
-    if step is None:
-        floats = [float(edge) for edge in edges]
-        return Encoding(
-            column, tuple(zip(floats, floats[1:], strict=False)), tuple(floats[1:-1])
-        )
-    lasts = [math.floor(edge / step) for edge in edges[1:]]
-    firsts = [math.ceil(edges[0] / step), *(last + 1 for last in lasts[:-1])]
-    if any(a > b for a, b in zip(firsts, lasts, strict=True)):
-        raise SchemaError(
-            f"column {column.name!r}: a bin holds no legal value; declare fewer or wider bins"
-        )
-    cells = tuple(
-        (float(a * step), float(b * step)) for a, b in zip(firsts, lasts, strict=True)
-    )
+    low, high = bounds
+    if isinstance(bins, tuple):
+        _check_size(column, len(bins) + 1)
+        inner, rule = list(bins), Edges(bins)  # type: tuple[list[float], Rule]
+    else:
+        _check_size(column, bins)
+        rule = EqualBins(low, high, bins)
+        inner = [rule.edge(k) for k in range(1, bins)]
+    # the numbers that the type can hold, above the lower edge and not above the upper
+    edges = np.array([low, *inner, high])
+    nearest = stored(column, edges)
+    after = stored(column, np.nextafter(nearest, np.inf, dtype=_dtype(column)))
+    before = stored(column, np.nextafter(nearest, -np.inf, dtype=_dtype(column)))
+    firsts = np.where(nearest > edges, nearest, after)[:-1]
+    lasts = np.where(nearest <= edges, nearest, before)[1:]
+    firsts[0], lasts[-1] = nearest[0], nearest[-1]
+    _check_bins(column, bool((firsts <= lasts).all()))
+    return Encoding(column, tuple(zip(firsts.tolist(), lasts.tolist(), strict=True)), rule)
+
+
+def _of_bins_of_points(
+    column: Column,
+    bounds: tuple[float, float],
+    bins: int | tuple[float, ...],
+    step: Fraction,
+) -> Encoding:
+    low, high = (_exact(bound) for bound in bounds)
+    if isinstance(bins, tuple):
+        inner = [_exact(edge) for edge in bins]
+    else:
+        _check_size(column, bins)
+        inner = [low + (high - low) * k / bins for k in range(1, bins)]
+    _check_size(column, len(inner) + 1)
+    lasts = [math.floor(edge / step) for edge in (*inner, high)]
+    firsts = [math.ceil(low / step), *(last + 1 for last in lasts[:-1])]
+    _check_bins(column, all(a <= b for a, b in zip(firsts, lasts, strict=True)))
+    cells = tuple((float(a * step), float(b * step)) for a, b in zip(firsts, lasts, strict=True))
     between = tuple(float((last + Fraction(1, 2)) * step) for last in lasts[:-1])
-    return Encoding(column, cells, between, step)
+    rule: Rule = Edges(between)
+    if isinstance(bins, int):
+        rule = _equal_bins_of_points(low, high, bins, step, (firsts[0], lasts[-1])) or rule
+    return Encoding(column, cells, rule, step)
 
 
-def _step(column: Column) -> Fraction | None:
-    if column.is_integer:
-        return Fraction(1)
-    return None if column.decimals is None else Fraction(1, 10**column.decimals)
+def _equal_bins_of_points(
+    low: Fraction, high: Fraction, bins: int, step: Fraction, ends: tuple[int, int]
+) -> EqualBinsOfPoints | None:
+    """Return the rule in integers, or None if they would pass 2^62."""
+    per_point, at_zero = step * bins / (high - low), -low * bins / (high - low)
+    width = math.lcm(per_point.denominator, at_zero.denominator)
+    slope = int(per_point * width)
+    start = int((ends[0] * per_point + at_zero) * width)
+    size = ends[1] - ends[0] + 1
+    if max(slope * size + start, width) >= _MOST_INTEGER:
+        return None
+    points = Points(float(ends[0] * step), float(1 / step), size)
+    return EqualBinsOfPoints(points, slope, start, width, bins)
 
 
-def _points(bounds: tuple[float, float], step: Fraction) -> range:
-    low, high = (Fraction(repr(bound)) for bound in bounds)
-    return range(math.ceil(low / step), math.floor(high / step) + 1)
+def _dtype(column: Column) -> type[np.floating[Any]]:
+    return np.float32 if column.type == "float" else np.float64
 
 
 def _check_size(column: Column, size: int) -> None:
     if size > MOST_LEVELS:
         raise SchemaError(
-            f"column {column.name!r} has more than {MOST_LEVELS} levels; declare bins"
+            f"column {column.name!r} has more than {MOST_LEVELS} levels or bins; declare fewer bins"
+        )
+
+
+def _check_bins(column: Column, all_hold_values: bool) -> None:
+    if not all_hold_values:
+        raise SchemaError(
+            f"column {column.name!r}: a bin holds no legal value; declare fewer or wider bins"
         )

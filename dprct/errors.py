@@ -7,7 +7,10 @@ rules; it never shows a value of the data.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class DprctError(Exception):
@@ -35,8 +38,8 @@ class ColumnError(DprctError, KeyError):
     @classmethod
     def unknown(cls, name: str, known: Iterable[str], where: str = "the schema") -> ColumnError:
         """Say which column is unknown and which known one is closest to it."""
-        known = list(known)
-        close = difflib.get_close_matches(name, known, n=1)
+        known = [str(column) for column in known]
+        close = difflib.get_close_matches(str(name), known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"it has {_listed(known)}"
         return cls(f"no column {name!r} in {where}; {hint}")
 

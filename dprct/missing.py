@@ -7,8 +7,12 @@ parquet and pandas' grouping merge or destroy it, so it is read with a NumPy vie
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
 MISSING_CODES: tuple[str, ...] = (".", *(f".{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"))
 """The missing codes in Stata's order; the index of a code is its number (0 to 26)."""

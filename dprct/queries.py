@@ -11,18 +11,25 @@ because the sums are sums of integers, they do not depend on the order of the ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
+from sys import float_info
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 import numpy as np
 
+from dprct.bins import clipped
 from dprct.encode import Encoding, prepared
 from dprct.errors import SchemaError
 from dprct.privacy.aggregate import CellCounts, IntegerVector
-from dprct.privacy.guarantee import Relation
-from dprct.schema.facts import Column
-from dprct.schema.table import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.privacy.guarantee import Relation
+    from dprct.schema.facts import Column
+    from dprct.schema.table import Frame
 
 GRID = 1 << 20
 """Grid steps within the bounds of a clipped column (ALGORITHMS.md, section 0)."""
@@ -48,15 +55,15 @@ def cell_counts(
         Sealed.  Replacing one row moves one unit from one cell to another: L1 sensitivity 2, L2
         sensitivity sqrt(2); adding or removing one: 1 and 1.
     """
-    names = [encoding.name for encoding in encodings]
+    names = [f"code{j}" for j in range(len(encodings))]
     codes = prepared(frame, [e.column for e in encodings]).select(
-        *[encoding.expression() for encoding in encodings]
+        *[e.expression().alias(name) for e, name in zip(encodings, names, strict=True)]
     )
-    counted = codes.group_by(names).agg(nw.len().alias("__rows"))
+    counted = codes.group_by(names).agg(nw.len().alias("rows"))
     digits = np.column_stack([counted[name].to_numpy() for name in names])
     return CellCounts(
         digits,
-        counted["__rows"].to_numpy(),
+        counted["rows"].to_numpy(),
         radices=[encoding.size for encoding in encodings],
         relation=relation,
     )
@@ -108,14 +115,24 @@ class Clipped:
                 f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
                 "public knowledge, never from the data"
             )
+        if not float_info.min <= self.step < math.inf:
+            raise SchemaError(
+                f"column {self.column.name!r}: the bounds are too close or too far apart for a "
+                "grid of 2^20 steps between them; change the unit"
+            )
+
+    @property
+    def step(self) -> float:
+        """The grid g, exactly a 2^20th of the (rounded) width of the bounds."""
+        assert self.column.bounds is not None
+        low, high = self.column.bounds
+        return (high - low) / GRID
 
     def steps(self) -> nw.Expr:
         """Return k (int64, 0 to 2^20) as an expression."""
         assert self.column.bounds is not None
-        low, high = self.column.bounds
-        x = nw.col(self.column.name).cast(nw.Float64)
-        known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
-        scaled = (known.clip(low, high) - low) * (GRID / (high - low)) + 0.5
+        low, high = map(float, self.column.bounds)
+        scaled = (clipped(self.column.name, low, high) - low) / self.step + 0.5
         return scaled.floor().clip(0, GRID).cast(nw.Int64)
 
 

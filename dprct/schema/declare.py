@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import numbers
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from dprct.errors import SchemaError
 from dprct.schema.facts import (
-    FLOAT_LIMITS,
-    INTEGER_LIMITS,
     BuiltFrom,
     Column,
     Fate,
     Role,
     check_choice,
     check_missing_codes,
+    given,
+    number_limits,
+    resolves,
 )
 
 FREE_FATES = ("withheld", "key", "drop")
@@ -94,6 +98,11 @@ def _check_text(column: Column) -> None:
         raise SchemaError(
             f"column {column.name!r} holds text and cannot have {', '.join(unfit)}; give levels"
         )
+    if column.missing:
+        raise SchemaError(
+            f"column {column.name!r} holds text, which has no missing codes; declare "
+            "missing='never' and, if it may be empty, the level ''"
+        )
     free = column.type == "strL" or column.levels is None
     if free and column.fate not in (None, "public", *FREE_FATES):
         raise SchemaError(
@@ -110,21 +119,40 @@ def _check_text(column: Column) -> None:
 
 def _check_numbers(column: Column) -> None:
     low, high = column.bounds if column.bounds is not None else (-math.inf, math.inf)
-    facts = [*(column.levels or ()), *(column.bounds or ())]
-    _check_storage(column, [x for x in facts if isinstance(x, float)])
-    for level in column.levels or ():
-        if isinstance(level, str):
-            raise SchemaError(f"column {column.name!r} holds numbers; its levels must be numbers")
-        if not low <= level <= high:
-            raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
+    levels = [float(level) for level in column.levels or ()]
+    _check_storage(column, [*levels, *(column.bounds or ())])
+    if any(not low <= level <= high for level in levels):
+        raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
     if isinstance(column.bins, tuple):
         edges = (low, *column.bins, high)
-        if any(a >= b for a, b in zip(edges, edges[1:], strict=False)):
+        if any(a >= b for a, b in itertools.pairwise(edges)):
             raise SchemaError(
                 f"column {column.name!r}: bins must be increasing and strictly within the bounds"
             )
+    if column.type == "float" and len(set(map(_single, levels))) < len(levels):
+        raise SchemaError(
+            f"column {column.name!r}: type float does not tell two of the levels apart; mend one"
+        )
+    _check_step(column)
     if column.bins is not None and column.levels is not None:
         raise SchemaError(f"column {column.name!r} has bins and levels; give one of them")
+
+
+def _check_step(column: Column) -> None:
+    step, storage = column.step, column.type
+    if step is None:
+        return
+    if column.bounds is not None and not resolves(storage, max(map(abs, column.bounds)), step):
+        what = "whole numbers" if column.is_integer else f"{column.decimals} decimals"
+        raise SchemaError(
+            f"column {column.name!r}: type {storage} does not tell {what} apart up to these "
+            "bounds; narrow the bounds, or leave integer and decimals out"
+        )
+    levels = [x for x in column.levels or () if isinstance(x, float)]
+    if any((Fraction(repr(level)) / step).denominator > 1 for level in levels):
+        raise SchemaError(
+            f"column {column.name!r}: a level has more than {column.decimals} decimals; mend one"
+        )
 
 
 def _check_storage(column: Column, facts: Sequence[float]) -> None:
@@ -132,11 +160,7 @@ def _check_storage(column: Column, facts: Sequence[float]) -> None:
         raise SchemaError(
             f"column {column.name!r} holds whole numbers; give whole bounds and levels"
         )
-    if column.type in INTEGER_LIMITS:
-        low, high = INTEGER_LIMITS[column.type]
-    else:
-        high = FLOAT_LIMITS[column.type]
-        low = -high
+    low, high = number_limits(column.type)
     if any(not low <= x <= high for x in facts):
         raise SchemaError(
             f"column {column.name!r}: type {column.type} holds {low:g} to {high:g}; "
@@ -144,18 +168,28 @@ def _check_storage(column: Column, facts: Sequence[float]) -> None:
         )
 
 
+def _single(number: float) -> bytes:
+    """Return the four bytes that a float column keeps of a number."""
+    return struct.pack("<f", number)
+
+
 def _number(value: object, column: Column, fact: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise SchemaError(f"column {column.name!r}: {fact} must be numbers; got {value!r}")
-    number = float(value)
+        raise SchemaError(
+            f"column {column.name!r}: {fact} must be numbers; got {type(value).__name__}"
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise SchemaError(f"column {column.name!r}: {fact} must be finite; got {number}")
-    return number
+    return number + 0.0  # no negative zero: it would be another fact than zero
 
 
 def _bounds(value: object, column: Column) -> tuple[float, float]:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise SchemaError(f"column {column.name!r}: bounds are (low, high); got {value!r}")
+        raise SchemaError(f"column {column.name!r}: bounds are (low, high); got {_length(value)}")
     low, high = (_number(x, column, "bounds") for x in value)
     if low >= high:
         raise SchemaError(
@@ -182,24 +216,36 @@ def _levels(value: object, column: Column) -> tuple[float | str, ...]:
 def _bins(value: object, column: Column) -> int | tuple[float, ...]:
     if isinstance(value, (tuple, list)) and value:
         return tuple(_number(edge, column, "bins") for edge in value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_BINS:
+    number = _whole(value)
+    if number is None or not 1 <= number <= MOST_BINS:
         raise SchemaError(
-            f"column {column.name!r}: bins={value!r}; give a number of bins from 1 to {MOST_BINS}, "
-            "or a list of the inner edges"
+            f"column {column.name!r}: bins={given(value)}; give a number of bins from 1 to "
+            f"{MOST_BINS}, or a list of the inner edges"
         )
-    return value
+    return number
 
 
 def _decimals(value: object, column: Column) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 15:
-        raise SchemaError(f"column {column.name!r}: decimals={value!r}; give 0 to 15")
-    return value
+    number = _whole(value)
+    if number is None or not 0 <= number <= 15:
+        raise SchemaError(f"column {column.name!r}: decimals={given(value)}; give 0 to 15")
+    return number
+
+
+def _whole(value: object) -> int | None:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return int(value) if whole else None  # type: ignore[call-overload]
+
+
+def _length(value: object) -> str:
+    kind = type(value).__name__
+    return f"a {kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
 
 
 def _flag(fact: str) -> Callable[[object, Column], bool]:
     def read(value: object, column: Column) -> bool:
         if not isinstance(value, bool):
-            raise SchemaError(f"column {column.name!r}: {fact}={value!r}; give true or false")
+            raise SchemaError(f"column {column.name!r}: {fact}={given(value)}; give true or false")
         return value
 
     return read
@@ -208,7 +254,7 @@ def _flag(fact: str) -> Callable[[object, Column], bool]:
 def _text(fact: str) -> Callable[[object, Column], str]:
     def read(value: object, column: Column) -> str:
         if not isinstance(value, str):
-            raise SchemaError(f"column {column.name!r}: {fact} must be text; got {value!r}")
+            raise SchemaError(f"column {column.name!r}: {fact} must be text; got {given(value)}")
         return value
 
     return read

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from dprct.errors import ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Fate = Literal["modelled", "filler", "withheld", "key", "public", "drop"]
 Role = Literal["outcome", "treatment", "covariate", "block", "cluster", "id", "weight"]
@@ -43,6 +46,8 @@ _CONSTRUCTED_LABEL = re.compile(
     re.IGNORECASE,
 )
 
+_RESOLUTION = {"float": 1 << 22, "double": 1 << 48}
+
 STRING_WIDTH = 2045
 """The widest ``str#``; longer text is ``strL``."""
 
@@ -50,6 +55,19 @@ STRING_WIDTH = 2045
 def shown(text: str) -> str:
     """Return text as it can be printed: undecodable bytes become replacement characters."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def number_limits(storage: str) -> tuple[float, float]:
+    """Return the smallest and largest number of a storage type.
+
+    Examples
+    --------
+    >>> number_limits("byte")
+    (-127, 100)
+    """
+    if storage in INTEGER_LIMITS:
+        return INTEGER_LIMITS[storage]
+    return -FLOAT_LIMITS[storage], FLOAT_LIMITS[storage]
 
 
 def is_text(storage: str) -> bool:
@@ -62,15 +80,41 @@ def text_width(storage: str) -> int | None:
     return None if storage == "strL" else int(storage[3:])
 
 
+def resolves(storage: str, largest: float, step: Fraction) -> bool:
+    """Whether a type tells numbers a ``step`` apart from each other, up to ``largest``.
+
+    Examples
+    --------
+    >>> resolves("float", 100.0, Fraction(1, 100)), resolves("float", 1e6, Fraction(1, 100))
+    (True, False)
+    """
+    steps = _RESOLUTION.get(storage, _RESOLUTION["double"])
+    # whole numbers need no room for the rounding of a decimal
+    return largest / step <= (4 * steps if step.denominator == 1 else steps)
+
+
+def given(value: object) -> str:
+    """Return what was given as words of a message: a fact as it is, else only its type.
+
+    What a caller passes by mistake may be a column of the data, and is not to be printed.
+
+    Examples
+    --------
+    >>> given(-1), given([15, 80]), given(range(3))
+    ('-1', 'list', 'range')
+    """
+    return repr(value) if isinstance(value, (str, bool, int, float)) else type(value).__name__
+
+
 def check_storage_type(storage: object, name: str) -> None:
     """Refuse what is not one of Stata's storage types."""
     fixed = isinstance(storage, str) and (
         storage in INTEGER_LIMITS or storage in FLOAT_LIMITS or storage == "strL"
     )
     width = re.fullmatch(r"str([1-9]\d{0,3})", storage) if isinstance(storage, str) else None
-    if not fixed and (width is None or int(width[1]) > STRING_WIDTH):
+    if not fixed and not (width and int(width[1]) <= STRING_WIDTH):
         raise SchemaError(
-            f"column {name!r}: type={storage!r}; allowed: byte, int, long, float, double, "
+            f"column {name!r}: type={given(storage)}; allowed: byte, int, long, float, double, "
             f"str1 to str{STRING_WIDTH}, strL"
         )
 
@@ -157,6 +201,13 @@ class Column:
         return self.integer or self.type in INTEGER_LIMITS or self.decimals == 0
 
     @property
+    def step(self) -> Fraction | None:
+        """Distance between legal numbers, exactly; None where they are continuous."""
+        if self.is_integer:
+            return Fraction(1)
+        return None if self.decimals is None else Fraction(1, 10**self.decimals)
+
+    @property
     def looks_constructed(self) -> bool:
         """Whether its name or label says that other people's values may be part of a value."""
         return bool(_CONSTRUCTED.search(self.name) or _CONSTRUCTED_LABEL.search(self.label))
@@ -241,9 +292,13 @@ class Unit:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
+        for fact in ("name", "id"):
+            value = getattr(self, fact)
+            if not isinstance(value, str) and not (fact == "id" and value is None):
+                raise SchemaError(f"unit: {fact}={given(value)}; give text")
         rows = self.max_rows
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-            raise ParameterError(f"max_rows={rows!r}; give a whole number of at least 1")
+            raise ParameterError(f"max_rows={given(rows)}; give a whole number of at least 1")
         if rows > 1 and self.id is None:
             raise SchemaError(f"max_rows={rows} needs the column that identifies a unit; give id=")
 
@@ -253,17 +308,21 @@ def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
 
     ``"never"`` is read as no code at all.
     """
-    given = () if codes == "never" else (codes,) if isinstance(codes, str) else codes
-    if not isinstance(given, (list, tuple)) or any(code not in MISSING_CODES for code in given):
+    listed: object = codes
+    if isinstance(codes, str):
+        listed = () if codes == "never" else (codes,)
+    if not isinstance(listed, (list, tuple)) or not all(
+        isinstance(code, str) and code in MISSING_CODES for code in listed
+    ):
         raise SchemaError(
-            f"column {name!r}: missing={codes!r}; allowed: 'never', or missing codes "
+            f"column {name!r}: missing={given(codes)}; allowed: 'never', or missing codes "
             "such as ['.', '.a'] that each become a level"
         )
-    return tuple(code for code in MISSING_CODES if code in given)
+    return tuple(code for code in MISSING_CODES if code in listed)
 
 
 def check_choice(value: object, kind: object, fact: str, name: str) -> None:
     """Refuse a ``value`` that is none of the literals of ``kind``."""
     allowed = get_args(kind)
-    if value not in allowed:
-        raise SchemaError(f"column {name!r}: {fact}={value!r}; allowed: {', '.join(allowed)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise SchemaError(f"column {name!r}: {fact}={given(value)}; allowed: {', '.join(allowed)}")

@@ -5,18 +5,20 @@ Messages name columns and rules; they show neither a value nor a count of the da
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES
-from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, Column
+from dprct.schema.facts import Column, number_limits
 from dprct.schema.table import COMPANION, Frame, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
     from dprct.schema.schema import Schema
 
 _MOST_SHOWN = 12
@@ -49,6 +51,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
     """
     frame = eager(data)
     names = schema.names if columns is None else list(columns)
+    _check_companions(schema, names)
     if columns is None:
         _check_columns(schema, frame)
     broken = [
@@ -85,6 +88,16 @@ def _check_columns(schema: Schema, frame: Frame) -> None:
         raise ColumnError.unknown(extra[0], names)
 
 
+def _check_companions(schema: Schema, names: Iterable[str]) -> None:
+    known = set(schema.names)
+    for name in names:
+        if name + COMPANION in known:
+            raise SchemaError(
+                f"column {name + COMPANION!r} has the name under which the missing codes of "
+                f"{name!r} travel; rename it"
+            )
+
+
 def _missing_rules(column: Column, codes: NDArray[np.int8]) -> Iterator[str]:
     if column.missing is None:
         return
@@ -98,11 +111,7 @@ def _number_rules(column: Column, x: NDArray[np.float64]) -> Iterator[str]:
     if not np.isfinite(x).all():
         yield "an infinite value"
         x = x[np.isfinite(x)]
-    if column.type in INTEGER_LIMITS:
-        low, high = INTEGER_LIMITS[column.type]
-    else:
-        high = FLOAT_LIMITS[column.type]  # type: ignore[assignment]
-        low = -high
+    low, high = number_limits(column.type)
     if ((x < low) | (x > high)).any():
         yield f"a value that type {column.type} cannot hold"
     elif column.type == "float" and (x != x.astype(np.float32)).any():
@@ -129,7 +138,9 @@ def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _has_decimals(column: Column, x: NDArray[np.float64]) -> NDArray[np.bool_]:
     assert column.decimals is not None
-    return stored(column, np.round(x, column.decimals)) == x
+    with np.errstate(over="ignore"):
+        rounded = stored(column, np.round(x, column.decimals))
+    return np.equal(rounded, x)
 
 
 def _text_rules(column: Column, text: NDArray[np.object_]) -> Iterator[str]:
@@ -137,13 +148,17 @@ def _text_rules(column: Column, text: NDArray[np.object_]) -> Iterator[str]:
     if levels is not None and not all(value in levels for value in text):
         yield "a text outside the declared levels"
 
+
 def _unit_rules(schema: Schema, frame: Frame) -> Iterator[str]:
     unit = schema.unit
     if unit.id is None:
         return
     column = schema.column(unit.id)
     if column.is_text:
-        _, counts = np.unique(text_of(frame, unit.id).astype(str), return_counts=True)
+        text = text_of(frame, unit.id)
+        if (text == "").any():
+            yield "an id that is missing"
+        _, counts = np.unique(text.astype(str), return_counts=True)
     else:
         values, codes = numbers_of(frame, unit.id)
         if (codes >= 0).any():

@@ -5,9 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, SchemaError
@@ -15,6 +13,9 @@ from dprct.schema.declare import declared
 from dprct.schema.facts import Code, Column, Fate, FileFacts, Unit, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
     import pandas as pd
     from narwhals.typing import IntoFrame
 
@@ -110,18 +111,19 @@ class Schema:
         return self.file.value_labels.get(attached, {}) if attached else {}
 
     def with_columns(self, columns: Iterable[Column]) -> Schema:
-        """Return the schema with these columns instead of those of the same name; unsealed."""
+        """Return the schema with these columns instead of those of the same name.
+
+        A seal stands as long as no public fact changes.
+        """
         new = {column.name: column for column in columns}
         unknown = [name for name in new if name not in self.names]
         if unknown:
             raise ColumnError.unknown(unknown[0], self.names)
-        return replace(
-            self, columns=tuple(new.get(c.name, c) for c in self.columns), seal_of=None
-        )
+        return self._changed(columns=tuple(new.get(c.name, c) for c in self.columns))
 
     def select(self, names: Iterable[str]) -> Schema:
-        """Return the schema of these columns only, in this order; unsealed."""
-        return replace(self, columns=tuple(self.column(n) for n in names), seal_of=None)
+        """Return the schema of these columns only, in this order."""
+        return self._changed(columns=tuple(self.column(n) for n in names))
 
     def declare(
         self,
@@ -156,8 +158,7 @@ class Schema:
         schema = self.with_columns(new)
         if confirm_header:
             schema = schema.with_columns([replace(c, confirmed=True) for c in schema.columns])
-        return replace(
-            schema,
+        return schema._changed(
             dataset_id=self.dataset_id if dataset_id is None else dataset_id,
             unit=self.unit if unit is None else unit,
         )
@@ -198,9 +199,15 @@ class Schema:
         """Return the schema after its data were read; a seal that stands stays."""
         return replace(self, opened=True)
 
+    def _changed(self, **changes: Any) -> Schema:
+        new = replace(self, **changes)
+        stands = new.seal_of is None or new.seal_of.sha256 == new.digest()
+        return new if stands else new.unsealed()
+
     def _facts(self) -> dict[str, Any]:
         columns = [
-            {f.name: getattr(column, f.name) for f in fields(column)} for column in self.columns
+            {f.name: _plain(getattr(column, f.name)) for f in fields(column)}
+            for column in self.columns
         ]
         file = self.file
         return {
@@ -223,7 +230,9 @@ class Schema:
         seal = "not sealed" if self.seal_of is None else str(self.seal_of)
         lines = [f"{rows}{len(self.columns)} columns; one record is one {self.unit.name}; {seal}"]
         width = max((len(name) for name in self.names), default=0)
-        lines += [f"  {c.name:<{width}}  {c.type:<8}{shown(c.label)}".rstrip() for c in self.columns]
+        lines += [
+            f"  {c.name:<{width}}  {c.type:<8}{shown(c.label)}".rstrip() for c in self.columns
+        ]
         return "\n".join(lines)
 
     @classmethod
@@ -267,3 +276,10 @@ class Schema:
         from dprct.schema.views import decode
 
         return decode(self, data)
+
+
+def _plain(fact: object) -> object:
+    """Return a fact such that 15 and 15.0 have one hash, for a bound or a level is a number."""
+    if isinstance(fact, tuple):
+        return [x if isinstance(x, str) else float(x) for x in fact]
+    return fact

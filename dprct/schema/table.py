@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numbers
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COMPANION = "__missing"
 """Suffix of the int8 column that carries missing codes where NaN payloads cannot live."""
@@ -57,15 +60,14 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
         If it does not hold numbers.
     """
     series = _series(frame, name)
-    try:
-        values = np.asarray(series.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError):
+    if not _holds_numbers(series):
         raise SchemaError(
             f"column {name!r} holds {series.dtype}, the schema says numbers; give codes and "
             "numbers (dprct.read_dta gives them), or a schema from this frame"
-        ) from None
+        )
+    values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if name + COMPANION in frame.columns:
-        codes = np.asarray(frame[name + COMPANION].to_numpy(), dtype=np.int8)
+        codes = frame[name + COMPANION].cast(nw.Int8).fill_null(0).to_numpy()
         return values, np.where(np.isnan(values), np.maximum(codes, 0), -1).astype(np.int8)
     if has_payloads(frame):
         return values, missing_numbers(values)
@@ -74,13 +76,22 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
 
 def text_of(frame: Frame, name: str) -> NDArray[np.object_]:
     """Return a text column (n,) of str (or bytes); a null is the empty text, as in Stata."""
-    values = np.asarray(_series(frame, name).to_numpy(), dtype=object)
-    kind = [isinstance(value, (str, bytes)) for value in values]
-    out = np.where(kind, values, "")
-    known = np.array([value is None or value != value for value in values], dtype=bool)  # noqa: PLR0124
-    if not bool(np.all(np.asarray(kind) | known)):
-        raise SchemaError(f"column {name!r} holds numbers, the schema says text; give text")
-    return out
+    series = _series(frame, name)
+    values = np.array(series.to_list(), dtype=object)
+    values[series.is_null().to_numpy()] = ""
+    if not all(isinstance(value, (str, bytes)) for value in values):
+        raise SchemaError(f"column {name!r} holds {series.dtype}, the schema says text; give text")
+    return values
+
+
+def _holds_numbers(series: nw.Series[Any]) -> bool:
+    """Whether these are numbers: what else NumPy would make numbers of, it is not asked."""
+    dtype = series.dtype
+    if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
+        return True
+    if not isinstance(dtype, nw.Object):
+        return False
+    return all(value is None or isinstance(value, numbers.Real) for value in series.to_list())
 
 
 def _series(frame: Frame, name: str) -> nw.Series[Any]:

@@ -14,11 +14,13 @@ from tomlkit.exceptions import TOMLKitError
 from dprct.errors import FileError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.declare import declared
-from dprct.schema.facts import Code, Column, FileFacts, Unit, check_storage_type
+from dprct.schema.facts import Code, Column, FileFacts, Unit, check_storage_type, shown
 from dprct.schema.schema import Schema, Seal
 
 VERSION = 1
 _HEADER_FACTS = ("type", "value_label")
+_FILE = ("release", "byteorder", "label", "timestamp", "sorted_by", "rows")
+_WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false"}
 _TOP = ("version", "dataset_id", "unit", "seal", "file", "columns", "value_labels",
         "characteristics")  # fmt: skip
 
@@ -39,11 +41,19 @@ def load(path: str | Path) -> Schema:
 
 
 def save(schema: Schema, path: str | Path) -> None:
-    """Write a schema as TOML; an existing file keeps its comments and order."""
+    """Write a schema as TOML; an existing file keeps its comments.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read or written.
+    SchemaError
+        If the file that is there is not TOML, or a name is not text that TOML can hold.
+    """
     from dprct.io.atomic import atomic_write
 
     path = Path(path)
-    document = tomlkit.parse(path.read_text("utf-8")) if path.exists() else tomlkit.document()
+    document = _parsed(path, SchemaError) if path.exists() else tomlkit.document()
     merge(document, to_document(schema))
     with atomic_write(path, mode="wb") as file:
         file.write(tomlkit.dumps(document).encode("utf-8"))
@@ -51,53 +61,70 @@ def save(schema: Schema, path: str | Path) -> None:
 
 def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:
     """Return the contents of a TOML file, or raise ``error`` with the line that is not TOML."""
+    return _parsed(path, error).unwrap()
+
+
+def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
     try:
-        return tomlkit.parse(Path(path).read_text("utf-8")).unwrap()
+        return tomlkit.parse(Path(path).read_bytes().decode("utf-8"))
     except OSError as problem:
-        raise FileError(f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file") from None
+        raise FileError(
+            f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file"
+        ) from None
     except (TOMLKitError, UnicodeDecodeError) as problem:
         raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
 
 
 def merge(document: Any, facts: Mapping[str, Any]) -> None:
-    """Put ``facts`` into a TOML document in place, so that comments and order stay."""
+    """Put ``facts`` into a TOML document in place and in their order; comments stay."""
     for key in [key for key in document if key not in facts]:
         del document[key]
     for key, value in facts.items():
         if isinstance(value, Mapping) and isinstance(document.get(key), Mapping):
             merge(document[key], value)
-        elif key not in document or document[key] != value:
+        elif key not in document or not _same(document[key], value):
             document[key] = value
+    tables = [key for key, value in facts.items() if isinstance(value, Mapping)]
+    if tables != [key for key in document if key in tables]:
+        items = {key: document.item(key) for key in tables}
+        for key in tables:
+            document.remove(key)
+        for key in tables:
+            document.append(key, items[key])
+
+
+def _same(old: object, new: object) -> bool:
+    """Whether a fact is as it was; true is not 1 here, and a nested fact is compared as a whole."""
+    plain = old.unwrap() if hasattr(old, "unwrap") else old
+    return plain == new and isinstance(plain, bool) == isinstance(new, bool)
 
 
 def to_document(schema: Schema) -> dict[str, Any]:
     """Return every public fact of a schema as TOML-ready values."""
     file = schema.file
-    document: dict[str, Any] = {"version": VERSION}
-    if schema.dataset_id is not None:
-        document["dataset_id"] = schema.dataset_id
-    document["unit"] = present({
+    document: dict[str, Any] = {"version": VERSION, "dataset_id": schema.dataset_id}
+    document["unit"] = {
         "name": schema.unit.name, "id": schema.unit.id, "max_rows": schema.unit.max_rows,
-    })  # fmt: skip
+    }  # fmt: skip
     if schema.seal_of is not None:
         seal = schema.seal_of
         document["seal"] = {
             "at": seal.at, "sha256": seal.sha256, "before_opening": seal.before_opening,
         }  # fmt: skip
-    document["file"] = present({
-        "release": file.release, "byteorder": file.byteorder, "label": _written(file.label),
+    document["file"] = {
+        "release": file.release, "byteorder": file.byteorder, "label": file.label,
         "timestamp": file.timestamp, "sorted_by": list(file.sorted_by), "rows": file.rows,
-    })  # fmt: skip
+    }  # fmt: skip
     document["columns"] = {column.name: column_facts(column) for column in schema.columns}
     document["value_labels"] = {
-        name: {str(code): _written(text) for code, text in labels.items()}
+        name: {str(code): text for code, text in labels.items()}
         for name, labels in file.value_labels.items()
     }
     document["characteristics"] = [
-        {"owner": owner, "name": name, "text": _written(text)}
-        for owner, name, text in file.characteristics
+        {"owner": owner, "name": name, "text": text} for owner, name, text in file.characteristics
     ]
-    return document
+    written: dict[str, Any] = _written(document)
+    return written
 
 
 def column_facts(column: Column) -> dict[str, Any]:
@@ -110,48 +137,33 @@ def column_facts(column: Column) -> dict[str, Any]:
         if fact.name == "missing" and value == ():
             value = "never"
         facts[fact.name] = [_short(x) for x in value] if isinstance(value, tuple) else value
-        if fact.name in ("label", "format"):
-            facts[fact.name] = _written(value)
     return facts
 
 
-def present(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that are there (TOML has no null)."""
-    return {key: value for key, value in facts.items() if value is not None}
-
-
 def from_document(document: Mapping[str, Any]) -> Schema:
-    """Return the schema that :func:`to_document` described."""
+    """Return the schema that :func:`to_document` described.
+
+    Raises
+    ------
+    SchemaError
+        If a key is unknown, or a value is not what the key needs.
+    """
+    document = _read(document)
     _check_keys(document, _TOP, "the schema file")
     if document.get("version") != VERSION:
         raise SchemaError(
             f"schema version {document.get('version')!r}; this release reads version = {VERSION}"
         )
-    labels = document.get("value_labels", {})
-    facts = document.get("file", {})
-    _check_keys(facts, tuple(f.name for f in fields(FileFacts)), "[file]")
-    file = FileFacts(
-        **{key: facts[key] for key in ("release", "byteorder", "timestamp", "rows") if key in facts},
-        label=_read(facts.get("label", "")),
-        sorted_by=tuple(facts.get("sorted_by", ())),
-        value_labels={
-            name: {_code(code): _read(text) for code, text in entries.items()}
-            for name, entries in labels.items()
-        },
-        characteristics=tuple(
-            (entry["owner"], entry["name"], _read(entry["text"]))
-            for entry in document.get("characteristics", ())
-        ),
-    )
-    seal = document.get("seal")
+    columns = _table(document, "columns")
     schema = Schema(
-        columns=tuple(column_from(n, f) for n, f in document.get("columns", {}).items()),
-        file=file,
-        dataset_id=document.get("dataset_id"),
-        unit=unit_from(document.get("unit", {})),
-        seal_of=None if seal is None else Seal(**seal),
+        columns=tuple(column_from(name, _table(columns, name)) for name in columns),
+        file=_file_from(document),
+        dataset_id=_fact(document, "dataset_id", str, None, "the schema file"),
+        unit=unit_from(_table(document, "unit")),
+        seal_of=_seal_from(_table(document, "seal")) if "seal" in document else None,
     )
-    return schema if seal is None or seal["sha256"] == schema.digest() else schema.unsealed()
+    seal = schema.seal_of
+    return schema if seal is None or seal.sha256 == schema.digest() else schema.unsealed()
 
 
 def unit_from(facts: Mapping[str, Any]) -> Unit:
@@ -162,14 +174,81 @@ def unit_from(facts: Mapping[str, Any]) -> Unit:
 
 def column_from(name: str, facts: Mapping[str, Any]) -> Column:
     """Return the column that a ``[columns.NAME]`` table of a schema file describes."""
-    header = {key: facts[key] for key in _HEADER_FACTS if key in facts}
-    check_storage_type(header.get("type", "double"), name)
-    rest = {
-        key: _read(value) if key in ("label", "format") else value
-        for key, value in facts.items()
-        if key not in _HEADER_FACTS
-    }
-    return declared(Column(name, **header), rest)
+    storage = facts.get("type", "double")
+    check_storage_type(storage, name)
+    value_label = _fact(facts, "value_label", str, "", f"[columns.{name}]")
+    rest = {key: value for key, value in facts.items() if key not in _HEADER_FACTS}
+    return declared(Column(name, storage, value_label=value_label), rest)
+
+
+def _file_from(document: Mapping[str, Any]) -> FileFacts:
+    facts, where = _table(document, "file"), "[file]"
+    _check_keys(facts, _FILE, where)
+    byteorder = facts.get("byteorder", "<")
+    if byteorder not in ("<", ">"):
+        raise SchemaError(f"byteorder in {where} is not allowed; give '<' or '>'")
+    sets = _table(document, "value_labels")
+    return FileFacts(
+        release=_fact(facts, "release", int, 118, where),
+        byteorder=byteorder,
+        label=_fact(facts, "label", str, "", where),
+        timestamp=_fact(facts, "timestamp", str, "", where),
+        sorted_by=tuple(_texts(facts.get("sorted_by", []), "sorted_by in [file]")),
+        value_labels={
+            name: {
+                _code(code): _fact(labels, code, str, "", f"[value_labels.{name}]")
+                for code in labels
+            }
+            for name, labels in ((name, _table(sets, name)) for name in sets)
+        },
+        characteristics=tuple(
+            _characteristic(entry) for entry in _list(document.get("characteristics", []))
+        ),
+        rows=_fact(facts, "rows", int, None, where),
+    )
+
+
+def _seal_from(facts: Mapping[str, Any]) -> Seal:
+    _check_keys(facts, tuple(f.name for f in fields(Seal)), "[seal]")
+    return Seal(
+        at=_fact(facts, "at", str, "", "[seal]"),
+        sha256=_fact(facts, "sha256", str, "", "[seal]"),
+        before_opening=_fact(facts, "before_opening", bool, False, "[seal]"),
+    )
+
+
+def _characteristic(entry: object) -> tuple[str, str, str]:
+    keys = ("owner", "name", "text")
+    if not isinstance(entry, Mapping) or set(entry) != set(keys):
+        raise SchemaError(f"an entry of characteristics has to have {', '.join(keys)}; mend it")
+    owner, name, text = _texts([entry[key] for key in keys], "an entry of characteristics")
+    return owner, name, text
+
+
+def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    table = document.get(key, {})
+    if not isinstance(table, Mapping):
+        raise SchemaError(f"{key} is {type(table).__name__}; give a table, [{key}]")
+    return table
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise SchemaError(f"characteristics is {type(value).__name__}; give [[characteristics]]")
+    return value
+
+
+def _texts(value: object, what: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise SchemaError(f"{what} must be text; put it in quotation marks")
+    return value
+
+
+def _fact(table: Mapping[str, Any], key: str, kind: type, default: Any, where: str) -> Any:
+    value = table.get(key, default)
+    if value is not default and type(value) is not kind:
+        raise SchemaError(f"{key!r} in {where} is {type(value).__name__}; give {_WORDS[kind]}")
+    return value
 
 
 def _check_keys(table: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> None:
@@ -188,21 +267,47 @@ def _code(text: str) -> Code:
 
 
 def _short(value: Any) -> Any:
-    """Return a whole float as an int, as a person would write it."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Return a whole float as an int, as a person would write it, where every reader takes it."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if whole else value
 
 
-def _written(text: str) -> str | dict[str, str]:
-    """Return text as TOML can hold it: bytes that are no UTF-8 become base64."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return {"base64": base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")}
-    return text
+def _written(fact: Any) -> Any:
+    """Return a fact as TOML can hold it.
+
+    Text with bytes that are no UTF-8 becomes base64, and what is not there is left out, as TOML
+    has no null.
+    """
+    if isinstance(fact, Mapping):
+        return {_key(key): _written(value) for key, value in fact.items() if value is not None}
+    if isinstance(fact, (list, tuple)):
+        return [_written(value) for value in fact]
+    if not isinstance(fact, str) or _is_unicode(fact):
+        return fact
+    return {"base64": base64.b64encode(fact.encode("utf-8", "surrogatepass")).decode("ascii")}
 
 
-def _read(value: str | Mapping[str, str]) -> str:
-    if isinstance(value, str):
-        return value
-    return base64.b64decode(value["base64"]).decode("utf-8", "surrogatepass")
+def _key(name: str) -> str:
+    if not _is_unicode(name):
+        raise SchemaError(
+            f"the name {shown(name)!r} has bytes that are no text, which TOML cannot hold; rename"
+        )
+    return name
 
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _read(fact: Any) -> Any:
+    """Return what :func:`_written` wrote."""
+    if isinstance(fact, list):
+        return [_read(value) for value in fact]
+    if not isinstance(fact, Mapping):
+        return fact
+    if list(fact) == ["base64"] and isinstance(fact["base64"], str):
+        try:
+            return base64.b64decode(fact["base64"], validate=True).decode("utf-8", "surrogatepass")
+        except ValueError:
+            raise SchemaError("a base64 text is damaged; write the text instead") from None
+    return {key: _read(value) for key, value in fact.items()}

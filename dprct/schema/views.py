@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.errors import ColumnError
 from dprct.schema.facts import Column, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dprct.schema.schema import Schema
 
 _EPOCH = np.datetime64("1960-01-01", "D")
 _MONTHS_PER = {"m": 1, "q": 3, "h": 6}
+_MOST_MILLISECONDS = 1e17  # beyond, no calendar has a name for the instant
+_MOST_PERIODS = 1e8
 
 
 def decode(schema: Schema, data: pd.DataFrame) -> pd.DataFrame:
@@ -29,9 +34,15 @@ def decode(schema: Schema, data: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
+        The columns of the schema, in its order.
         Labelled columns as ordered categories (a code without a label is shown as the number),
         ``%td`` ``%tc`` ``%tw`` ``%tm`` ``%tq`` ``%th`` ``%ty`` columns as timestamps of their
         first instant; everything else as it was.  Every missing code is missing.
+
+    Raises
+    ------
+    ColumnError
+        If a column of the schema is not in the data.
 
     Notes
     -----
@@ -47,6 +58,9 @@ def decode(schema: Schema, data: pd.DataFrame) -> pd.DataFrame:
     >>> decode(schema, pd.DataFrame({"got": [1.0, 0.0]}))["got"].tolist()
     ['yes', 'no']
     """
+    for name in schema.names:
+        if name not in data.columns:
+            raise ColumnError.unknown(name, data.columns, "the data")
     return pd.DataFrame(
         {column.name: _decoded(schema, column, data[column.name]) for column in schema.columns},
         index=data.index,
@@ -56,7 +70,8 @@ def decode(schema: Schema, data: pd.DataFrame) -> pd.DataFrame:
 def _decoded(schema: Schema, column: Column, values: pd.Series[Any]) -> pd.Series[Any]:
     if column.is_text:
         return values
-    labels = {c: shown(t) for c, t in schema.labels_of(column.name).items() if isinstance(c, int)}
+    coded = schema.labels_of(column.name).items()
+    labels = {float(code): shown(text) for code, text in coded if isinstance(code, int)}
     if labels:
         return _categories(values, labels)
     kind = date_kind(column.format)
@@ -75,20 +90,25 @@ def date_kind(display_format: str) -> str | None:
     return None if match is None else match[1] or match[2]
 
 
-def _categories(values: pd.Series[Any], labels: dict[int, str]) -> pd.Series[Any]:
-    found = np.unique(values.dropna().to_numpy())
-    codes = sorted({*map(float, labels), *found.tolist()})
-    texts = [labels.get(int(c), f"{c:g}") if c == int(c) else f"{c:g}" for c in codes]
+def _categories(values: pd.Series[Any], labels: Mapping[float, str]) -> pd.Series[Any]:
+    found: list[float] = np.unique(values.dropna().to_numpy()).tolist()
+    codes = sorted({*map(float, labels), *found})
+    texts = [labels.get(c, _as_text(c)) for c in codes]
     if len(set(texts)) < len(texts):
-        texts = [f"{text} ({code:g})" for text, code in zip(texts, codes, strict=True)]
+        texts = [f"{text} ({_as_text(code)})" for text, code in zip(texts, codes, strict=True)]
     positions = np.searchsorted(codes, values.to_numpy())
     positions = np.where(values.isna(), -1, positions)
-    return pd.Series(pd.Categorical.from_codes(positions, texts, ordered=True), values.index)
+    kind = pd.CategoricalDtype(texts, ordered=True)
+    return pd.Series(pd.Categorical.from_codes(positions, dtype=kind), values.index)
+
+
+def _as_text(code: float) -> str:
+    return str(int(code)) if code.is_integer() else repr(code)
 
 
 def _instants(values: Any, kind: str) -> Any:
     x = np.asarray(values, np.float64)
-    known = np.isfinite(x)
+    known = np.abs(x) < (_MOST_MILLISECONDS if kind == "c" else _MOST_PERIODS)
     whole = np.floor(np.where(known, x, 0)).astype(np.int64)
     if kind == "d":
         out = (_EPOCH + whole).astype("datetime64[ms]")
