@@ -182,7 +182,11 @@ def text(sheet: Sheet) -> str:
         rule,
         *(line.rstrip() for line in lines[1:]),
         rule,
-        *(line for note in sheet.notes for line in textwrap.wrap(printable(note), max(width, WIDTH))),
+        *(
+            line
+            for note in sheet.notes
+            for line in textwrap.wrap(printable(note), max(width, WIDTH))
+        ),
     ]
     return "\n".join(body)
 
@@ -210,12 +214,12 @@ def latex(sheet: Sheet) -> str:
         *(_latex_row(name, cells) for name, cells in sheet.rows),
         *([r"\midrule"] if sheet.facts else []),
         *(
-            rf"{latex_escaped(name)} & \multicolumn{{{width - 1}}}{{r}}{{{latex_escaped(value)}}} \\"
+            rf"{in_tex(name)} & \multicolumn{{{width - 1}}}{{r}}{{{in_tex(value)}}} \\"
             for name, value in sheet.facts
         ),
         r"\bottomrule",
         *(
-            rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {latex_escaped(note)}}} \\"
+            rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {in_tex(note)}}} \\"
             for note in sheet.notes
         ),
         r"\end{tabular}",
@@ -232,23 +236,23 @@ def html(sheet: Sheet) -> str:
     True
     """
     width = 1 + len(sheet.headings)
-    head = "".join(f"<th>{html_escaped(heading)}</th>" for heading in ("", *sheet.headings))
+    head = "".join(f"<th>{in_html(heading)}</th>" for heading in ("", *sheet.headings))
     body = [
-        f"<tr><th>{html_escaped(name)}</th>{''.join(f'<td>{html_escaped(c)}</td>' for c in cells)}</tr>"
+        f"<tr><th>{in_html(name)}</th>{''.join(f'<td>{in_html(c)}</td>' for c in cells)}</tr>"
         for name, cells in sheet.rows
     ]
     facts = [
-        f'<tr><th>{html_escaped(name)}</th><td colspan="{width - 1}">{html_escaped(value)}</td></tr>'
+        f'<tr><th>{in_html(name)}</th><td colspan="{width - 1}">{in_html(value)}</td></tr>'
         for name, value in sheet.facts
     ]
     notes = [
-        f'<tr><td colspan="{width}"><small>{html_escaped(note)}</small></td></tr>'
+        f'<tr><td colspan="{width}"><small>{in_html(note)}</small></td></tr>'
         for note in sheet.notes
     ]
     return "\n".join(
         [
             "<table>",
-            f"<caption>{html_escaped(sheet.title)}</caption>",
+            f"<caption>{in_html(sheet.title)}</caption>",
             f"<thead><tr>{head}</tr></thead>",
             "<tbody>",
             *body,
@@ -263,7 +267,7 @@ def html(sheet: Sheet) -> str:
 
 
 def printable(value: str) -> str:
-    """Return text without what a terminal or an encoder would act upon.
+    r"""Return text without what a terminal or an encoder would act upon.
 
     Examples
     --------
@@ -273,23 +277,23 @@ def printable(value: str) -> str:
     return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in value)
 
 
-def latex_escaped(value: str) -> str:
+def in_tex(value: str) -> str:
     r"""Return text that LaTeX prints as it stands.
 
     Examples
     --------
-    >>> latex_escaped("50% of a_b")
+    >>> in_tex("50% of a_b")
     '50\\% of a\\_b'
     """
     return "".join(_LATEX.get(character, character) for character in printable(value))
 
 
-def html_escaped(value: str) -> str:
+def in_html(value: str) -> str:
     """Return text that a browser prints as it stands.
 
     Examples
     --------
-    >>> html_escaped("a < b")
+    >>> in_html("a < b")
     'a &lt; b'
     """
     return _html.escape(printable(value))
@@ -314,4 +318,4 @@ def _paired(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
 
 def _latex_row(name: str, cells: Sequence[str]) -> str:
     # A row that starts with "[" would be read as the optional argument of the "\\" before it.
-    return " & ".join([latex_escaped(name), *map(latex_escaped, cells)]) + r" \\"
+    return " & ".join([in_tex(name), *map(in_tex, cells)]) + r" \\"
