@@ -261,9 +261,13 @@ def test_what_cannot_be_carried_out_is_refused_before_it_costs(
 ) -> None:
     columns = (Column("x", "byte"), Column("y", "byte"), Column("t", "str3"), Column("d"),
                Column("e"))  # fmt: skip
-    with pytest.raises(error, match=match):
+
+    def checked() -> None:
         schema = Schema(columns).declare(
             x={"levels": [0, 1], "missing": "never", "fate": "modelled"}, **facts
         )
         rest = {c.name: {"fate": "withheld"} for c in schema.columns if not (c.fate or c.derived)}
         check_fates(schema.declare(**rest), 10)
+
+    with pytest.raises(error, match=match):
+        checked()

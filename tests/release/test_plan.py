@@ -10,7 +10,7 @@ REFUSED = Plan("a method", Budget(1), {"n": "3 rows"}, refusal="too few rows")
 
 
 def test_a_refused_plan_needs_confirmation() -> None:
-    with pytest.raises(ConfirmationError, match="^too few rows$"):
+    with pytest.raises(ConfirmationError, match=r"^too few rows$"):
         REFUSED.check(confirm=False)
     REFUSED.check(confirm=True)
 
