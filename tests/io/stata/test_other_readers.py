@@ -11,12 +11,14 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from dprct.errors import DprctWarning
+from dprct.errors import DprctWarning, StataFormatError
 from dprct.io.stata import read_dta, read_header, write_dta
 from dprct.io.stata.layout import RELEASES
 from dprct.missing import MISSING_CODES, missing_numbers
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
+# before, pandas mistakes strLs in the other byte order, and does not know 102 and 103
+PANDAS_3 = int(pd.__version__.split(".")[0]) >= 3
 HAVEN = {8: 113, 10: 114, 12: 115, 13: 117, 14: 118, 15: 119}
 READSTATA13 = [113, 114, 115, 117, 118, 119]
 OLD = [102, 103, 104, 105, 108, 110, 111]
@@ -46,6 +48,9 @@ def understood(cells: list[str], like: list[str | float]) -> list[str | float]:
 @pytest.mark.parametrize(("release", "order"), CASES)
 def test_pandas_reads_what_we_write(release, order, everything, tmp_path):
     data, schema = everything(release, order, plain=True)
+    if release >= 118 and order == ">" and not PANDAS_3:
+        data = data.drop(columns="long_text")
+        schema = schema.select(data.columns)
     write_dta(data, schema, tmp_path / "a.dta")
     coded = {"convert_categoricals": False, "convert_dates": False}
     theirs = pd.read_stata(tmp_path / "a.dta", convert_missing=True, **coded)
@@ -101,7 +106,8 @@ def test_we_read_what_pandas_writes(order, version, tmp_path, same):
             "kind": pd.Categorical(["low", "high", "low"]),
         }
     )
-    long = {"convert_strl": ["text"]} if version >= 117 else {}
+    with_strl = version >= 117 and (order == "little" or PANDAS_3)
+    long = {"convert_strl": ["text"]} if with_strl else {}
     frame.to_stata(
         tmp_path / "a.dta", write_index=False, version=version, byteorder=order,
         variable_labels={"whole": "Whole"}, data_label="From pandas", **long,
@@ -245,6 +251,10 @@ def test_we_read_what_readstata13_writes(version, r, tmp_path, same):
 @pytest.mark.parametrize("version", OLD)
 def test_old_releases_come_through_other_packages(version, r, tmp_path, same):
     path = r / f"readstata13_{version}.dta"
+    if version < 104 and not PANDAS_3:
+        with pytest.raises(StataFormatError, match=f"release {version} could not be read"):
+            read_dta(path)
+        return
     with pytest.warns(DprctWarning, match=f"release {version} is read through .*does not keep"):
         data, schema = read_dta(path)
     assert shown(data["whole"]) == [1, -5, ".", 100, 32740]
