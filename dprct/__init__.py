@@ -27,9 +27,13 @@ _HOME = {
     "write_dta": "dprct.io.stata",
 }
 
+_ROOMS = ("published",)
+"""Subpackages that are reached as attributes, too, and loaded when they are."""
+
 __all__ = [*sorted(_HOME), "__version__"]
 
 if TYPE_CHECKING:
+    from dprct import published as published
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"dprct.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'dprct' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
@@ -50,4 +56,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, *_ROOMS])

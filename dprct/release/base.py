@@ -42,6 +42,12 @@ _REASONS = {
     "withheld": "withheld; every value is missing",
     "key": "replaced by fresh keys",
 }
+_UNPROMISED = "synthetic, drawn from the confidential data without a privacy guarantee"
+
+NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
+"""How the data set's label begins where nothing is promised (ALGORITHMS.md, 10.6)."""
+
+_LABEL_LENGTH = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,8 @@ class Release:
             If a seed was given.
         FileError
             If the file cannot be written, or is something other than a protected file; then
-            what was there before is there still.
+            what was there before is there still; or if nothing is promised and the name does not
+            say ``no_dp_guarantee``.
         """
         return write_protected(self.protected, self.schema, self.certificate(), Path(path))
 
@@ -157,14 +164,8 @@ def released(
         Characteristics to keep besides the allow-list.
     """
     sealed, digest = sealed_words(schema)
-    new = released_schema(schema)
-    file = replace(
-        new.file,
-        timestamp="",
-        characteristics=released_characteristics(schema, guarantee, keep),
-        rows=len(table),
-    )
-    new = replace(new, file=file, opened=True)
+    new = announced_schema(schema, guarantee, keep)
+    new = replace(new, file=replace(new.file, rows=len(table)), opened=True)
     issued = None
     if not guarantee.simulation:
         issued = Certificate(
@@ -177,10 +178,29 @@ def released(
             header=header_words(schema),
             ledger=ledger,
             fates=fates_of(schema),
-            differences=tuple(_differences(schema, new.file)),
+            differences=tuple(_differences(schema, new.file, guarantee)),
             limits=limits,
         )
     return Release(table, new, guarantee, plan, ledger, issued)
+
+
+def announced_schema(schema: Schema, guarantee: Guarantee, keep: tuple[str, ...]) -> Schema:
+    """Return the schema of the protected file, whose label and notes state the guarantee."""
+    new = released_schema(schema)
+    file = replace(
+        new.file,
+        label=_released_label(new.file.label, guarantee),
+        timestamp="",
+        characteristics=released_characteristics(schema, guarantee, keep),
+    )
+    return replace(new, file=file)
+
+
+def _released_label(label: str, guarantee: Guarantee) -> str:
+    """Return the label of the data set; where nothing is promised it begins with that."""
+    if guarantee.measure != "none" or label.startswith(NO_GUARANTEE_LABEL):
+        return label
+    return f"{NO_GUARANTEE_LABEL} {label or 'see the notes'}"[:_LABEL_LENGTH]
 
 
 def fates_of(schema: Schema) -> dict[str, str]:
@@ -241,13 +261,19 @@ def _is_note_count(name: str) -> bool:
     return name == "note0"
 
 
-def _differences(schema: Schema, new: FileFacts) -> Iterator[PermittedDifference]:
+def _differences(
+    schema: Schema, new: FileFacts, guarantee: Guarantee
+) -> Iterator[PermittedDifference]:
     old = schema.file
+    promised = guarantee.measure != "none"
+    reasons = _REASONS if promised else {**_REASONS, "modelled": _UNPROMISED}
+    if old.label != new.label:
+        yield PermittedDifference("dataset-label", None, "says that there is no guarantee")
     for name, fate in fates_of(schema).items():
         if fate == "drop":
             yield PermittedDifference("variables", name, "dropped")
         elif fate != "public":
-            yield PermittedDifference("values", name, _REASONS[fate])
+            yield PermittedDifference("values", name, reasons[fate])
         elif old.sorted_by:
             yield PermittedDifference("values", name, "public, in the order of the sorted rows")
     for name in old.value_labels:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
-from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.cells import cell_count
 from dprct.privacy.histogram import (
@@ -18,12 +14,18 @@ from dprct.privacy.histogram import (
     StabilityHistogram,
     draw_rows,
 )
-from dprct.privacy.noise import NoiseSource
 from dprct.queries import cell_counts
 from dprct.release.model import ReleaseModel
 from dprct.release.plan import Plan
-from dprct.schema.schema import Schema
 from dprct.schema.table import eager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.noise import NoiseSource
+    from dprct.schema.schema import Schema
 
 
 class MVHistogram(ReleaseModel):
@@ -89,11 +91,7 @@ class MVHistogram(ReleaseModel):
         zeta: float | None = None,
         keep: Iterable[str] = (),
     ) -> None:
-        bins = None
-        if zeta is not None:
-            if isinstance(zeta, bool) or not isinstance(zeta, (int, float)) or not 0 < zeta < 1:
-                raise ParameterError(f"zeta={zeta!r}; give a number between 0 and 1, such as 2/3")
-            bins = bins_by_zeta(len(eager(data)), zeta)
+        bins = None if zeta is None else bins_by_zeta(len(eager(data)), zeta)
         super().__init__(data, schema, columns=columns, keep=keep, default_bins=bins)
         self.sizes = tuple(encoding.size for encoding in self.encodings)
         self.cells = cell_count(self.sizes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -15,10 +14,10 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import NoiseSource, source
-from dprct.release.base import Release, released, released_characteristics
+from dprct.release.base import Release, announced_schema, released
 from dprct.release.charging import Receipt, charged
-from dprct.release.fates import assembled, check_fates, released_schema
-from dprct.release.writing import rehearse
+from dprct.release.fates import assembled, check_fates
+from dprct.release.writing import check_name, rehearse
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
 from dprct.schema.table import eager, numbers_of, text_of
@@ -71,7 +70,7 @@ class ReleaseModel(ABC):
         check_fates(schema, self.n)
         self.schema = schema
         self.keep = _kept(schema, keep)
-        self.encodings: tuple[Encoding, ...] = encodings(schema, modelled(schema), default_bins)
+        self.encodings = self._encodings(default_bins)
         public = [c.name for c in schema.columns if c.fate == "public"]
         validate(schema, frame, [*modelled(schema), *public])
         self._frame = frame
@@ -150,7 +149,7 @@ class ReleaseModel(ABC):
             warnings.warn(warning, DprctWarning, stacklevel=2)
         noise = source(rng)
         guarantee = self.guarantee(plan.budget)
-        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
+        receipt = self._charge(guarantee, accountant, noise)
         state, drawn = self._draw(self._per_row(plan.budget), noise)
         receipt.save(state)
         return self._release(plan, guarantee, receipt, drawn, noise)
@@ -165,11 +164,9 @@ class ReleaseModel(ABC):
         SchemaError
             If a .dta file cannot hold the released schema.
         """
-        schema = released_schema(self.schema)
-        note = self.guarantee(Budget(1))
-        characteristics = released_characteristics(self.schema, note, self.keep)
-        file = replace(schema.file, timestamp="", characteristics=characteristics)
-        rehearse(replace(schema, file=file), Path(path))
+        guarantee = self.guarantee(Budget(1))
+        check_name(Path(path), guarantee)
+        rehearse(announced_schema(self.schema, guarantee, self.keep), Path(path))
 
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a release at this budget promises; free."""
@@ -189,6 +186,16 @@ class ReleaseModel(ABC):
             public_facts=tuple(facts),
             not_covered=tuple(f"column {name} (declared public)" for name in self._public),
         )
+
+    def _encodings(self, default_bins: int | None) -> tuple[Encoding, ...]:
+        """Return the codes of the modelled columns, from the schema alone."""
+        return encodings(self.schema, modelled(self.schema), default_bins)
+
+    def _charge(
+        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+    ) -> Receipt:
+        """Charge the release before anything is drawn."""
+        return charged(self.schema, guarantee, self.method, accountant, noise)
 
     def _per_row(self, budget: Budget) -> Budget:
         """Return the budget of one row such that all rows of one unit together have ``budget``."""

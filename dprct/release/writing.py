@@ -20,10 +20,14 @@ from dprct.io.stata import write_dta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dprct.privacy.guarantee import Guarantee
     from dprct.results.certificate import Certificate
     from dprct.schema.schema import Schema
 
 _SUFFIX = ".dta"
+
+NO_GUARANTEE = "no_dp_guarantee"
+"""What the name of a file must contain if nothing is promised."""
 
 
 def certificate_paths(path: Path) -> tuple[Path, Path]:
@@ -59,6 +63,37 @@ def check_target(path: Path) -> None:
             f"{path.name!r} exists and is not the file that a certificate beside it describes, so "
             "it may be a confidential file; give another name"
         )
+
+
+def check_name(path: Path, guarantee: Guarantee) -> None:
+    """Refuse a name that hides that nothing is promised (ALGORITHMS.md, section 10.6).
+
+    Raises
+    ------
+    FileError
+        If there is no guarantee and the name does not say :data:`NO_GUARANTEE`.
+
+    Examples
+    --------
+    >>> from dprct.privacy.guarantee import Guarantee
+    >>> check_name(Path("liberia_no_dp_guarantee.dta"), Guarantee.none("edges come from the data"))
+    """
+    if guarantee.measure == "none" and NO_GUARANTEE not in path.stem:
+        right = unpromised_name(path.stem)
+        raise FileError(
+            f"{path.name!r} does not say that the file has no guarantee; name it {right!r}"
+        )
+
+
+def unpromised_name(stem: str) -> str:
+    """Return the name of a file without a guarantee.
+
+    Examples
+    --------
+    >>> unpromised_name("liberia")
+    'liberia_no_dp_guarantee.dta'
+    """
+    return f"{stem}_{NO_GUARANTEE}{_SUFFIX}"
 
 
 def rehearse(schema: Schema, path: Path) -> None:
@@ -108,6 +143,7 @@ def write_protected(
     -----
     The table comes last, by a rename, so that a protected file never lies without a certificate.
     """
+    check_name(path, certificate.guarantee)
     check_target(path)
     with _staged(path) as staged:
         write_dta(table, schema, staged)

@@ -1,0 +1,261 @@
+"""The multivariate histogram as published (dp_rct.txt, Algorithm 1), its misprints corrected."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprct.defaults import bins_by_zeta
+from dprct.errors import ParameterError
+from dprct.privacy.aggregate import MOVED_ROWS
+from dprct.privacy.budget import Budget, Real
+from dprct.privacy.guarantee import Guarantee
+from dprct.published.codes import coded
+from dprct.release.charging import Receipt
+from dprct.release.model import ReleaseModel, modelled
+from dprct.release.plan import Plan
+from dprct.schema.table import eager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dprct.encode import Encoding
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.noise import NoiseSource
+    from dprct.schema.schema import Schema
+
+Array = NDArray[np.float64]
+Neighbors = Literal["replace-one", "add-remove"]
+
+REASON = (
+    "bin edges and the set of cells come from the data: a combination of values is in the file "
+    "only if somebody has it (Algorithm 1 as published); epsilon is the parameter of its noise "
+    "and no promise"
+)
+UNCHARGED = "charged to no ledger, because nothing is promised: this release is in no total"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reweighted:
+    """The distinct rows of the binned table, and with which probability each is drawn.
+
+    Parameters
+    ----------
+    codes : (q, p) array of int
+    probabilities : (q,) array
+        Adding up to 1.
+    """
+
+    codes: NDArray[np.int64]
+    probabilities: Array
+
+
+class MVHistogram(ReleaseModel):
+    """Release a table through Algorithm 1 as published: **no differential-privacy guarantee**.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, n rows.
+    schema : Schema
+        Bounds, levels and missing policies need not be declared: what the algorithm needs it
+        takes from the data.  Every column needs a fate; if none has one, all are modelled.
+    columns : iterable of str, optional
+        Columns to model; those whose fate is ``"modelled"`` by default.
+    zeta : float, default 2/3
+        In (0, 1).  Numeric columns with more than n^zeta distinct values get
+        ``eta = ceil(n^zeta)`` equal bins between their smallest and largest value; the others are
+        taken as they are.  Bins that the schema declares go before.
+    neighbors : {"replace-one", "add-remove"}
+        Scale of the noise, s / (n epsilon): s = 2 for the paper's own relation, s = 1 for the
+        other one, which is what the paper prints.
+    keep : iterable of str
+        Characteristics to keep besides the allow-list.
+
+    Raises
+    ------
+    SchemaError, ColumnError
+        If a declared fact is broken, or a column is constant or missing in every row.
+    ParameterError
+        If ``zeta`` or ``neighbors`` is not allowed.
+
+    Notes
+    -----
+    Guarantee: none.  Edges are the smallest and largest value of somebody, and only combinations
+    that somebody has can be drawn.  With many columns every combination is one person, so the
+    protected file is a re-weighted bootstrap of the real records, blurred within bins.  Nothing
+    is charged to a ledger.  Draws are floating-point ones, from a system-seeded ChaCha generator.
+
+    Missing codes are levels of their own.  Where the paper draws a uniform value within a bin,
+    columns of whole numbers or of declared decimals get the nearest such value.  Where no
+    re-weighted proportion is positive, which the paper leaves open, all distinct rows are equally
+    likely.
+
+    References
+    ----------
+    Algorithm 1 of "Assessing Utility of Differential Privacy for RCTs", corrected in
+    ALGORITHMS.md, section 1: bin edges lack a factor k in print, midpoints have a minus.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("got", "byte"), Column("any", "byte")))
+    >>> data = pd.DataFrame({"got": [0.0, 1.0] * 200, "any": [0.0, 0.0, 1.0, 1.0] * 100})
+    >>> release = MVHistogram(data, schema).fit(epsilon=1)
+    >>> release.protected.shape, release.guarantee.holds
+    ((400, 2), False)
+    """
+
+    method = "published.MVHistogram (dp_rct Algorithm 1 as published, misprints corrected)"
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        columns: Iterable[str] | None = None,
+        zeta: float = 2 / 3,
+        neighbors: Neighbors = "replace-one",
+        keep: Iterable[str] = (),
+    ) -> None:
+        self.eta = bins_by_zeta(len(eager(data)), zeta)
+        if neighbors not in get_args(Neighbors):
+            raise ParameterError(
+                f"neighbors={neighbors!r}; allowed: {', '.join(get_args(Neighbors))}"
+            )
+        if columns is None and all(c.fate is None for c in schema.columns):
+            columns = [c.name for c in schema.columns if c.derived is None]
+        super().__init__(data, schema, columns=columns, keep=keep)
+        self.zeta, self.neighbors = zeta, neighbors
+        pairs = [
+            coded(self._frame, self.schema.column(name), self.eta, self.n**zeta)
+            for name in modelled(self.schema)
+        ]
+        self._codings = tuple(coding for coding, _ in pairs)
+        self._codes = np.column_stack([codes for _, codes in pairs])
+
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+        """Return the parameters of the algorithm, and what they do not promise.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            In [0, 1).
+        """
+        budget = Budget.asked(epsilon, delta)
+        s = MOVED_ROWS[self.neighbors]
+        scale = s / (self.n * float(budget.epsilon))
+        facts = {
+            "guarantee": "NONE, whatever epsilon is; it is only the parameter of the noise",
+            "n": f"{self.n:,} rows",
+            "eta": f"{self.eta} bins for columns with more than {self.n**self.zeta:.1f} values",
+            "noise": f"Laplace of scale {s}/(n epsilon) = {scale:.3g} on every proportion",
+        }
+        if budget.delta:
+            facts["threshold"] = (
+                f"{_cutoff(float(budget.epsilon), float(budget.delta), self.n):.3g} if delta is "
+                "above 2/q, q the number of distinct rows; else 0"
+            )
+        consequences = (
+            "bin edges and combinations are those of real people: the file has no combination "
+            "that nobody has, and with many columns each one is a single person's",
+            "nothing is charged to a ledger; the certificate, the notes and the label of the file "
+            "say that there is no guarantee",
+        )
+        return Plan(self.method, budget, facts, consequences)
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return the guarantee: none, with the reason."""
+        return Guarantee.none(
+            REASON,
+            not_covered=("anybody in the data", *(f"column {name}" for name in self._public)),
+        )
+
+    def _encodings(self, default_bins: int | None) -> tuple[Encoding, ...]:
+        """No public codes: the data define them."""
+        return ()
+
+    def _charge(
+        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+    ) -> Receipt:
+        if accountant is not None:
+            raise ParameterError(
+                "an accountant was given, but a release without a guarantee has no price; "
+                "leave accountant out"
+            )
+        return Receipt(UNCHARGED)
+
+    def _per_row(self, budget: Budget) -> Budget:
+        return budget
+
+    def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Reweighted]:
+        rng = noise.post_processing_rng()
+        cells, counts = np.unique(self._codes, axis=0, return_counts=True)
+        scale = MOVED_ROWS[self.neighbors] / (self.n * float(budget.epsilon))
+        cutoff = threshold(float(budget.epsilon), float(budget.delta), self.n, len(cells))
+        return {}, Reweighted(cells, reweighted(counts / self.n, scale, cutoff, rng))
+
+    def _columns(self, drawn: Reweighted, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
+        rng = noise.post_processing_rng()
+        rows = drawn.codes[rng.choice(len(drawn.codes), self.n, p=drawn.probabilities)]
+        return {c.column.name: c.decode(rows[:, j], rng) for j, c in enumerate(self._codings)}
+
+    def _limits(self) -> tuple[str, ...]:
+        return (
+            "protecting people: there is no guarantee",
+            "smallest and largest values are those of the confidential file",
+            "columns that are filler, withheld or keys carry no information",
+            "standard errors computed on this file do not contain the noise of its weights",
+        )
+
+
+def threshold(epsilon: float, delta: float, n: int, q: int) -> float:
+    """Return c: ``2 log(2/delta) / (n epsilon) + 1/n`` if ``delta > 2/q``, else 0.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    n : int
+        Rows.
+    q : int
+        Distinct rows of the binned table.
+
+    Examples
+    --------
+    >>> round(threshold(1.0, 0.1, n=1000, q=50), 5), threshold(1.0, 0.1, n=1000, q=20)
+    (0.00699, 0.0)
+    """
+    return _cutoff(epsilon, delta, n) if delta > 2 / q else 0.0
+
+
+def reweighted(proportions: Array, scale: float, cutoff: float, rng: np.random.Generator) -> Array:
+    """Return noisy proportions above a threshold, adding up to 1 (Algorithm 1, lines 11 to 19).
+
+    Parameters
+    ----------
+    proportions : (q,) array
+        Shares of the distinct rows.
+    scale : float
+        Of the Laplace noise.
+    cutoff : float
+        c; 0 where nothing exceeds it.
+    rng : numpy.random.Generator
+    """
+    noisy = proportions + rng.laplace(0.0, scale, len(proportions))
+    if not (noisy > cutoff).any():
+        cutoff = 0.0
+    kept = np.where(noisy > cutoff, noisy, 0.0)
+    if not kept.any():
+        kept = np.ones_like(kept)
+    return np.asarray(kept / kept.sum(), np.float64)
+
+
+def _cutoff(epsilon: float, delta: float, n: int) -> float:
+    return 2 * math.log(2 / delta) / (n * epsilon) + 1 / n
