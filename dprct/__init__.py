@@ -33,7 +33,7 @@ _ROOMS = ("published",)
 __all__ = [*sorted(_HOME), "__version__"]
 
 if TYPE_CHECKING:
-    from dprct import published as published
+    from dprct import published
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
