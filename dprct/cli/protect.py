@@ -11,6 +11,7 @@ import typer
 from dprct.cli.show import errors, say, working
 from dprct.errors import ConfirmationError, DprctError, FileError
 from dprct.release.base import Release
+from dprct.release.plan import Plan
 from dprct.release.writing import check_target
 from dprct.replicate.package import bound_model, planned, protected, read_header
 from dprct.replicate.study import Study, load_study
@@ -39,16 +40,28 @@ def protect(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask. It does not confirm a refused plan.")
     ] = False,
+    accept_no_guarantee: Annotated[
+        bool,
+        typer.Option(
+            "--accept-no-guarantee",
+            help="Release by a published method that has no privacy guarantee.",
+        ),
+    ] = False,
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     study = load_study(study_file)
+    if not study.promises and not accept_no_guarantee:
+        raise ConfirmationError(
+            f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
+            "epsilon is; give --accept-no-guarantee, or use mv_histogram"
+        )
     check_target(study.output)
     with working("reading"):
         model = bound_model(study)
     released_plan = planned(study, model)
     say(str(released_plan))
     released_plan.check(confirm=study.release.confirm)
-    say(f"This charges {released_plan.budget} to the ledger of {study.dataset_id!r}.")
+    say(_price(study, released_plan))
     if not yes and not _agreed():
         raise ConfirmationError("not released: the question was answered with no")
     with working("protecting"):
@@ -58,11 +71,19 @@ def protect(
     say(f"wrote {study.output} with its certificate (.certificate.txt, .certificate.json)")
 
 
+def _price(study: Study, plan: Plan) -> str:
+    if not study.promises:
+        return "NO DP GUARANTEE: nothing is promised to the people in the data, nothing is charged."
+    return f"This charges {plan.budget} to the ledger of {study.dataset_id!r}."
+
+
 def _write(release: Release, study: Study) -> None:
     """Write a release whose budget is spent; a refusal says where its counts are kept."""
     try:
         release.write_dta(study.output)
     except DprctError as error:
+        if not study.promises:
+            raise
         raise FileError(
             f"{error}; the budget is charged, and the released counts are kept in the folder "
             f"{study.dataset_id}.ledger.released beside the data"

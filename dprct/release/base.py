@@ -100,7 +100,8 @@ class Release:
         for name, fate in fates_of(self.schema).items():
             fates.setdefault(fate, []).append(name)
         lines = [
-            f"Protected table: {len(self.protected)} rows, {self.protected.shape[1]} columns",
+            f"{_kind(self.guarantee)} table: {len(self.protected)} rows, "
+            f"{self.protected.shape[1]} columns",
             str(self.guarantee),
             f"Method: {self.plan.method}",
             *(f"  {key}: {value}" for key, value in self.plan.facts.items()),
@@ -218,7 +219,8 @@ def released_characteristics(
     for owner, name, text in kept:
         if _is_note(name):
             notes.setdefault(owner, []).append(text)
-    notes.setdefault("_dta", []).append(f"Protected file made by dprct. {guarantee.sentence()}")
+    made = f"{_kind(guarantee)} file made by dprct. {guarantee.sentence()}"
+    notes.setdefault("_dta", []).append(made)
     for owner, texts in notes.items():
         other.append((owner, "note0", str(len(texts))))
         other += [(owner, f"note{k}", text) for k, text in enumerate(texts, 1)]
@@ -251,6 +253,11 @@ def _allowed_patterns(schema: Schema, dropped: set[str]) -> list[str]:
         if not any(fnmatchcase(name, pattern) for name in broken for pattern in setting)
         for pattern in setting
     ]
+
+
+def _kind(guarantee: Guarantee) -> str:
+    """Return what a file may be called: one without a guarantee is not protected."""
+    return "Synthetic, not protected," if guarantee.measure == "none" else "Protected"
 
 
 def _is_note(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dprct import published
 from dprct.errors import StudyError
 from dprct.io import read
 from dprct.privacy.accountant import Accountant, find_ledger
@@ -49,7 +50,11 @@ def bound_model(study: Study) -> ReleaseModel:
     options: dict[str, Any] = {"keep": study.release.keep}
     if study.release.method == "marginals":
         return Marginals(data, schema, **options)
-    return MVHistogram(data, schema, zeta=study.release.zeta, **options)
+    if study.release.zeta is not None:
+        options["zeta"] = study.release.zeta
+    if study.release.method == "published_mv_histogram":
+        return published.MVHistogram(data, schema, **options)
+    return MVHistogram(data, schema, **options)
 
 
 def planned(study: Study, model: ReleaseModel | None = None) -> Plan:
@@ -60,6 +65,8 @@ def planned(study: Study, model: ReleaseModel | None = None) -> Plan:
 
 def protected(study: Study, model: ReleaseModel | None = None) -> Release:
     """Charge the study's ledger (begun if there is none) and return the release.
+
+    A method without a guarantee has no price: no ledger is charged or begun.
 
     Raises
     ------
@@ -76,7 +83,7 @@ def protected(study: Study, model: ReleaseModel | None = None) -> Release:
     return model.fit(
         study.release.epsilon,
         study.release.delta,
-        accountant=ledger(study),
+        accountant=ledger(study) if study.promises else None,
         confirm=study.release.confirm,
     )
 

@@ -19,6 +19,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
+from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.schema.declare import declared
 from dprct.schema.facts import Column, Unit, shown
 from dprct.schema.toml import read_toml
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 VERSION = 1
-Method = Literal["mv_histogram", "marginals"]
+Method = Literal["mv_histogram", "marginals", "published_mv_histogram"]
+
+UNPROMISED: frozenset[Method] = frozenset({"published_mv_histogram"})
+"""Methods without a privacy guarantee: the papers' algorithms as published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +57,16 @@ class ReleaseSpec:
 
     Parameters
     ----------
-    method : {"mv_histogram", "marginals"}
+    method : {"mv_histogram", "marginals", "published_mv_histogram"}
+        The last one is the paper's algorithm as published: it has no privacy guarantee.
     epsilon, delta : number
     zeta : float or None
-        Give ``ceil(n^zeta)`` bins to the columns that declare none.
+        Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
     confirm : bool
         Release although few combinations can survive.
     output : str or None
-        Protected file, relative to the study file; ``<data>_protected.dta`` by default.
+        Protected file, relative to the study file; ``<data>_protected.dta`` by default, and
+        ``<data>_no_dp_guarantee.dta`` if nothing is promised.
     keep : tuple of str
         Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
     """
@@ -118,10 +124,16 @@ class Study:
     path: Path = Path("study.toml")
 
     @property
+    def promises(self) -> bool:
+        """Whether the method has a privacy guarantee."""
+        return self.release.method not in UNPROMISED
+
+    @property
     def output(self) -> Path:
         """Where the protected file goes."""
-        name = self.release.output or f"{self.data.stem}_protected.dta"
-        return self.path.parent / name
+        stem = self.data.stem
+        default = f"{stem}_protected.dta" if self.promises else unpromised_name(stem)
+        return self.path.parent / (self.release.output or default)
 
     def declared(self, header: Schema) -> Schema:
         """Return the file's schema with what the study declares.
@@ -174,7 +186,7 @@ class Study:
         if self.release.zeta is not None and rows:
             bins = bins_by_zeta(rows, self.release.zeta)
         for column in schema.columns:
-            if column.fate == "modelled" and column.derived is None:
+            if self.promises and column.fate == "modelled" and column.derived is None:
                 try:
                     encoding(column, bins)
                 except SchemaError as error:
@@ -264,12 +276,19 @@ def _check_release(release: ReleaseSpec) -> None:
         )
     _check_budget(release, "[release]")
     zeta = release.zeta
-    if zeta is not None and release.method != "mv_histogram":
+    if zeta is not None and release.method == "marginals":
         raise StudyError('[release] zeta belongs to method = "mv_histogram"; remove it')
     if zeta is not None and not 0 < zeta < 1:
         raise StudyError(f"[release] zeta = {zeta}; give a number between 0 and 1")
     if release.output is not None and not release.output.lower().endswith(".dta"):
         raise StudyError(f"[release] output = {release.output!r}; let its name end in .dta")
+    if release.output is not None and release.method in UNPROMISED:
+        stem = Path(release.output).stem
+        if NO_GUARANTEE not in stem:
+            raise StudyError(
+                f"[release] output = {release.output!r} does not say that {release.method} has no "
+                f"guarantee; name it {unpromised_name(stem)!r}"
+            )
 
 
 def _check_budget(spec: ReleaseSpec | TotalBudget, where: str) -> None:
