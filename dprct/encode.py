@@ -289,6 +289,7 @@ def _of_bins(
         inner = [rule.edge(k) for k in range(1, bins)]
     # the numbers that the type can hold, above the lower edge and not above the upper
     edges = np.array([low, *inner, high])
+    _check_bins(column, bool(np.isfinite([*edges, len(edges) / (high - low)]).all()))
     nearest = stored(column, edges)
     after = stored(column, np.nextafter(nearest, np.inf, dtype=_dtype(column)))
     before = stored(column, np.nextafter(nearest, -np.inf, dtype=_dtype(column)))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dprct.errors import ParameterError
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -28,7 +30,7 @@ def code_number(code: str) -> int:
 
     Raises
     ------
-    ValueError
+    ParameterError
         If ``code`` is not one of :data:`MISSING_CODES`.
 
     Examples
@@ -36,6 +38,8 @@ def code_number(code: str) -> int:
     >>> code_number(".b")
     2
     """
+    if code not in MISSING_CODES:
+        raise ParameterError(f"missing code {code!r}; allowed: '.' and '.a' to '.z'")
     return MISSING_CODES.index(code)
 
 

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pickle
+import traceback
+
+import pytest
+
+from dprct import errors
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    FileError,
+    MissingDependencyError,
+    StataFormatError,
+)
+
+
+def leaves() -> list[type[DprctError]]:
+    return [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, DprctError)]
+
+
+@pytest.mark.parametrize("kind", leaves())
+def test_every_leaf_prints_its_sentence_and_pickles(kind: type[DprctError]) -> None:
+    error = kind("got 1, allowed 2; give 2")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind
+    assert str(error) == str(again) == "got 1, allowed 2; give 2"
+
+
+@pytest.mark.parametrize("kind", [k for k in leaves() if k is not DprctError])
+def test_every_leaf_is_also_the_builtin_a_caller_expects(kind: type[DprctError]) -> None:
+    builtin = {ValueError, KeyError, RuntimeError, TypeError, OSError, ImportError}
+    assert builtin & set(kind.__mro__)
+
+
+def test_a_key_error_is_printed_without_quotation_marks() -> None:
+    text = "".join(traceback.format_exception_only(ColumnError("no such column")))
+    assert text == "dprct.errors.ColumnError: no such column\n"
+
+
+def test_an_error_without_words_prints_nothing() -> None:
+    assert str(DprctError()) == ""
+
+
+def test_an_unknown_column_names_the_closest_one() -> None:
+    error = ColumnError.unknown("agee", ["got", "age"])
+    assert str(error) == "no column 'agee' in the schema; did you mean 'age'?"
+
+
+def test_an_unknown_column_lists_what_there_is_but_not_hundreds() -> None:
+    assert str(ColumnError.unknown("q", ["abc", "def"], "the data")) == (
+        "no column 'q' in the data; it has abc, def"
+    )
+    many = str(ColumnError.unknown("q", [f"column{k}" for k in range(300)]))
+    assert many.endswith("column7, ... (300 columns)")
+    assert str(ColumnError.unknown("q", [])).endswith("it has no columns")
+
+
+def test_names_that_are_no_text_are_still_named() -> None:
+    assert str(ColumnError.unknown(3, [1, 2])) == "no column 3 in the schema; it has 1, 2"
+
+
+def test_a_format_error_says_where_and_keeps_it() -> None:
+    error = StataFormatError("the count is wrong", offset=12, field="header")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == "the count is wrong (in header, at byte 12)"
+    assert (again.offset, again.field) == (12, "header")
+    assert str(StataFormatError("cut short")) == "cut short"
+
+
+def test_a_missing_package_names_what_to_install() -> None:
+    error = MissingDependencyError.extra("matplotlib", "plot", "a plot")
+    assert str(error) == "a plot needs matplotlib; install it with: pip install 'dprct[plot]'"
+
+
+def test_a_file_error_is_an_os_error() -> None:
+    with pytest.raises(OSError, match=r"^'a.dta' is gone$"):
+        raise FileError("'a.dta' is gone")
