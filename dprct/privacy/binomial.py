@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BLOCK_MEAN = 256
 _FIRST_BITS = 128
+_MOST_BITS = 1 << 16
 _CONTEXT = mpmath.MPContext()
 _CONTEXT.dps = 30
 
@@ -155,7 +156,9 @@ class _Distribution:
 
 @lru_cache(maxsize=64)
 def _block_size(tail: Tail) -> int:
-    """Return the number of trials whose expected count is 256, or a little less."""
+    """Return the number of trials whose expected count is 256, or less."""
+    if tail.exponent * tail.threshold > _MOST_BITS:  # 1 / p would not fit into memory
+        return 1 << _MOST_BITS
     p = tail.enclosure(interval_context(64))
     reciprocal = libmp.to_int((1 / p)._mpi_[0], "f")
     return max(1, _BLOCK_MEAN * int(reciprocal))

@@ -21,6 +21,8 @@ from dprct.privacy.rules import SLACK_SHARE
 if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
 
+_LARGEST_SCALE = 1 << 53
+
 ROUNDING_DISTANCE = Fraction(202, 10_000)
 """Total variation between a rounded and a discrete Gaussian is below this over sigma squared.
 
@@ -94,7 +96,12 @@ def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
     >>> laplace_scale(2, Fraction(7, 10)) > 2 / 0.7
     True
     """
-    scale = double_at_least(Fraction(sensitivity) / _positive(epsilon))
+    exact = Fraction(sensitivity) / _positive(epsilon)
+    if exact > _LARGEST_SCALE:
+        raise ParameterError(
+            f"epsilon={float(epsilon):g} asks for a noise scale above 2^53; give a larger epsilon"
+        )
+    scale = double_at_least(exact)
     while laplace_loss(scale, sensitivity) > epsilon:
         scale = math.nextafter(scale, math.inf)
     return scale

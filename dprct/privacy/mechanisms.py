@@ -97,7 +97,8 @@ class DiscreteLaplace:
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise in units of the grid."""
-        return 1 / (math.sqrt(2) * math.sinh(0.5 / self.scale))
+        rate = 1 / self.scale  # sinh(rate / 2) in a form that a large rate does not overflow
+        return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
 
     @property
     def budget(self) -> Budget:

@@ -18,6 +18,7 @@ SPURIOUS_SHARE = Fraction(1, 20)
 
 _CONTEXT = mpmath.MPContext()
 _CONTEXT.dps = 60
+_FAR = 1 << 16
 
 
 @lru_cache(maxsize=256)
@@ -75,7 +76,7 @@ def stability_threshold(delta: Fraction, exponent: Fraction) -> int:
 
 
 def lone_cell_seen(exponent: Fraction, threshold: int) -> Fraction:
-    """Return ``alpha^(t-1) / (1 + alpha)``, rounded up at 40 digits.
+    """Return ``alpha^(t-1) / (1 + alpha)``, rounded up at 40 digits (or to 2^-65536).
 
     The probability that a cell with one row reaches the threshold ``t``.
 
@@ -84,6 +85,8 @@ def lone_cell_seen(exponent: Fraction, threshold: int) -> Fraction:
     >>> round(float(lone_cell_seen(Fraction(1, 2), 4)), 6)
     0.138889
     """
+    if exponent * (threshold - 1) > _FAR:  # the exact power would not fit into memory
+        return Fraction(1, 1 << _FAR)
     context = interval_context(160)
     rate = context.mpf(exponent.numerator) / context.mpf(exponent.denominator)
     seen = context.exp(-rate * (threshold - 1)) / (1 + context.exp(-rate))

@@ -111,3 +111,7 @@ def test_a_tail_that_is_none_is_refused(exponent, threshold):
 def test_negative_trials_are_refused():
     with pytest.raises(ParameterError, match="trials=-1"):
         exact_binomial(-1, TAILS[0], lambda m: 0)
+
+
+def test_a_tail_beyond_reason_needs_no_memory():
+    assert exact_binomial(10**18, Tail(Fraction(10**12), 1), lambda bound: bound // 2) == 0

@@ -49,3 +49,8 @@ def test_stability_threshold_is_smallest(exponent, delta):
     t = stability_threshold(delta, exponent)
     assert lone_cell_seen(exponent, t) <= delta
     assert t == 1 or lone_cell_seen(exponent, t - 1) > delta
+
+
+def test_a_budget_beyond_reason_needs_no_memory():
+    assert lone_cell_seen(Fraction(10**12), 2) == Fraction(1, 2**65536)
+    assert stability_threshold(Fraction(1, 10**300), Fraction(10**12)) == 2
