@@ -7,11 +7,18 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import numpy as np
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# a deadline is a test of time, and CI machines are busy
+hypothesis.settings.register_profile(
+    "dprct", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("dprct")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHARED = CHECKOUT.parent / "shared"
