@@ -62,8 +62,9 @@ class MVHistogram(ReleaseModel):
     data : data frame
         pandas or Polars, n rows.
     schema : Schema
-        Bounds, levels and missing policies need not be declared: what the algorithm needs it
-        takes from the data.  Every column needs a fate; if none has one, all are modelled.
+        Bounds, bins and missing policies need not be declared, nor levels but those of text: what
+        the algorithm needs it takes from the data.  Every column needs a fate; if none has one,
+        all are modelled.
     columns : iterable of str, optional
         Columns to model; those whose fate is ``"modelled"`` by default.
     zeta : float, default 2/3
