@@ -61,9 +61,10 @@ def cell_counts(
     )
     counted = codes.group_by(names).agg(nw.len().alias("rows"))
     digits = np.column_stack([counted[name].to_numpy() for name in names])
+    order = np.lexsort(digits.T[::-1])  # engines group in any order; a seed must mean the same
     return CellCounts(
-        digits,
-        counted["rows"].to_numpy(),
+        digits[order],
+        counted["rows"].to_numpy()[order],
         radices=[encoding.size for encoding in encodings],
         relation=relation,
     )

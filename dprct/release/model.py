@@ -90,7 +90,7 @@ class ReleaseModel(ABC):
         FormulaError, ColumnError, SchemaError
         """
         outcomes, regressors = formula_names(formula)
-        wanted = {*outcomes, *regressors}
+        wanted = {schema.column(name).name for name in (*outcomes, *regressors)}
         return cls(data, schema, columns=[n for n in schema.names if n in wanted], **options)
 
     @abstractmethod
