@@ -11,7 +11,7 @@ from scipy import special
 
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
-from dprct.formula.columns import columns_of, is_factor, is_missing, numbers_of
+from dprct.formula.columns import columns_of, is_missing
 from dprct.formula.design import INTERCEPT
 from dprct.privacy.guarantee import Guarantee
 from dprct.results import render
@@ -24,7 +24,14 @@ from dprct.results.covariance import (
     cr1,
     independent,
 )
-from dprct.results.weights import Weighting, WeightsType, check_weights, check_weights_type
+from dprct.results.options import (
+    check_finite,
+    cluster_codes,
+    covariance_named,
+    one_per_row,
+    weights_of,
+)
+from dprct.results.weights import Weighting, WeightsType, check_weights_type
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -37,7 +44,6 @@ ORDINARY_FIT = Guarantee.none("this is an ordinary fit of the data it was given"
 RELEASED_NOTE = (
     "Fitted on released data: the standard errors do not include the noise of the release."
 )
-COV_TYPES = (*HETEROSKEDASTIC, "cluster")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -178,7 +184,7 @@ def ols(
     >>> fit.bse.round(4).to_dict()
     {'Intercept': 0.4564, 'x': 1.0356}
     """
-    cov_type = _cov_type(cov_type, groups)
+    cov_type = covariance_named(cov_type, groups)
     check_weights_type(weights_type, cov_type, given=weights is not None)
     parsed = parse(formula, functions=True)
     if len(parsed.outcomes) != 1:
@@ -186,14 +192,14 @@ def ols(
             f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
         )
     complete = complete_cases(parsed, data)
-    cluster = None if groups is None else _given(groups, data, len(complete), "groups")
+    cluster = None if groups is None else one_per_row(groups, data, len(complete), "groups")
     if cluster is not None:
         complete = complete & ~is_missing(cluster)
-    weight = None if weights is None else _weights(weights, weights_type, data, complete)
+    weight = None if weights is None else weights_of(weights, weights_type, data, complete)
     keep = complete if weight is None else complete & (weight > 0)
     _check_rows(parsed, data, keep)
     frame = design(parsed, data, schema, keep=keep)
-    codes = None if cluster is None else _codes(cluster, keep)
+    codes = None if cluster is None else cluster_codes(cluster, keep)
     used_weight = None if weight is None else weight[keep]
     weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
     results = _fit(parsed, frame, cov_type, weighting, codes)
@@ -210,7 +216,7 @@ def _fit(
     parsed: Formula, frame: Design, cov_type: str, weighting: Weighting, groups: Codes | None
 ) -> OLSResults:
     """Estimate on complete rows; everything that is returned is an aggregate."""
-    _check_finite(frame)
+    check_finite(frame)
     y = frame.y[:, 0]
     fit, kept = least_squares(frame.X, y, weighting)
     X = frame.X[:, kept]
@@ -325,49 +331,6 @@ def _wald(beta: Array, cov: Array, df: float) -> float:
     return float(standard @ np.linalg.solve(correlation, standard) / len(beta))
 
 
-def _cov_type(cov_type: str, groups: object) -> str:
-    known = {name.lower(): name for name in COV_TYPES} | {"cr1": "cluster"}
-    name = known.get(str(cov_type).lower())
-    if name is None:
-        raise ParameterError(
-            f"cov_type={cov_type!r}; allowed: {', '.join(COV_TYPES)} "
-            "(Stata's robust is HC1, vce(cluster v) is groups='v')"
-        )
-    if groups is None and name == "cluster":
-        raise ParameterError("cov_type='cluster' needs groups=, a column or one value per row")
-    if groups is not None and name not in ("HC1", "cluster"):
-        raise ParameterError(f"cov_type={name!r} has no groups; leave out one of the two")
-    return "cluster" if groups is not None else name
-
-
-def _given(values: str | ArrayLike, data: IntoFrame, rows: int, option: str) -> pd.Series[Any]:
-    """Return a column by name, or one value per row as given."""
-    if isinstance(values, str):
-        return columns_of(data, [values])[values]
-    column = pd.Series(cast("Any", values)).reset_index(drop=True)
-    if len(column) != rows:
-        raise ParameterError(f"{option} has {len(column)} values for {rows} rows; give one per row")
-    return column
-
-
-def _weights(weights: str | ArrayLike, weights_type: str, data: IntoFrame, complete: Mask) -> Array:
-    column = _given(weights, data, len(complete), "weights")
-    name = f"the weights {weights!r}" if isinstance(weights, str) else "the weights"
-    if is_factor(column):
-        raise ParameterError(f"{name} hold text, not numbers; give numbers from 0 up")
-    numbers = numbers_of(column)
-    if complete.any():
-        check_weights(numbers[complete], weights_type, name)
-    return numbers
-
-
-def _codes(groups: pd.Series[Any], keep: Mask) -> Codes:
-    codes, distinct = pd.factorize(groups[keep])
-    if len(distinct) < 2:
-        raise ParameterError("groups has one cluster in the rows used; clusters need at least two")
-    return codes.astype(np.intp)
-
-
 def _check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:
     if keep.any():
         return
@@ -377,11 +340,3 @@ def _check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:
     empty = [name for name in parsed.names if is_missing(frame[name]).all()]
     why = f"column {empty[0]!r} is missing in every row" if empty else "none has all its variables"
     raise ParameterError(f"no row can be used: {why}; choose other rows or columns")
-
-
-def _check_finite(frame: Design) -> None:
-    for name, column in zip(
-        (*frame.outcomes, *frame.columns), (*frame.y.T, *frame.X.T), strict=True
-    ):
-        if not np.isfinite(column).all():
-            raise ParameterError(f"{name!r} is infinite in some row; recode or drop those rows")
