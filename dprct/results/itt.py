@@ -1,0 +1,333 @@
+"""Tables of intention-to-treat effects in the layout of experimental papers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from dprct.errors import ParameterError
+from dprct.results.itt_estimates import Inference, Regressions, estimated
+from dprct.results.multiplicity import RESAMPLED, Adjust, families_of
+from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE
+from dprct.results.style import Estimate, style_named
+from dprct.results.tables import Cell, Column, Part, Row, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from narwhals.typing import IntoFrame
+    from numpy.typing import ArrayLike
+
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.results.multiplicity import Grouping
+    from dprct.results.weights import WeightsType
+    from dprct.schema import Schema
+
+CUSTODIAN = (
+    "Custodian: these p-values come from resampling the rows themselves; keep them with the rows."
+)
+_ADJUSTED = {
+    "bonferroni": "Bonferroni",
+    "holm": "Holm",
+    "westfall-young": "Westfall-Young (step-down minP)",
+    "romano-wolf": "Romano-Wolf (step-down maxT)",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ITTTable(Table):
+    """A table of effects by outcome and arm; see :func:`itt_table`.
+
+    Parameters
+    ----------
+    estimates : DataFrame
+        One row per covariate set, outcome and arm: ``covariates``, ``outcome``, ``arm``,
+        ``control_mean``, ``estimate``, ``std.error``, ``statistic``, ``df``, ``p.value``,
+        ``p.adjusted``, ``family``, ``family_size``, ``nobs``, ``rank``, ``n_groups``.
+    omitted : mapping of (covariate set, outcome) to tuple of str
+        Columns that were linear combinations of earlier ones.
+    rows_without_group : int
+        Rows left out for want of a cluster only.
+    guarantee : Guarantee
+    custodian : bool
+        Whether rows that no guarantee protects were resampled: not for release.
+    """
+
+    estimates: pd.DataFrame
+    guarantee: Guarantee
+    omitted: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    rows_without_group: int = 0
+    custodian: bool = False
+
+    def tidy(self) -> pd.DataFrame:
+        """Return a copy of ``estimates``."""
+        return self.estimates.copy()
+
+
+def itt_table(
+    data: IntoFrame,
+    schema: Schema | None = None,
+    *,
+    outcomes: Sequence[str] | Mapping[str, str],
+    arms: Sequence[str] | Mapping[str, str],
+    covariates: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    blocks: Sequence[str] = (),
+    control: str | None = None,
+    cov_type: str = "HC1",
+    groups: str | ArrayLike | None = None,
+    weights: str | ArrayLike | None = None,
+    weights_type: WeightsType = "aweight",
+    alternative: Literal["two-sided", "one-sided"] = "two-sided",
+    distribution: Literal["t", "normal"] = "t",
+    adjust: Adjust | None = None,
+    families: Grouping | Mapping[str, Sequence[str]] = "all",
+    family_sizes: Mapping[str, int] | None = None,
+    sample: Literal["complete-per-outcome", "complete"] = "complete-per-outcome",
+    draws: int = 2000,
+    rng: object = None,
+    guarantee: Guarantee | None = None,
+    style: str = "paper",
+    title: str = "",
+) -> ITTTable:
+    """Regress each outcome on the arms, and return the effects as the table of a paper.
+
+    Nothing about this is private: on confidential data the table is confidential, on released
+    data it is free.
+
+    Parameters
+    ----------
+    data : DataFrame
+        pandas, Polars, or another frame that narwhals can turn into pandas.
+    schema : Schema, optional
+        Gives the labels of outcomes and arms, and the order of the levels of factors.
+    outcomes, arms : list of str, or mapping of str to str
+        Columns, or columns and what to call them.  Arms are columns of 0 and 1.
+    covariates : list of str, or mapping of name to list of str
+        Terms of a formula (``"age"``, ``"C(village)"``, ``"I(age ** 2)"``); a mapping makes one
+        panel per set.
+    blocks : list of str
+        Columns that enter as factors.
+    control : str, optional
+        Column of 0 and 1 for the control group; without it everybody who is in no arm.  Rows in
+        neither are left out.
+    cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
+    groups : str or (N,) array, optional
+        Clusters, as in :func:`dprct.ols`; rows without one are left out and counted.
+    weights : str or (N,) array, optional
+        Also weigh the control means.
+    weights_type : {"aweight", "fweight", "pweight"}
+    alternative : {"two-sided", "one-sided"}
+        ``"one-sided"`` is the tail beyond ``|t|``: half the two-sided p-value, on the side chosen
+        after the estimate was seen.  A test of it at level alpha has size 2 alpha.  It is there
+        to regenerate tables that were made this way, and for nothing else.
+    distribution : {"t", "normal"}
+        ``"t"`` has n - rank degrees of freedom, with clusters their number less one.
+    adjust : {"bonferroni", "holm", "westfall-young", "romano-wolf"}, optional
+        For the hypotheses of a family; the latter two are step-down by wild bootstrap.
+    families : {"all", "outcome", "arm"} or mapping of name to outcomes
+        Which hypotheses form a family, within a covariate set.
+    family_sizes : mapping of family to int, optional
+        Number of hypotheses of a family that has more of them in other tables; for Bonferroni
+        and Holm.
+    sample : {"complete-per-outcome", "complete"}
+        Rows with all variables of a regression, or with all variables of the table.
+    draws : int
+        Of the bootstrap.
+    rng : None, int or numpy Generator
+        Of the bootstrap.
+    guarantee : Guarantee, optional
+        That of the release which ``data`` come from; the table then prints it.
+    style : {"paper", "econ", "aer", "esttab"}
+    title : str
+
+    Returns
+    -------
+    ITTTable
+        A table with ``to_text``, ``to_latex``, ``to_html``, ``to_frame``, ``to_csv`` and
+        ``tidy``; holds no row of the data.
+
+    Raises
+    ------
+    ColumnError
+        If a column does not exist.
+    ParameterError
+        If arms overlap, the control group or an arm is empty, weights are negative or missing,
+        families are no partition, or an option is none of those above.
+    FormulaError
+        If a covariate is not a term of the grammar.
+
+    Notes
+    -----
+    The regressions are those of :func:`dprct.ols` on ``outcome ~ arms + covariates + C(blocks)``.
+    With ``adjust="westfall-young"`` or ``"romano-wolf"`` signs of residuals are drawn (those of a
+    cluster together, the same for every outcome); on data under a ``guarantee`` that is free, on
+    others the result is marked ``custodian`` and its note says so.
+
+    References
+    ----------
+    Westfall and Young (1993), Resampling-Based Multiple Testing; Romano and Wolf (2005),
+    Econometrica 73; Blattman, Jamison and Sheridan (2017), American Economic Review 107.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"earn": [3.0, 5, 4, 8, 9, 7], "trained": [0, 0, 0, 1, 1, 1]})
+    >>> print(itt_table(rows, outcomes=["earn"], arms={"trained": "Training"}).to_text(notes=False))
+    =================================================
+                                    Training
+    Outcome  Control mean    ITT    Std. Err  p-value
+    -------------------------------------------------
+    earn            4.000  4.000  [0.816]***    0.008
+    -------------------------------------------------
+    """
+    inference = Inference(
+        cov_type=cov_type,
+        weights_type=weights_type,
+        alternative=alternative,
+        distribution=distribution,
+        adjust=adjust,
+        draws=draws,
+        rng=rng,
+    )
+    _check_choice("sample", sample, ("complete-per-outcome", "complete"))
+    shape = style_named(style)
+    outcome_labels = _labels("outcomes", outcomes, schema)
+    arm_labels = _labels("arms", arms, schema)
+    if adjust in RESAMPLED and family_sizes:
+        raise ParameterError(
+            f"adjust={adjust!r} resamples the hypotheses that are here; leave out family_sizes"
+        )
+    regressions = Regressions.of(
+        data,
+        schema,
+        outcomes=tuple(outcome_labels),
+        arms=tuple(arm_labels),
+        covariates=_sets(covariates),
+        blocks=tuple(blocks),
+        control=control,
+        groups=groups,
+        weights=weights,
+        one_sample=sample == "complete",
+    )
+    grouped = families_of(families, list(outcome_labels), list(arm_labels), family_sizes)
+    found = estimated(regressions, inference, grouped)
+    custodian = adjust in RESAMPLED and guarantee is None
+    columns, rows, parts = _laid_out(found.estimates, outcome_labels, arm_labels, adjusted=adjust)
+    return ITTTable(
+        columns=columns,
+        rows=rows,
+        title=title,
+        corner="Outcome",
+        parts=parts,
+        style=shape,
+        notes=(
+            _method_note(regressions, inference, found.estimates),
+            *_count_notes(found.omitted, found.rows_without_group),
+            *([CUSTODIAN] if custodian else []),
+            *([] if guarantee is None else [RELEASED_NOTE]),
+            *str(guarantee or ORDINARY_FIT).splitlines(),
+        ),
+        estimates=found.estimates,
+        omitted=found.omitted,
+        rows_without_group=found.rows_without_group,
+        guarantee=guarantee or ORDINARY_FIT,
+        custodian=custodian,
+    )
+
+
+def _labels(
+    option: str, named: Sequence[str] | Mapping[str, str], schema: Schema | None
+) -> dict[str, str]:
+    """Return what to call each column: as given, as the schema labels it, or its name."""
+    if isinstance(named, str) or not named:
+        raise ParameterError(f"{option}={named!r}; give a list of at least one column")
+    if isinstance(named, Mapping):
+        return dict(named)
+    if len(set(named)) < len(named):
+        raise ParameterError(f"{option} name a column twice; name each once")
+    known = set() if schema is None else set(schema.names)
+    return {
+        name: (schema.column(name).label if schema and name in known else "") or name
+        for name in named
+    }
+
+
+def _sets(
+    covariates: Sequence[str] | Mapping[str, Sequence[str]],
+) -> dict[str, tuple[str, ...]]:
+    if isinstance(covariates, str):
+        raise ParameterError(f"covariates={covariates!r}; give a list, or a mapping of lists")
+    if isinstance(covariates, Mapping):
+        if not covariates:
+            raise ParameterError("covariates is an empty mapping; name at least one set")
+        return {name: tuple(terms) for name, terms in covariates.items()}
+    return {"": tuple(covariates)}
+
+
+def _check_choice(option: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{option}={value!r}; allowed: {', '.join(allowed)}")
+
+
+def _laid_out(
+    estimates: pd.DataFrame,
+    outcomes: Mapping[str, str],
+    arms: Mapping[str, str],
+    adjusted: str | None,
+) -> tuple[tuple[Column, ...], tuple[Row, ...], tuple[tuple[Part, str], ...]]:
+    columns = (
+        Column("control_mean", "Control mean"),
+        *(Column(name, label) for name, label in arms.items()),
+    )
+    last: tuple[Part, str] = ("p.adjusted", "Adj. p-value") if adjusted else ("p.value", "p-value")
+    rows: list[Row] = []
+    records = _records(estimates)
+    panels = dict.fromkeys(panel for panel, _, _ in records)
+    for panel in panels:
+        rows += [Row(panel, panel, kind="section")] if panel else []
+        for outcome, label in outcomes.items():
+            here = {arm: records[panel, outcome, arm] for arm in arms}
+            mean = next(iter(here.values()))["control_mean"]
+            cells: tuple[Cell, ...] = (mean, *(_estimate(here[arm]) for arm in arms))
+            rows.append(Row(outcome, label, cells))
+    return columns, tuple(rows), (("estimate", "ITT"), ("std.error", "Std. Err"), last)
+
+
+def _records(estimates: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Return the numbers by covariate set, outcome and arm."""
+    names = [str(name) for name in estimates.columns]
+    rows = (dict(zip(names, row, strict=True)) for row in estimates.itertuples(index=False))
+    return {(row["covariates"], row["outcome"], row["arm"]): row for row in rows}
+
+
+def _estimate(record: Mapping[str, Any]) -> Estimate:
+    return Estimate(
+        record["estimate"], record["std.error"], record["p.value"], record["p.adjusted"]
+    )
+
+
+def _method_note(regressions: Regressions, inference: Inference, estimates: pd.DataFrame) -> str:
+    errors = (
+        f"{inference.cov_type} standard errors"
+        if regressions.groups is None
+        else "standard errors clustered by " + (regressions.groups_name or "groups")
+    )
+    counts = sorted({int(n) for n in estimates["nobs"]}, reverse=True)
+    numbers = ", ".join(f"{n:,d}" for n in counts)
+    sides = "" if inference.alternative == "two-sided" else ", side chosen after the estimate"
+    law = f"{inference.alternative} {inference.distribution}{sides}"
+    adjusted = f", adjusted: {_ADJUSTED[inference.adjust]}" if inference.adjust else ""
+    return f"Least squares, {errors}; p-values: {law}{adjusted}. Observations: {numbers}."
+
+
+def _count_notes(
+    omitted: Mapping[tuple[str, str], tuple[str, ...]], rows_without_group: int
+) -> list[str]:
+    names = list(dict.fromkeys(name for columns in omitted.values() for name in columns))
+    notes = []
+    if names:
+        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        notes.append(f"Omitted as linear combinations of columns before them: {shown}.")
+    if rows_without_group:
+        notes.append(f"Left out for want of a cluster: {rows_without_group:,d} rows.")
+    return notes

@@ -1,0 +1,373 @@
+"""The regressions behind a table of effects: one decomposition per design, all outcomes at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.errors import ParameterError
+from dprct.formula import complete_cases, design, parse
+from dprct.formula.columns import columns_of, is_missing
+from dprct.results.arms import Assignment, assignment_of
+from dprct.results.multiplicity import RESAMPLED, Adjust, Family, bonferroni, holm, step_down
+from dprct.results.options import (
+    check_finite,
+    cluster_codes,
+    covariance_named,
+    one_per_row,
+    weights_of,
+)
+from dprct.results.resampling import Resampled, wild_draws
+from dprct.results.several import fit_several
+from dprct.results.weights import Weighting, check_weights_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from narwhals.typing import IntoFrame
+    from numpy.typing import ArrayLike
+
+    from dprct.formula import Design
+    from dprct.formula.columns import Array, Mask
+    from dprct.results.several import SharedFit
+    from dprct.results.weights import WeightsType
+    from dprct.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """How estimates become standard errors and p-values; see :func:`dprct.itt_table`."""
+
+    cov_type: str = "HC1"
+    weights_type: WeightsType = "aweight"
+    alternative: Literal["two-sided", "one-sided"] = "two-sided"
+    distribution: Literal["t", "normal"] = "t"
+    adjust: Adjust | None = None
+    draws: int = 2000
+    rng: object = None
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("alternative", ("two-sided", "one-sided")),
+            ("distribution", ("t", "normal")),
+            ("adjust", ("bonferroni", "holm", *sorted(RESAMPLED), None)),
+        ):
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ParameterError(f"{name}={value!r}; allowed: {', '.join(map(str, allowed))}")
+        if self.resamples and self.alternative == "one-sided":
+            raise ParameterError(
+                f"adjust={self.adjust!r} has no side chosen after the estimate; "
+                "leave out alternative='one-sided'"
+            )
+
+    @property
+    def resamples(self) -> bool:
+        """Whether the adjustment draws from the rows."""
+        return self.adjust in RESAMPLED
+
+    def p_values(self, t: Array, df: Array | float) -> Array:
+        """Return the p-values of t statistics."""
+        degrees = df if self.distribution == "t" else np.inf
+        tail = special.stdtr(degrees, -np.abs(t))
+        return np.asarray(tail * (1 if self.alternative == "one-sided" else 2), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Regressions:
+    """What is regressed on what; holds the rows, and is dropped when the table is made.
+
+    Parameters
+    ----------
+    frame : (N, ...) DataFrame
+    schema : Schema or None
+    outcomes : tuple of str
+    assignment : Assignment
+    panels : mapping of covariate set to the right side of its formula
+    groups : (N,) Series or None
+    groups_name : str
+        Of their column, where they have one.
+    weights : (N,) array, name of a column, or None
+    one_sample : bool
+        Whether all regressions use the rows that are complete in all of them.
+    """
+
+    frame: pd.DataFrame
+    schema: Schema | None
+    outcomes: tuple[str, ...]
+    assignment: Assignment
+    panels: Mapping[str, str]
+    groups: pd.Series[Any] | None
+    groups_name: str
+    weights: ArrayLike | str | None
+    one_sample: bool
+
+    @classmethod
+    def of(
+        cls,
+        data: IntoFrame,
+        schema: Schema | None,
+        *,
+        outcomes: tuple[str, ...],
+        arms: tuple[str, ...],
+        covariates: Mapping[str, tuple[str, ...]],
+        blocks: tuple[str, ...],
+        control: str | None,
+        groups: ArrayLike | str | None,
+        weights: ArrayLike | str | None,
+        one_sample: bool,
+    ) -> Regressions:
+        """Take the columns that are needed, and check who was assigned to what."""
+        for name in arms:
+            if name in outcomes:
+                raise ParameterError(f"{name!r} is both an outcome and an arm; leave it in one")
+        factors = [f"C(`{name}`)" for name in blocks]
+        panels = {
+            name: " + ".join([*(f"`{arm}`" for arm in arms), *terms, *factors])
+            for name, terms in covariates.items()
+        }
+        named = [
+            name for side in panels.values() for name in parse(f"~ {side}", functions=True).names
+        ]
+        given = [name for name in (control, groups, weights) if isinstance(name, str)]
+        frame = columns_of(data, [*outcomes, *arms, *blocks, *named, *given])
+        return cls(
+            frame=frame,
+            schema=schema,
+            outcomes=outcomes,
+            assignment=assignment_of(frame, arms, control),
+            panels=panels,
+            groups=None if groups is None else one_per_row(groups, frame, len(frame), "groups"),
+            groups_name=groups if isinstance(groups, str) else "",
+            weights=weights,
+            one_sample=one_sample,
+        )
+
+    def samples(self) -> dict[tuple[str, str], Mask]:
+        """Return the rows that each regression could use but for clusters, by (set, outcome)."""
+        present = {name: ~is_missing(self.frame[name]) for name in self.outcomes}
+        found = {}
+        for panel, side in self.panels.items():
+            right = complete_cases(parse(f"~ {side}", functions=True), self.frame)
+            for outcome in self.outcomes:
+                found[panel, outcome] = right & present[outcome] & self.assignment.assigned
+        if self.one_sample:
+            shared: Mask = np.logical_and.reduce(list(found.values()))
+            found = {key: shared for key in found}
+        return found
+
+
+class Estimated(NamedTuple):
+    """What :func:`estimated` finds: see :class:`~dprct.results.itt.ITTTable`."""
+
+    estimates: pd.DataFrame
+    omitted: dict[tuple[str, str], tuple[str, ...]]
+    rows_without_group: int
+
+
+class _Fitted(NamedTuple):
+    """Regressions of some outcomes on one design."""
+
+    panel: str
+    outcomes: tuple[str, ...]
+    rows: Mask
+    design: Design
+    fit: SharedFit
+    weight: Array
+
+
+def estimated(
+    regressions: Regressions, inference: Inference, families: Sequence[Family]
+) -> Estimated:
+    """Fit everything and adjust the p-values of each family.
+
+    Parameters
+    ----------
+    regressions : Regressions
+    inference : Inference
+    families : sequence of Family
+        Of every covariate set.
+
+    Returns
+    -------
+    Estimated
+    """
+    cov_type = covariance_named(inference.cov_type, regressions.groups)
+    check_weights_type(inference.weights_type, cov_type, given=regressions.weights is not None)
+    samples = regressions.samples()
+    grouped = (
+        np.ones(len(regressions.frame), bool)
+        if regressions.groups is None
+        else ~is_missing(regressions.groups)
+    )
+    fitted = [
+        _fitted(regressions, inference, cov_type, panel, outcomes, rows & grouped)
+        for (panel, rows), outcomes in _by_rows(samples)
+    ]
+    estimates = pd.DataFrame([record for one in fitted for record in _records(regressions, one)])
+    estimates["p.value"] = inference.p_values(
+        estimates["statistic"].to_numpy(), estimates["df"].to_numpy()
+    )
+    _adjust(estimates, regressions, inference, families, fitted)
+    order = {key: position for position, key in enumerate(samples)}
+    places = [order[key] for key in zip(estimates["covariates"], estimates["outcome"], strict=True)]
+    return Estimated(
+        estimates.iloc[np.argsort(places, kind="stable")].reset_index(drop=True),
+        {
+            (one.panel, outcome): names
+            for one in fitted
+            for outcome in one.outcomes
+            if (names := _omitted(one))
+        },
+        int((np.logical_or.reduce(list(samples.values())) & ~grouped).sum()),
+    )
+
+
+def _by_rows(
+    samples: Mapping[tuple[str, str], Mask],
+) -> list[tuple[tuple[str, Mask], tuple[str, ...]]]:
+    """Bring together the outcomes of a covariate set that use the same rows."""
+    groups: dict[tuple[str, bytes], list[str]] = {}
+    for (panel, outcome), rows in samples.items():
+        groups.setdefault((panel, rows.tobytes()), []).append(outcome)
+    return [
+        ((panel, np.frombuffer(rows, bool)), tuple(outcomes))
+        for (panel, rows), outcomes in groups.items()
+    ]
+
+
+def _fitted(
+    regressions: Regressions,
+    inference: Inference,
+    cov_type: str,
+    panel: str,
+    outcomes: tuple[str, ...],
+    rows: Mask,
+) -> _Fitted:
+    frame, weight = regressions.frame, None
+    if regressions.weights is not None:
+        every = weights_of(regressions.weights, inference.weights_type, frame, rows)
+        rows = rows & (every > 0)
+        weight = every[rows]
+    regressions.assignment.check(rows, outcomes[0])
+    left = " + ".join(f"`{name}`" for name in outcomes)
+    found = design(
+        parse(f"{left} ~ {regressions.panels[panel]}", functions=True),
+        frame,
+        regressions.schema,
+        keep=rows,
+    )
+    check_finite(found)
+    groups = None if regressions.groups is None else cluster_codes(regressions.groups, rows)
+    weighting = Weighting.of(weight, inference.weights_type, int(rows.sum()))
+    fit = fit_several(found.X, found.y, weighting, cov_type, groups)
+    _check_arms_kept(found, fit, regressions.assignment.names)
+    return _Fitted(
+        panel, outcomes, rows, found, fit, np.ones(int(rows.sum())) if weight is None else weight
+    )
+
+
+def _check_arms_kept(found: Design, fit: SharedFit, arms: Sequence[str]) -> None:
+    for arm in arms:
+        if not fit.kept[found.columns.index(arm)]:
+            raise ParameterError(
+                f"arm {arm!r} is a linear combination of other arms in the rows used; leave it out"
+            )
+
+
+def _records(regressions: Regressions, one: _Fitted) -> list[dict[str, Any]]:
+    """Return one record per outcome and arm."""
+    controls = regressions.assignment.control[one.rows]
+    places = _arm_places(regressions, one)
+    records = []
+    for j, outcome in enumerate(one.outcomes):
+        fit = one.fit.fits[j]
+        errors = np.sqrt(np.diag(one.fit.cov(j)))
+        mean = np.average(one.design.y[controls, j], weights=one.weight[controls])
+        for arm, place in zip(regressions.assignment.names, places, strict=True):
+            estimate, error = float(fit.beta[place]), float(errors[place])
+            if not error > 0:
+                raise ParameterError(
+                    f"the standard error of arm {arm!r} on {outcome!r} is zero: the fit is exact; "
+                    "leave the outcome out"
+                )
+            records.append(
+                {
+                    "covariates": one.panel,
+                    "outcome": outcome,
+                    "arm": arm,
+                    "control_mean": float(mean),
+                    "estimate": estimate,
+                    "std.error": error,
+                    "statistic": estimate / error,
+                    "df": one.fit.df,
+                    "nobs": int(fit.nobs),
+                    "rank": fit.rank,
+                    "n_groups": None if one.fit.groups is None else int(one.fit.groups.max()) + 1,
+                }
+            )
+    return records
+
+
+def _arm_places(regressions: Regressions, one: _Fitted) -> list[int]:
+    """Return the places of the arms among the columns that are kept."""
+    names = [n for n, keep in zip(one.design.columns, one.fit.kept, strict=True) if keep]
+    return [names.index(arm) for arm in regressions.assignment.names]
+
+
+def _omitted(one: _Fitted) -> tuple[str, ...]:
+    columns = zip(one.design.columns, one.fit.kept, strict=True)
+    return tuple(name for name, keep in columns if not keep)
+
+
+def _adjust(
+    estimates: pd.DataFrame,
+    regressions: Regressions,
+    inference: Inference,
+    families: Sequence[Family],
+    fitted: Sequence[_Fitted],
+) -> None:
+    """Add ``p.adjusted``, ``family`` and ``family_size`` to the estimates."""
+    null = _null(regressions, inference, fitted) if inference.resamples else None
+    keys = list(zip(estimates["outcome"], estimates["arm"], strict=True))
+    p = estimates["p.value"].to_numpy()
+    adjusted, names = np.full(len(p), np.nan), np.empty(len(p), object)
+    sizes = np.zeros(len(p), int)
+    for panel in regressions.panels:
+        inside = (estimates["covariates"] == panel).to_numpy()
+        for family in families:
+            members = set(family.members)
+            rows = np.flatnonzero(inside & np.array([key in members for key in keys]))
+            names[rows], sizes[rows] = family.name, family.size
+            if inference.adjust == "bonferroni":
+                adjusted[rows] = bonferroni(p[rows], family.size)
+            elif inference.adjust == "holm":
+                adjusted[rows] = holm(p[rows], family.size)
+            elif null is not None:
+                adjusted[rows] = _resampled(estimates.iloc[rows], null[:, rows], inference)
+    estimates["p.adjusted"], estimates["family"], estimates["family_size"] = adjusted, names, sizes
+
+
+def _null(regressions: Regressions, inference: Inference, fitted: Sequence[_Fitted]) -> Array:
+    """Return draws of all statistics, in the order of the estimates."""
+    from dprct.privacy.noise import source  # loads opendp, which few tables need
+
+    units: Any = np.arange(len(regressions.frame))
+    if regressions.groups is not None:
+        units = pd.factorize(regressions.groups, use_na_sentinel=False)[0]
+    samples = [
+        Resampled(one.fit, one.rows, np.array(_arm_places(regressions, one))) for one in fitted
+    ]
+    rng = source(inference.rng).post_processing_rng()
+    return wild_draws(samples, units, inference.draws, rng)
+
+
+def _resampled(family: pd.DataFrame, null: Array, inference: Inference) -> Array:
+    t, df = family["statistic"].to_numpy(), family["df"].to_numpy()
+    if inference.adjust == "romano-wolf":
+        return step_down(np.abs(t), np.abs(null))
+    return step_down(-inference.p_values(t, df), -inference.p_values(null, df))

@@ -1,0 +1,238 @@
+"""p-values for several hypotheses at once: Bonferroni, Holm, and step-down by resampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprct.errors import ColumnError, ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Array = NDArray[np.float64]
+Adjust = Literal["bonferroni", "holm", "westfall-young", "romano-wolf"]
+Grouping = Literal["all", "outcome", "arm"]
+Hypothesis = tuple[str, str]
+
+RESAMPLED: frozenset[str] = frozenset({"westfall-young", "romano-wolf"})
+"""The adjustments that look at the rows again."""
+
+_ROUNDING, _NOTHING = 1e-10, 1e-14
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Hypotheses among which a false rejection is to be unlikely.
+
+    Parameters
+    ----------
+    name : str
+    members : tuple of (outcome, arm)
+    size : int
+        How many hypotheses it has; more than ``members`` where some are tested elsewhere.
+    """
+
+    name: str
+    members: tuple[Hypothesis, ...]
+    size: int
+
+
+def families_of(
+    grouping: Grouping | Mapping[str, Sequence[str]],
+    outcomes: Sequence[str],
+    arms: Sequence[str],
+    sizes: Mapping[str, int] | None = None,
+) -> tuple[Family, ...]:
+    """Return the families of a table; every hypothesis is in exactly one.
+
+    Parameters
+    ----------
+    grouping : {"all", "outcome", "arm"} or mapping of name to outcomes
+        One family, one per outcome, one per arm, or groups of outcomes by a name of your choice.
+    outcomes, arms : sequence of str
+    sizes : mapping of family to int, optional
+        Number of hypotheses of a family, where some of them are in another table; families of
+        outcomes and arms bear their names, the only one is called ``"all"``.
+
+    Raises
+    ------
+    ColumnError
+        If a group names an outcome that is not in the table.
+    ParameterError
+        If an outcome is in no group or in two, or a size is smaller than what is here.
+
+    Examples
+    --------
+    >>> groups = {"index": ["a"], "parts": ["b", "c"]}
+    >>> for family in families_of(groups, ["a", "b", "c"], ["t"], {"index": 3}):
+    ...     print(family.name, len(family.members), family.size)
+    index 1 3
+    parts 2 2
+    """
+    if isinstance(grouping, Mapping):
+        groups = {name: [(y, t) for y in ys for t in arms] for name, ys in grouping.items()}
+        _check_partition(grouping, outcomes)
+    elif grouping not in get_args(Grouping):
+        raise ParameterError(
+            f"families={grouping!r}; allowed: {', '.join(get_args(Grouping))}, or a mapping of "
+            "a name to a list of outcomes"
+        )
+    elif grouping == "all":
+        groups = {"all": [(y, t) for y in outcomes for t in arms]}
+    elif grouping == "outcome":
+        groups = {y: [(y, t) for t in arms] for y in outcomes}
+    else:
+        groups = {t: [(y, t) for y in outcomes] for t in arms}
+    sizes = {} if sizes is None else sizes
+    for name in sizes:
+        if name not in groups:
+            raise ParameterError(
+                f"family_sizes names {name!r}, which is no family; allowed: {', '.join(groups)}"
+            )
+    return tuple(
+        Family(name, tuple(members), _size(name, sizes.get(name), len(members)))
+        for name, members in groups.items()
+    )
+
+
+def bonferroni(p: ArrayLike, size: int | None = None) -> Array:
+    """Return p-values times the number of hypotheses, at most 1.
+
+    Parameters
+    ----------
+    p : (m,) array
+        NaN stays NaN and is a hypothesis all the same.
+    size : int, optional
+        Number of hypotheses where there are more than m.
+
+    Examples
+    --------
+    >>> bonferroni([0.01, 0.2], size=9).tolist()
+    [0.09, 1.0]
+    """
+    given = _p_values(p)
+    return np.minimum(1.0, given * _size("", size, len(given)))
+
+
+def holm(p: ArrayLike, size: int | None = None) -> Array:
+    """Return Holm's step-down p-values, never larger than Bonferroni's.
+
+    Parameters
+    ----------
+    p : (m,) array
+    size : int, optional
+        Number of hypotheses where there are more than m; those not given count as the least
+        significant, which errs towards larger p-values.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    given = _p_values(p)
+    total = _size("", size, len(given))
+    order = np.argsort(given, kind="stable")  # NaN last
+    stepped = given[order] * (total - np.arange(len(given)))
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(stepped))
+    return adjusted
+
+
+def step_down(observed: ArrayLike, null: ArrayLike, *, complete: bool = False) -> Array:
+    """Return step-down p-values from draws of the statistics under the null.
+
+    Parameters
+    ----------
+    observed : (m,) array
+        Statistics; larger ones speak more against the hypothesis, such as ``|t|`` or ``-p``.
+    null : (B, m) array
+        Joint draws of the same statistics with all hypotheses true.
+    complete : bool
+        Whether the draws are every outcome that the null allows, the observed one among them;
+        random draws else count the observed one in addition, ``(1 + #) / (1 + B)``.
+
+    Returns
+    -------
+    (m,) array
+
+    Notes
+    -----
+    The statistic at place j of the order of significance is compared with the draws' maximum
+    over places j and later; no p-value is smaller than one before it.  With ``|t|`` this is
+    Romano and Wolf's and Westfall and Young's maxT, with ``-p`` their minP.  The error rate of a
+    family is controlled where the draws have the joint law of the statistics of true hypotheses,
+    whichever of the others are false.
+
+    References
+    ----------
+    Westfall and Young (1993), Resampling-Based Multiple Testing, algorithms 2.8 and 4.1; Romano
+    and Wolf (2005), Econometrica 73; Romano and Wolf (2016), Statistics and Probability Letters.
+
+    Examples
+    --------
+    >>> every = [[3.0, 1.0], [1.0, 2.0], [0.0, 0.5], [2.0, 0.0]]
+    >>> step_down([3.0, 1.0], every, complete=True).tolist()
+    [0.25, 0.5]
+    """
+    statistics = np.asarray(observed, np.float64)
+    draws = np.asarray(null, np.float64)
+    if statistics.ndim != 1 or draws.ndim != 2 or draws.shape[1] != len(statistics):
+        raise ParameterError(
+            f"draws of shape {draws.shape} for {statistics.shape} statistics; "
+            "give one row per draw, one column per statistic"
+        )
+    if not len(draws):
+        raise ParameterError("0 draws; give at least one")
+    if np.isnan(statistics).any() or np.isnan(draws).any():
+        raise ParameterError("a statistic is NaN, as of a standard error of zero; leave it out")
+    order = np.argsort(-statistics, kind="stable")
+    largest = np.maximum.accumulate(draws[:, order[::-1]], axis=1)[:, ::-1]
+    # equal statistics of different draws differ by their rounding
+    reach = statistics[order] - (_ROUNDING * np.abs(statistics[order]) + _NOTHING)
+    counts = (largest >= reach).sum(axis=0)
+    share = counts / len(draws) if complete else (1 + counts) / (1 + len(draws))
+    adjusted = np.empty(len(statistics))
+    adjusted[order] = np.maximum.accumulate(share)
+    return adjusted
+
+
+def _p_values(p: ArrayLike) -> Array:
+    given = np.atleast_1d(np.asarray(p, np.float64))
+    if given.ndim != 1 or (given < 0).any() or (given > 1).any():
+        raise ParameterError("p-values are one row of numbers between 0 and 1; check them")
+    return given
+
+
+def _size(name: str, given: int | None, members: int) -> int:
+    if given is None:
+        return members
+    if isinstance(given, bool) or not isinstance(given, int) or given < members:
+        of = f" of family {name!r}" if name else ""
+        raise ParameterError(
+            f"size{of} is {given!r}; give a whole number of at least {members}, the hypotheses here"
+        )
+    return given
+
+
+def _check_partition(groups: Mapping[str, Sequence[str]], outcomes: Sequence[str]) -> None:
+    for name, members in groups.items():
+        if isinstance(members, str):
+            raise ParameterError(f"family {name!r} is {members!r}; give a list of outcomes")
+    named = [outcome for members in groups.values() for outcome in members]
+    for outcome in named:
+        if outcome not in outcomes:
+            raise ColumnError.unknown(outcome, outcomes, "the outcomes of the table")
+        if named.count(outcome) > 1:
+            raise ParameterError(f"outcome {outcome!r} is in two families; leave it in one")
+    for outcome in outcomes:
+        if outcome not in named:
+            raise ParameterError(f"outcome {outcome!r} is in no family; add it to one")
