@@ -19,8 +19,11 @@ _HOME = {
     "Marginals": "dprct.release",
     "Release": "dprct.release",
     "Schema": "dprct.schema",
+    "Table": "dprct.results.tables",
     "Unit": "dprct.schema",
     "compare": "dprct.io.compare",
+    "etable": "dprct.results.etable",
+    "itt_table": "dprct.results.itt",
     "ols": "dprct.results.ols",
     "read": "dprct.io",
     "read_dta": "dprct.io.stata",
@@ -41,7 +44,10 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
     from dprct.privacy.guarantee import Guarantee
     from dprct.release import Marginals, MVHistogram, Release
+    from dprct.results.etable import etable
+    from dprct.results.itt import itt_table
     from dprct.results.ols import ols
+    from dprct.results.tables import Table
     from dprct.schema import Column, Schema, Unit
 
 

@@ -1,0 +1,236 @@
+"""Regression tables: several fits side by side, with the rows that papers add below them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dprct.errors import ColumnError, ParameterError
+from dprct.results.base import LinearResults
+from dprct.results.style import Estimate, style_named
+from dprct.results.tables import Cell, Column, Row, Table
+
+if TYPE_CHECKING:
+    from dprct.schema import Schema
+
+STATISTICS: Mapping[str, str] = {
+    "nobs": "Observations",
+    "n_groups": "Clusters",
+    "rsquared": "R-squared",
+    "rsquared_adj": "Adjusted R-squared",
+    "rmse": "Root MSE",
+    "fvalue": "F",
+    "f_pvalue": "Prob > F",
+    "df_resid": "Residual degrees of freedom",
+    "cov_type": "Standard errors",
+}
+"""What a row at the foot of a table may say, and what it is called."""
+
+_COUNTS = ("nobs", "n_groups", "df_resid")
+_LEVEL = re.compile(r"(?:C\((?P<coded>.+)\)|(?P<plain>.+))\[(?:T\.)?(?P<level>.*)\]")
+_BETWEEN = re.compile(r":(?![^\[]*\])")
+
+
+def etable(
+    models: Sequence[LinearResults] | Mapping[str, LinearResults],
+    schema: Schema | None = None,
+    *,
+    keep: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    indicate: Mapping[str, Sequence[str]] | None = None,
+    labels: Mapping[str, str] | None = None,
+    stats: Sequence[str] = ("nobs", "n_groups", "rsquared"),
+    rows: Mapping[str, Sequence[Cell]] | None = None,
+    style: str = "econ",
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> Table:
+    """Set fits side by side, as in a paper.
+
+    Parameters
+    ----------
+    models : list of results, or mapping of heading to results
+        Whatever has coefficients, such as what :func:`dprct.ols` returns.
+    schema : Schema, optional
+        Gives the labels of variables and of the levels of factors.
+    keep : list of str, optional
+        Coefficients to show, in this order; a factor stands for all its levels.
+    drop : list of str
+        Coefficients not to show.
+    indicate : mapping of name to list of str, optional
+        Rows that say Yes where a model has one of these coefficients, which are not shown.
+    labels : mapping of str to str, optional
+        What to call a coefficient or an outcome; goes before the schema.
+    stats : list of str
+        Rows at the foot: ``nobs``, ``n_groups``, ``rsquared``, ``rsquared_adj``, ``rmse``,
+        ``fvalue``, ``f_pvalue``, ``df_resid``, ``cov_type``.  One that no model has is left out.
+    rows : mapping of name to list, optional
+        Rows added by hand, one cell per model.
+    style : {"econ", "aer", "esttab", "paper"}
+    title : str
+    notes : sequence of str
+
+    Returns
+    -------
+    Table
+        The coefficients with standard errors, unrounded in ``to_frame()``.
+
+    Raises
+    ------
+    ColumnError
+        If no model has a coefficient that was named.
+    ParameterError
+        If there is no model, or a statistic or style is not known.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.results.ols import ols
+    >>> data = pd.DataFrame({"y": [1.0, 2, 4, 3, 6], "x": [0, 0, 1, 1, 1], "z": [1, 2, 1, 3, 5]})
+    >>> fits = [ols("y ~ x", data), ols("y ~ x + z", data)]
+    >>> table = etable(fits, indicate={"Controls": ["z"]}, stats=["nobs"], style="aer")
+    >>> print(table.to_text(notes=False))
+    ==============================
+                         y
+                      (1)      (2)
+    ------------------------------
+    x              2.833    2.039
+                  (1.036)  (1.089)
+    Constant       1.500    0.706
+                  (0.456)  (0.592)
+    ------------------------------
+    Controls           No      Yes
+    Observations       5        5
+    ------------------------------
+    """
+    fits = _headed(models)
+    shape = style_named(style)
+    for name in stats:
+        if name not in STATISTICS:
+            raise ParameterError(f"stats has {name!r}; allowed: {', '.join(STATISTICS)}")
+    terms = _terms(fits)
+    said = {} if indicate is None else {name: list(wanted) for name, wanted in indicate.items()}
+    hidden = {t for group in (*said.values(), drop) for one in group for t in _matching(one, terms)}
+    wanted = terms if keep is None else [t for one in keep for t in _matching(one, terms)]
+    naming = _Naming(schema, {} if labels is None else labels)
+    body = [
+        Row(term, naming.of(term), tuple(_coefficient(fit, term) for fit in fits.values()))
+        for term in dict.fromkeys(wanted)
+        if term not in hidden
+    ]
+    yes_no = [
+        _statistic(name, [_says(fit, members) for fit in fits.values()])
+        for name, members in said.items()
+    ]
+    by_hand = [_statistic(name, cells) for name, cells in ({} if rows is None else rows).items()]
+    foot = [
+        _statistic(STATISTICS[name], cells, key=name)
+        for name in stats
+        if any(cell is not None for cell in (cells := [_value(fit, name) for fit in fits.values()]))
+    ]
+    return Table(
+        columns=tuple(Column(key, key, naming.of(fit.outcome)) for key, fit in fits.items()),
+        rows=(*body, *yes_no, *by_hand, *foot),
+        title=title,
+        style=shape,
+        notes=(*notes, *_notes(list(fits.values()))),
+    )
+
+
+class _Naming:
+    """What coefficients are called."""
+
+    def __init__(self, schema: Schema | None, labels: Mapping[str, str]) -> None:
+        self._schema = schema
+        self._labels = labels
+
+    def of(self, name: str) -> str:
+        if name in self._labels:
+            return self._labels[name]
+        parts = _BETWEEN.split(name)
+        if len(parts) > 1:
+            return " \N{MULTIPLICATION SIGN} ".join(map(self.of, parts))
+        level = _LEVEL.fullmatch(name)
+        if level is None:
+            return "Constant" if name == "Intercept" else self._column(name)
+        column = level["coded"] or level["plain"]
+        label = self._labels.get(column) or self._column(column)
+        return f"{label} = {self._level(column, level['level'])}"
+
+    def _column(self, name: str) -> str:
+        if self._schema is None or name not in self._schema.names:
+            return name
+        return self._schema.column(name).label or name
+
+    def _level(self, column: str, level: str) -> str:
+        if self._schema is None or column not in self._schema.names:
+            return level
+        named = {str(code): text for code, text in self._schema.labels_of(column).items()}
+        return named.get(level, level)
+
+
+def _headed(
+    models: Sequence[LinearResults] | Mapping[str, LinearResults],
+) -> dict[str, LinearResults]:
+    fits: dict[str, LinearResults]
+    if isinstance(models, Mapping):
+        fits = dict(models)
+    else:
+        fits = {f"({k})": fit for k, fit in enumerate(models, start=1)}
+    if not fits:
+        raise ParameterError("etable got no model; give at least one fit")
+    for heading, fit in fits.items():
+        if not isinstance(fit, LinearResults):
+            raise ParameterError(
+                f"model {heading} is {type(fit).__name__}; give results such as those of ols"
+            )
+    return fits
+
+
+def _terms(fits: Mapping[str, LinearResults]) -> list[str]:
+    """Return all coefficients in the order in which models bring them, the constant last."""
+    names = dict.fromkeys(n for fit in fits.values() for n in fit.layout or fit.params.index)
+    return sorted(map(str, names), key=lambda name: name == "Intercept")
+
+
+def _matching(named: str, terms: Sequence[str]) -> list[str]:
+    found = [term for term in terms if term == named or term.startswith(f"{named}[")]
+    if not found:
+        raise ColumnError.unknown(named, terms, "the models")
+    return found
+
+
+def _coefficient(fit: LinearResults, term: str) -> Cell:
+    if term in fit.omitted:
+        return "(omitted)"
+    if term not in fit.params.index:
+        return None
+    return Estimate(float(fit.params[term]), float(fit.bse[term]), float(fit.pvalues[term]))
+
+
+def _says(fit: LinearResults, members: Sequence[str]) -> str:
+    names = [str(name) for name in fit.params.index]
+    has = any(name == one or name.startswith(f"{one}[") for one in members for name in names)
+    return "Yes" if has else "No"
+
+
+def _value(fit: LinearResults, name: str) -> Cell:
+    value = getattr(fit, name, None)
+    if value is None or isinstance(value, str):
+        return value
+    if name in _COUNTS and float(value).is_integer():
+        return int(value)
+    return None if math.isnan(value) else float(value)
+
+
+def _statistic(name: str, cells: Sequence[Cell], key: str = "") -> Row:
+    return Row(key or name, name, tuple(cells), "statistic")
+
+
+def _notes(fits: Sequence[LinearResults]) -> list[str]:
+    kinds = list(dict.fromkeys(fit.cov_type for fit in fits))
+    errors = [f"Standard errors: {', '.join(kinds)}."]
+    said = [line for fit in fits for line in (*fit.notes, *str(fit.guarantee).splitlines())]
+    return list(dict.fromkeys([*errors, *said]))
