@@ -125,14 +125,10 @@ def etable(
         for name, members in said.items()
     ]
     by_hand = [_statistic(name, cells) for name, cells in ({} if rows is None else rows).items()]
-    foot = [
-        _statistic(STATISTICS[name], cells, key=name)
-        for name in stats
-        if any(cell is not None for cell in (cells := [_value(fit, name) for fit in fits.values()]))
-    ]
+    foot = [_statistic(STATISTICS[name], _values(fits, name), key=name) for name in stats]
     return Table(
         columns=tuple(Column(key, key, naming.of(fit.outcome)) for key, fit in fits.items()),
-        rows=(*body, *yes_no, *by_hand, *foot),
+        rows=(*body, *yes_no, *by_hand, *(row for row in foot if set(row.cells) != {None})),
         title=title,
         style=shape,
         notes=(*notes, *_notes(list(fits.values()))),
@@ -214,6 +210,10 @@ def _says(fit: LinearResults, members: Sequence[str]) -> str:
     names = [str(name) for name in fit.params.index]
     has = any(name == one or name.startswith(f"{one}[") for one in members for name in names)
     return "Yes" if has else "No"
+
+
+def _values(fits: Mapping[str, LinearResults], name: str) -> list[Cell]:
+    return [_value(fit, name) for fit in fits.values()]
 
 
 def _value(fit: LinearResults, name: str) -> Cell:
