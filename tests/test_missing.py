@@ -17,7 +17,7 @@ def test_there_are_stata_s_27_codes_in_order() -> None:
 
 @pytest.mark.parametrize("code", ["", "a", "..", ".A", ".aa", "NaN"])
 def test_other_codes_are_refused(code: str) -> None:
-    with pytest.raises(ParameterError, match="allowed: '.' and '.a' to '.z'"):
+    with pytest.raises(ParameterError, match=r"allowed: '\.' and '.a' to '.z'"):
         code_number(code)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers
@@ -28,12 +29,14 @@ def eager(data: object) -> Frame:
     SchemaError
         If it is no data frame, lazy, without rows, or has a name twice.
     """
-    names = list(getattr(data, "columns", ()))
-    if len(set(names)) < len(names):
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise SchemaError(f"columns named twice: {', '.join(twice)}; give every column its name")
     try:
         frame = nw.from_native(data, eager_only=True)  # type: ignore[call-overload]
+    except DuplicateError:
+        names = [str(name) for name in data.columns]  # type: ignore[attr-defined]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise SchemaError(
+            f"columns named twice: {', '.join(twice)}; give every column its name"
+        ) from None
     except TypeError:
         raise SchemaError(
             f"data is {type(data).__name__}; give a pandas or Polars data frame (collected)"

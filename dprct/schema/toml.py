@@ -11,7 +11,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from dprct.errors import FileError, SchemaError
+from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.declare import declared
 from dprct.schema.facts import Code, Column, FileFacts, Unit, check_storage_type, shown
@@ -169,7 +169,10 @@ def from_document(document: Mapping[str, Any]) -> Schema:
 def unit_from(facts: Mapping[str, Any]) -> Unit:
     """Return the unit that a ``[unit]`` table describes."""
     _check_keys(facts, tuple(f.name for f in fields(Unit)), "[unit]")
-    return Unit(**facts)
+    try:
+        return Unit(**facts)
+    except ParameterError as error:
+        raise SchemaError(f"[unit]: {error}") from None
 
 
 def column_from(name: str, facts: Mapping[str, Any]) -> Column:

@@ -83,7 +83,8 @@ def test_what_a_type_tells_apart_it_really_does() -> None:
 
 
 @pytest.mark.parametrize("name", ["z_asset", "income_z", "y_std", "score_normalized", "inc_w99",
-                                  "age_imputed", "wage_winsor", "income_p99", "x_demean"])  # fmt: skip
+                                  "age_imputed", "wage_winsor",
+                                  "income_p99", "x_demean"])  # fmt: skip
 def test_names_of_constructed_columns(name: str) -> None:
     assert Column(name).looks_constructed
 

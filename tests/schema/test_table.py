@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import datetime as dt
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dprct.errors import ColumnError, SchemaError
+from dprct.missing import tagged
+from dprct.schema.table import COMPANION, eager, has_payloads, numbers_of, text_of
+
+SENTINEL = "secret-918273645"
+
+
+def test_frames_of_both_engines_are_taken_and_taken_twice() -> None:
+    for data in (pd.DataFrame({"x": [1.0]}), pl.DataFrame({"x": [1.0]})):
+        frame = eager(data)
+        assert eager(frame).columns == ["x"]
+        assert has_payloads(frame) is isinstance(data, pd.DataFrame)
+
+
+@pytest.mark.parametrize("data", [[1, 2], {"x": [1]}, None, np.ones((2, 2)), SENTINEL,
+                                  pl.LazyFrame({"x": [1]}), pd.Series([1.0])])  # fmt: skip
+def test_what_is_no_eager_frame_is_refused(data: object) -> None:
+    with pytest.raises(SchemaError, match="give a pandas or Polars data frame") as caught:
+        eager(data)
+    assert SENTINEL not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [pd.DataFrame({"x": []}), pl.DataFrame({"x": []}), pd.DataFrame()])
+def test_an_empty_frame_is_refused(data: object) -> None:
+    with pytest.raises(SchemaError, match="data has no rows; give a table with at least one row"):
+        eager(data)
+
+
+def test_a_name_twice_is_refused() -> None:
+    data = pd.DataFrame([[1, 2, 3]], columns=["x", "y", "x"])
+    with pytest.raises(SchemaError, match="columns named twice: x; give every column its name"):
+        eager(data)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1, 2, np.nan]),
+        pd.Series([1, 2, None], dtype="Int64"),
+        pd.Series([1, 2, None], dtype="Float64"),
+        pd.Series([1, 2, None], dtype="int64[pyarrow]"),
+        pd.Series([1, 2, None], dtype=object),
+        pl.Series("x", [1, 2, None]),
+        pl.Series("x", [1.0, 2.0, float("nan")]),
+        pl.Series("x", [1.0, 2.0, None], dtype=pl.Float32),
+    ],
+)
+def test_numbers_of_every_dtype(column: pd.Series | pl.Series) -> None:
+    frame = eager(column.to_frame("x"))
+    values, codes = numbers_of(frame, "x")
+    np.testing.assert_array_equal(values, [1, 2, np.nan])
+    assert values.dtype == np.float64
+    assert codes.tolist() == [-1, -1, 0]
+
+
+def test_booleans_are_numbers() -> None:
+    for data in (pd.DataFrame({"x": [True, False]}), pl.DataFrame({"x": [True, False]})):
+        assert numbers_of(eager(data), "x")[0].tolist() == [1.0, 0.0]
+
+
+def test_payloads_are_read_in_pandas_and_companions_everywhere() -> None:
+    values = tagged([0, 1, 26])
+    assert numbers_of(eager(pd.DataFrame({"x": values})), "x")[1].tolist() == [0, 1, 26]
+    facts = {"x": [None, None, None, 5.0], "x" + COMPANION: [3, -1, None, 7]}
+    for data in (pd.DataFrame(facts, dtype="Float64"), pl.DataFrame(facts)):
+        # a companion is believed where the number is missing, and only there
+        assert numbers_of(eager(data), "x")[1].tolist() == [3, 0, 0, -1]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["12", "13"],
+        [SENTINEL, "a"],
+        [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)],
+        [dt.timedelta(1), dt.timedelta(2)],
+        [1 + 2j, 2j],
+    ],
+)
+def test_text_dates_and_other_things_are_no_numbers(values: list[object]) -> None:
+    for engine in (pd, pl):
+        if engine is pl and isinstance(values[0], complex):
+            continue
+        with pytest.raises(
+            SchemaError, match=r"column 'x' holds .*, the schema says num"
+        ) as caught:
+            numbers_of(eager(engine.DataFrame({"x": values})), "x")
+        assert SENTINEL not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+def test_mixed_objects_are_no_numbers() -> None:
+    data = pd.DataFrame({"x": pd.Series([1.0, SENTINEL], dtype=object)})
+    with pytest.raises(SchemaError, match="the schema says numbers"):
+        numbers_of(eager(data), "x")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["a", None, ""], dtype=object),
+        pd.Series(["a", np.nan, ""], dtype=object),
+        pd.Series(["a", pd.NA, ""], dtype=object),
+        pd.Series(["a", None, ""], dtype="string"),
+        pd.Series(["a", None, ""], dtype="str"),
+        pd.Series(["a", None, ""], dtype="category"),
+        pl.Series("x", ["a", None, ""]),
+        pl.Series("x", ["a", None, ""], dtype=pl.Categorical),
+        pl.Series("x", ["a", None, ""], dtype=pl.Enum(["", "a"])),
+    ],
+)
+def test_a_missing_text_is_the_empty_text(column: pd.Series | pl.Series) -> None:
+    text = text_of(eager(column.to_frame("x")), "x")
+    assert text.tolist() == ["a", "", ""]
+    assert text.dtype == object
+
+
+def test_bytes_are_text() -> None:
+    data = pd.DataFrame({"x": pd.Series([b"\xff", "a"], dtype=object)})
+    assert text_of(eager(data), "x").tolist() == [b"\xff", "a"]
+
+
+@pytest.mark.parametrize("values", [[918273645.5, 1.0], [918273645, "a"]])
+def test_numbers_are_no_text(values: list[object]) -> None:
+    data = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+    with pytest.raises(SchemaError, match=r"column 'x' holds .*, the schema says text") as caught:
+        text_of(eager(data), "x")
+    assert "918273645" not in str(caught.value)
+
+
+def test_a_column_that_is_not_there_is_named_with_the_closest() -> None:
+    frame: nw.DataFrame[object] = eager(pd.DataFrame({"age": [1.0]}))
+    for read in (numbers_of, text_of):
+        with pytest.raises(ColumnError, match="no column 'aeg' in the data; did you mean 'age'"):
+            read(frame, "aeg")
