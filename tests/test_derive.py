@@ -101,7 +101,7 @@ def test_everything_else_is_refused(expression: str) -> None:
 
 
 def test_the_refused_part_is_named() -> None:
-    with pytest.raises(FormulaError, match="'x.mean' is not allowed|'x.mean\\(\\)' is not allowed"):
+    with pytest.raises(FormulaError, match=r"'x\.mean\(\)' is not allowed"):
         parse("1 + x.mean()")
 
 
@@ -143,7 +143,7 @@ def test_a_column_may_be_called_like_a_function() -> None:
 
 
 def test_an_unknown_column_is_named() -> None:
-    with pytest.raises(ColumnError, match="no column 'aeg' .*did you mean 'age'"):
+    with pytest.raises(ColumnError, match=r"no column 'aeg' .*did you mean 'age'"):
         evaluate("aeg + 1", {"age": X})
 
 

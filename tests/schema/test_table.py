@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import TYPE_CHECKING
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,6 +11,9 @@ import pytest
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import tagged
 from dprct.schema.table import COMPANION, eager, has_payloads, numbers_of, text_of
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 SENTINEL = "secret-918273645"
 

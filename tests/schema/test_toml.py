@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import tomlkit
@@ -14,6 +13,9 @@ from dprct.errors import FileError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema import Column, FileFacts, Schema, Unit
 from dprct.schema.toml import from_document, load, read_toml, save, to_document
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 anything = st.text(max_size=12)
 unicode = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -269,7 +271,7 @@ def test_a_file_that_is_wrong_somewhere(document: dict[str, Any], says: str) -> 
 
 
 def test_a_file_that_is_not_there_or_not_toml(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot read .*absent.toml.*give a TOML file"):
+    with pytest.raises(FileError, match=r"cannot read .*absent.toml.*give a TOML file"):
         load(tmp_path / "absent.toml")
     with pytest.raises(FileError, match="cannot read"):
         load(tmp_path)
