@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import typer
 
-from dprct.cli import compare, demo, describe, protect
+from dprct.cli import compare, demo, describe, protect, table
 from dprct.cli.show import allow_any_text, complain
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
@@ -85,6 +85,7 @@ for _name, _command in (
     ("check", protect.check),
     ("plan", protect.plan),
     ("protect", protect.protect),
+    ("table", table.table),
     ("compare", compare.compare_files),
     ("demo", demo.demo),
 ):

@@ -13,8 +13,15 @@ from dprct.errors import ConfirmationError, DprctError, FileError
 from dprct.release.base import Release
 from dprct.release.plan import Plan
 from dprct.release.writing import check_target
-from dprct.replicate.package import bound_model, planned, protected, read_header
+from dprct.replicate.package import (
+    accompany,
+    bound_model,
+    planned,
+    protected,
+    read_header,
+)
 from dprct.replicate.study import Study, load_study
+from dprct.results.certificate import Certificate
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 
@@ -66,9 +73,14 @@ def protect(
         raise ConfirmationError("not released: the question was answered with no")
     with working("protecting"):
         release = protected(study, model)
-        _write(release, study)
+        certificate = _write(release, study)
+        beside = accompany(study, certificate)
     say(release.summary())
     say(f"wrote {study.output} with its certificate (.certificate.txt, .certificate.json)")
+    for path in beside:
+        say(f"wrote {path}")
+    if study.promises:
+        say("Running protect again makes another file and charges the ledger again.")
 
 
 def _price(study: Study, plan: Plan) -> str:
@@ -77,10 +89,10 @@ def _price(study: Study, plan: Plan) -> str:
     return f"This charges {plan.budget} to the ledger of {study.dataset_id!r}."
 
 
-def _write(release: Release, study: Study) -> None:
+def _write(release: Release, study: Study) -> Certificate:
     """Write a release whose budget is spent; a refusal says where its counts are kept."""
     try:
-        release.write_dta(study.output)
+        return release.write_dta(study.output)
     except DprctError as error:
         if not study.promises:
             raise

@@ -133,8 +133,14 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a TOML string; what a file may call itself and TOML may not hold is escaped."""
-    return json.dumps(value, ensure_ascii=not value.isprintable())
+    """Return a TOML string; what TOML may not hold as it is stands as an escape."""
+    return '"' + "".join(_escaped(character) for character in shown(value)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 
 def _one_line(text: str) -> str:

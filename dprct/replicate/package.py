@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import published
-from dprct.errors import StudyError
+from dprct.errors import DprctError, FileError, StudyError
 from dprct.io import read
+from dprct.io.atomic import atomic_write
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
+from dprct.privacy.guarantee import Guarantee
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
+from dprct.release.writing import certificate_paths
+from dprct.replicate.declared_tables import long_form
+from dprct.replicate.expected import written
+from dprct.replicate.readme import MARK, TableNote, readme
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dprct.release.base import Release
     from dprct.release.model import ReleaseModel
     from dprct.release.plan import Plan
     from dprct.replicate.study import Study
+    from dprct.results.certificate import Certificate
+    from dprct.results.itt import ITTTable
 
 
 def read_header(study: Study) -> Schema:
@@ -109,6 +121,102 @@ def ledger(study: Study) -> Accountant:
         delta=budget.delta,
         unit=study.unit.name,
     )
+
+
+def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> dict[str, ITTTable]:
+    """Return the tables that a study declares, made from one of its two files.
+
+    Raises
+    ------
+    StudyError
+        If the study declares no table.
+    FileError
+        If the file is not there.
+    """
+    if not study.tables:
+        raise StudyError(
+            "the study declares no table; write [[table]] with name, outcomes and arms"
+        )
+    if on == "confidential":
+        data, schema = read(study.data)
+        return {spec.name: spec.made(data, schema) for spec in study.tables}
+    data, schema = read(study.output)
+    guarantee = _guarantee_beside(study)
+    lost = {spec.name: spec.without_information(_fates(study, schema)) for spec in study.tables}
+    return {
+        spec.name: spec.made(data, schema, guarantee)
+        for spec in study.tables
+        if not lost[spec.name]
+    }
+
+
+def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
+    """Write what goes with a protected file: README-data.md and, with tables, expected.csv.
+
+    Everything is computed from the protected file: free.
+
+    Returns
+    -------
+    tuple of Path
+        What was written.
+    """
+    folder = study.output.parent
+    notes = []
+    entries: list[dict[str, Any]] = []
+    data, schema = read(study.output) if study.tables else (None, None)
+    for spec in study.tables:
+        words = _lost_words(spec.without_information(_fates(study, schema)))
+        if not words:
+            try:
+                table = spec.made(data, schema, certificate.guarantee)
+                entries += long_form({spec.name: table})
+                words = "yes: the numbers of expected.csv, with the privacy noise in them"
+            except DprctError as error:
+                words = f"no: {error}"
+        notes.append(TableNote(spec.name, spec.title, words))
+    text = readme(study.path.name, certificate, study.availability, notes)
+    texts = {_readme_name(folder): text}
+    if study.tables:
+        texts["expected.csv"] = written(study.dataset_id, entries)
+    for name, text in texts.items():
+        with atomic_write(folder / name, mode="wb") as file:
+            file.write(text.encode("utf-8"))
+    return tuple(folder / name for name in texts)
+
+
+def _readme_name(folder: Path) -> str:
+    """Return README-data.md, or another name where that is a file of somebody's own."""
+    existing = folder / "README-data.md"
+    if not existing.exists() or existing.read_bytes().startswith(MARK.encode()):
+        return existing.name
+    return "README-data.dprct.md"
+
+
+def _fates(study: Study, schema: Schema | None) -> Schema:
+    """Return the schema of the protected file with the fates that the study declares."""
+    assert schema is not None
+    columns = []
+    for column in schema.columns:
+        facts = study.columns.get(column.name, {})
+        columns.append(replace(column, fate=facts.get("fate"), derived=facts.get("derived")))
+    return schema.with_columns(columns)
+
+
+def _lost_words(lost: list[str]) -> str:
+    if not lost:
+        return ""
+    return f"no, it needs the confidential file: nothing is released of {', '.join(lost)}"
+
+
+def _guarantee_beside(study: Study) -> Guarantee:
+    path = certificate_paths(study.output)[1]
+    try:
+        return Guarantee.from_dict(json.loads(path.read_text("utf-8"))["guarantee"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise FileError(
+            f"there is no certificate {path.name!r} beside the protected file; make both with "
+            "dprct protect"
+        ) from None
 
 
 def _read_dta(study: Study, sealed: Schema) -> tuple[Any, Schema]:

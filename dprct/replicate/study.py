@@ -5,9 +5,8 @@ Unknown keys are refused, so that a misspelt declaration is never silently ignor
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -19,6 +18,9 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
+from dprct.replicate.declared_tables import TableSpec, tables_from
+from dprct.replicate.readme import Availability
+from dprct.replicate.sections import check_keys, section
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.schema.declare import declared
 from dprct.schema.facts import Column, Unit, shown
@@ -28,6 +30,18 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 VERSION = 1
+_SECTIONS = (
+    "version",
+    "data",
+    "dataset_id",
+    "unit",
+    "release",
+    "budget",
+    "header",
+    "columns",
+    "table",
+    "availability",
+)
 Method = Literal["mv_histogram", "marginals", "published_mv_histogram"]
 
 UNPROMISED: frozenset[Method] = frozenset({"published_mv_histogram"})
@@ -110,6 +124,10 @@ class Study:
     unit : Unit
     budget : TotalBudget or None
         Total of the ledger; the budget of this release alone, if not given.
+    tables : tuple of TableSpec
+        The ``[[table]]`` sections.
+    availability : Availability
+        What a data editor must be told.
     path : Path
         The study file itself.
     """
@@ -121,6 +139,8 @@ class Study:
     header: Header = field(default_factory=Header)
     unit: Unit = field(default_factory=Unit)
     budget: TotalBudget | None = None
+    tables: tuple[TableSpec, ...] = ()
+    availability: Availability = field(default_factory=Availability)
     path: Path = Path("study.toml")
 
     @property
@@ -228,8 +248,7 @@ def load_study(path: str | Path) -> Study:
 
 def study_from(document: Mapping[str, Any], path: Path) -> Study:
     """Return the study of a parsed TOML document; ``path`` is where it lies."""
-    known = ("version", "data", "dataset_id", "release", "columns", "header", "unit", "budget")
-    _check_keys(document, known, "the study file")
+    check_keys(document, _SECTIONS, "the study file")
     if type(document.get("version")) is not int or document["version"] != VERSION:
         raise StudyError(
             f"version = {document.get('version')!r}; this release of dprct reads "
@@ -248,23 +267,25 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     ):
         raise StudyError("[columns.NAME] must be tables; write one for every column")
     try:
-        unit = _section(Unit, document.get("unit", {}), "[unit]")
+        unit = section(Unit, document.get("unit", {}), "[unit]")
     except (SchemaError, ParameterError) as error:
         raise StudyError(f"[unit] {error}") from None
-    release = _section(ReleaseSpec, document.get("release", {}), "[release]")
+    release = section(ReleaseSpec, document.get("release", {}), "[release]")
     _check_release(release)
     total = None
     if "budget" in document:
-        total = _section(TotalBudget, document["budget"], "[budget]")
+        total = section(TotalBudget, document["budget"], "[budget]")
         _check_budget(total, "[budget]")
     return Study(
         data=path.parent / document["data"],
         release=release,
         dataset_id=document["dataset_id"],
         columns=columns,
-        header=_section(Header, document.get("header", {}), "[header]"),
+        header=section(Header, document.get("header", {}), "[header]"),
         unit=unit,
         budget=total,
+        tables=tables_from(document.get("table", [])),
+        availability=section(Availability, document.get("availability", {}), "[availability]"),
         path=path,
     )
 
@@ -296,48 +317,6 @@ def _check_budget(spec: ReleaseSpec | TotalBudget, where: str) -> None:
         Budget.asked(spec.epsilon, spec.delta)
     except ParameterError as error:
         raise StudyError(f"{where} {error}") from None
-
-
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
-    "bool": ((bool,), "true or false"),
-    "int": ((int,), "a whole number"),
-    "float": ((int, float), "a number"),
-    "float | None": ((int, float), "a number"),
-    "str": ((str,), "text in quotes"),
-    "str | None": ((str,), "text in quotes"),
-    "Method": ((str,), "text in quotes"),
-    "tuple[str, ...]": ((list,), "a list of texts"),
-}
-
-
-def _section(kind: type[Any], table: object, where: str) -> Any:
-    """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types."""
-    if not isinstance(table, Mapping):
-        raise StudyError(f"{where} must be a table; write its keys below {where}")
-    known = {f.name: f for f in fields(kind)}
-    _check_keys(table, tuple(known), where)
-    for name, f in known.items():
-        if name not in table and f.default is MISSING and f.default_factory is MISSING:
-            raise StudyError(f"{where} lacks {name}; write {name} = ...")
-    values = {}
-    for name, value in table.items():
-        allowed, words = _TYPES[str(known[name].type)]
-        fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
-        if fits and isinstance(value, list):
-            fits = all(isinstance(item, str) for item in value)
-            value = tuple(value)
-        if not fits:
-            raise StudyError(f"{where} {name} = {value!r}; give {words}")
-        values[name] = value
-    return kind(**values)
-
-
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in table:
-        if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(known)}"
-            raise StudyError(f"unknown key {key!r} in {where}; {hint}")
 
 
 def _open_fate(column: Column) -> bool:

@@ -1,0 +1,66 @@
+"""Sections of a study file: TOML tables that become frozen values, unknown keys refused."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from dprct.errors import StudyError
+
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "bool": ((bool,), "true or false"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "float | None": ((int, float), "a number"),
+    "str": ((str,), "text in quotes"),
+    "str | None": ((str,), "text in quotes"),
+    "Method": ((str,), "text in quotes"),
+    "int | None": ((int,), "a whole number"),
+    "tuple[str, ...]": ((list,), "a list of texts"),
+    "Covariates": ((list, Mapping), "a list of terms, or a table of lists"),
+    "Families": ((str, Mapping), "'all', 'outcome', 'arm', or a table of lists"),
+    "Sizes": ((Mapping,), "a table of whole numbers"),
+}
+"""What a field's annotation allows, and how a message says it."""
+
+
+def section(kind: type[Any], table: object, where: str) -> Any:
+    """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types."""
+    if not isinstance(table, Mapping):
+        raise StudyError(f"{where} must be a table; write its keys below {where}")
+    known = {f.name: f for f in fields(kind)}
+    check_keys(table, tuple(known), where)
+    for name, f in known.items():
+        if name not in table and f.default is MISSING and f.default_factory is MISSING:
+            raise StudyError(f"{where} lacks {name}; write {name} = ...")
+    values = {}
+    for name, value in table.items():
+        allowed, words = _TYPES[str(known[name].type)]
+        fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
+        if fits and isinstance(value, (list, Mapping)):
+            fits, value = _frozen(value, whole=known[name].type == "Sizes")
+        if not fits:
+            raise StudyError(f"{where} {name} = {value!r}; give {words}")
+        values[name] = value
+    return kind(**values)
+
+
+def _frozen(value: Any, *, whole: bool) -> tuple[bool, Any]:
+    """Return whether a list or table holds what it may, and its tuples."""
+    if isinstance(value, list):
+        return all(isinstance(item, str) for item in value), tuple(value)
+    if whole:
+        return all(type(item) is int for item in value.values()), dict(value)
+    lists = [item for item in value.values() if isinstance(item, list)]
+    fits = len(lists) == len(value) and all(isinstance(x, str) for item in lists for x in item)
+    return fits, {name: tuple(item) for name, item in value.items()} if fits else value
+
+
+def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(known)}"
+            raise StudyError(f"unknown key {key!r} in {where}; {hint}")
