@@ -41,6 +41,8 @@ class LeastSquares:
         Equal to k: collinear columns are omitted beforehand.
     copies : (n,) array
         How many identical observations a row stands for: frequency weights, else ones.
+    absorbed : int
+        Parameters that absorbed fixed effects count as, besides ``rank``.
     """
 
     beta: Array
@@ -48,6 +50,7 @@ class LeastSquares:
     bread: Array
     rank: int
     copies: Array
+    absorbed: int = 0
 
     @property
     def nobs(self) -> float:
@@ -56,8 +59,8 @@ class LeastSquares:
 
     @property
     def df_resid(self) -> float:
-        """Observations less rank."""
-        return self.nobs - self.rank
+        """Observations less rank and absorbed parameters."""
+        return self.nobs - self.rank - self.absorbed
 
 
 def classical(fit: LeastSquares, X: Array) -> Array:

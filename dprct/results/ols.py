@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
@@ -24,6 +24,8 @@ from dprct.results.covariance import (
     cr1,
     independent,
 )
+from dprct.results.fixed_effects import FixedEffects, taken_out
+from dprct.results.goodness import fit_as_a_whole, with_effects
 from dprct.results.options import (
     check_finite,
     cluster_codes,
@@ -34,10 +36,13 @@ from dprct.results.options import (
 from dprct.results.weights import Weighting, WeightsType, check_weights_type
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
 
     from dprct.formula.columns import Mask
+    from dprct.results.counting import Absorbed, FeRule
     from dprct.schema import Schema
 
 ORDINARY_FIT = Guarantee.none("this is an ordinary fit of the data it was given")
@@ -66,6 +71,10 @@ class OLSResults(LinearResults):
         Rows that were given and not used: with a missing value, or of zero weight.
     rows_zero_weight : int
         How many of them had all values, and zero weight.
+    absorbed : Absorbed or None
+        Fixed effects that were absorbed, and as how many parameters they count.
+    rsquared_within : float
+        Share explained of what the absorbed effects leave; NaN where nothing is absorbed.
     """
 
     df_model: int
@@ -77,6 +86,8 @@ class OLSResults(LinearResults):
     n_groups: int | None = None
     rows_dropped: int = 0
     rows_zero_weight: int = 0
+    absorbed: Absorbed | None = None
+    rsquared_within: float = math.nan
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole, with the column names of R's broom."""
@@ -107,6 +118,7 @@ class OLSResults(LinearResults):
             ("F", render.statistic(self.fvalue)),
             ("Prob > F", render.p_value(self.f_pvalue)),
             *clusters,
+            *(() if self.absorbed is None else self.absorbed.facts()),
             ("Rows dropped", render.count(self.rows_dropped)),
             ("Formula", self.formula),
         )
@@ -121,6 +133,8 @@ def ols(
     weights: str | ArrayLike | None = None,
     weights_type: WeightsType = "aweight",
     *,
+    absorb: str | Sequence[str] = (),
+    fe_df: FeRule = "areg",
     guarantee: Guarantee | None = None,
 ) -> OLSResults:
     """Fit a linear regression with the standard errors that Stata prints.
@@ -145,6 +159,11 @@ def ols(
         A column or one number per row.
     weights_type : {"aweight", "fweight", "pweight"}
         Analytic (rescaled to sum to n), frequency (n is their sum), or sampling weights.
+    absorb : str or sequence of str
+        Columns whose levels are fixed effects, taken out before the fit; they are not printed.
+    fe_df : {"areg", "reghdfe", "fixest", "xtreg"}
+        Whose rule counts them as parameters; see :mod:`dprct.results.counting`.  ``areg`` gives
+        what dummies ``C(x)`` give.
     guarantee : Guarantee, optional
         That of the release which ``data`` come from; the summary then prints it.
 
@@ -166,7 +185,8 @@ def ols(
     Notes
     -----
     Inference uses t with ``n - rank`` degrees of freedom, with clusters ``G - 1``; HC1 is scaled
-    by ``n / (n - rank)`` and the cluster covariance by ``G/(G-1) (n-1)/(n-rank)``.  Rows with a
+    by ``n / (n - rank)`` and the cluster covariance by ``G/(G-1) (n-1)/(n-rank)``; absorbed fixed
+    effects add to the rank what their rule says.  Rows with a
     missing value in any variable, or of zero weight, are left out and counted.  A regressor that
     is a linear combination of earlier ones is omitted and listed in ``omitted``.
 
@@ -191,39 +211,51 @@ def ols(
         raise FormulaError(
             f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
         )
-    complete = complete_cases(parsed, data)
+    effects = FixedEffects.read(absorb, fe_df, cov_type, data)
+    complete = effects.present(complete_cases(parsed, data))
     cluster = None if groups is None else one_per_row(groups, data, len(complete), "groups")
     if cluster is not None:
         complete = complete & ~is_missing(cluster)
     weight = None if weights is None else weights_of(weights, weights_type, data, complete)
-    keep = complete if weight is None else complete & (weight > 0)
+    weighted = complete if weight is None else complete & (weight > 0)
+    keep = effects.usable(weighted)
     _check_rows(parsed, data, keep)
     frame = design(parsed, data, schema, keep=keep)
     codes = None if cluster is None else cluster_codes(cluster, keep)
     used_weight = None if weight is None else weight[keep]
     weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
-    results = _fit(parsed, frame, cov_type, weighting, codes)
+    results = _fit(parsed, frame, cov_type, weighting, codes, effects)
     return replace(
         results,
         guarantee=ORDINARY_FIT if guarantee is None else guarantee,
-        notes=() if guarantee is None else (RELEASED_NOTE,),
+        notes=(*results.notes, *(() if guarantee is None else (RELEASED_NOTE,))),
         rows_dropped=int((~keep).sum()),
-        rows_zero_weight=int((complete & ~keep).sum()),
+        rows_zero_weight=int((complete & ~weighted).sum()),
     )
 
 
 def _fit(
-    parsed: Formula, frame: Design, cov_type: str, weighting: Weighting, groups: Codes | None
+    parsed: Formula,
+    frame: Design,
+    cov_type: str,
+    weighting: Weighting,
+    groups: Codes | None,
+    effects: FixedEffects,
 ) -> OLSResults:
     """Estimate on complete rows; everything that is returned is an aggregate."""
     check_finite(frame)
     y = frame.y[:, 0]
-    fit, kept = least_squares(frame.X, y, weighting)
+    factors = effects.of(frame.used)
+    absorbed = effects.described(factors, groups) if factors else None
+    if absorbed is not None:
+        frame = taken_out(frame, factors, weighting.root * np.sqrt(weighting.copies))
+    fit, kept = least_squares(frame.X, frame.y[:, 0], weighting)
+    fit = replace(fit, absorbed=0 if absorbed is None else absorbed.parameters)
     X = frame.X[:, kept]
     if fit.df_resid <= 0:
         raise ParameterError(
-            f"{fit.nobs:g} observations for {fit.rank} coefficients leave nothing to estimate "
-            "errors from; use fewer regressors"
+            f"{fit.nobs:g} observations for {fit.rank + fit.absorbed} coefficients leave nothing "
+            "to estimate errors from; use fewer regressors"
         )
     weighted = X * weighting.root[:, None]
     if groups is None:
@@ -231,6 +263,9 @@ def _fit(
     else:
         cov, df = cr1(fit, weighted, groups), float(groups.max())
     names = [name for name, keep in zip(frame.columns, kept, strict=True) if keep]
+    whole = fit_as_a_whole(fit, y, weighting, cov, df, INTERCEPT in names)
+    if absorbed is not None:
+        whole |= with_effects(fit, frame.y[:, 0], y, weighting, absorbed)
     return OLSResults(
         params=pd.Series(fit.beta, index=names),
         cov=pd.DataFrame(cov, index=names, columns=names),
@@ -244,7 +279,9 @@ def _fit(
         title="Least squares",
         layout=frame.columns,
         n_groups=None if groups is None else int(groups.max()) + 1,
-        **_fit_as_a_whole(fit, y, weighting, cov, df, INTERCEPT in names),
+        notes=() if absorbed is None else (absorbed.note(),),
+        absorbed=absorbed,
+        **whole,
     )
 
 
@@ -295,40 +332,6 @@ def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquare
         copies=weighting.copies,
     )
     return fit, kept
-
-
-def _fit_as_a_whole(
-    fit: LeastSquares, y: Array, weighting: Weighting, cov: Array, df: float, intercept: bool
-) -> dict[str, Any]:
-    weight = weighting.root**2 * weighting.copies
-    centre = np.average(y, weights=weight) if intercept else 0.0
-    total = float(weight @ (y - centre) ** 2)
-    unexplained = float(fit.copies @ fit.resid**2)
-    df_total = fit.nobs - intercept
-    slopes = slice(int(intercept), None)
-    fvalue = _wald(fit.beta[slopes], cov[slopes, slopes], df)
-    df_model = fit.rank - intercept
-    share = unexplained / total if total > 0 else np.nan
-    return {
-        "df_model": df_model,
-        "rsquared": 1 - share,
-        "rsquared_adj": 1 - share * df_total / fit.df_resid,
-        "rmse": float(np.sqrt(unexplained / fit.df_resid)),
-        "fvalue": fvalue,
-        "f_pvalue": float(special.fdtrc(df_model, df, fvalue)) if df_model else np.nan,
-    }
-
-
-def _wald(beta: Array, cov: Array, df: float) -> float:
-    """Return ``b' V^-1 b / q``, or NaN where ``V`` has no inverse, as with few clusters."""
-    scale = np.sqrt(np.diag(cov))
-    if not 0 < len(beta) <= df or not np.all(scale > 0):
-        return float("nan")
-    correlation = cov / np.outer(scale, scale)
-    if np.linalg.cond(correlation) > 1e12:
-        return float("nan")
-    standard = beta / scale
-    return float(standard @ np.linalg.solve(correlation, standard) / len(beta))
 
 
 def _check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:
