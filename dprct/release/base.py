@@ -283,6 +283,9 @@ def _differences(
             yield PermittedDifference("values", name, reasons[fate])
         elif old.sorted_by:
             yield PermittedDifference("values", name, "public, in the order of the sorted rows")
+    for column in schema.columns:
+        if not column.format and column.fate != "drop":
+            yield PermittedDifference("format", column.name, "the default; the original has none")
     for name in old.value_labels:
         if name not in new.value_labels:
             yield PermittedDifference("label-set", name, "attached to dropped columns only")
