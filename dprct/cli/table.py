@@ -1,4 +1,4 @@
-"""``dprct table``: the tables that a study declares, from the protected or the confidential file."""
+"""``dprct table``: the tables that a study declares, from its protected or confidential file."""
 
 from __future__ import annotations
 

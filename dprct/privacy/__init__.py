@@ -1,0 +1,1 @@
+"""Budgets, guarantees, mechanisms and their noise; nothing here knows a data frame."""

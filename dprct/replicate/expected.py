@@ -6,13 +6,13 @@ import csv
 import io
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import FileError, StudyError
 from dprct.replicate.declared_tables import PLACE
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from collections.abc import Iterable, Mapping
 
 HEADER = ("study", *PLACE, "value")

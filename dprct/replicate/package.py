@@ -12,8 +12,8 @@ from dprct.io import read
 from dprct.io.atomic import atomic_write
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
-from dprct.privacy.ledger import ledger_path
 from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.ledger import ledger_path
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
 from dprct.release.writing import certificate_paths
@@ -163,9 +163,10 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
     folder = study.output.parent
     notes = []
     entries: list[dict[str, Any]] = []
-    data, schema = read(study.output) if study.tables else (None, None)
+    data, schema = read(study.output)
+    fates = _fates(study, schema)
     for spec in study.tables:
-        words = _lost_words(spec.without_information(_fates(study, schema)))
+        words = _lost_words(spec.without_information(fates))
         if not words:
             try:
                 table = spec.made(data, schema, certificate.guarantee)
@@ -192,9 +193,8 @@ def _readme_name(folder: Path) -> str:
     return "README-data.dprct.md"
 
 
-def _fates(study: Study, schema: Schema | None) -> Schema:
+def _fates(study: Study, schema: Schema) -> Schema:
     """Return the schema of the protected file with the fates that the study declares."""
-    assert schema is not None
     columns = []
     for column in schema.columns:
         facts = study.columns.get(column.name, {})

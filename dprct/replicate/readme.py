@@ -6,11 +6,11 @@ What the program cannot know stays a visible blank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
     from dprct.results.certificate import Certificate
 
 MARK = "<!-- Written by dprct protect; edit [availability] in the study file, not this file. -->"
@@ -109,8 +109,8 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield "## Overview"
     yield ""
     yield (
-        f"`{_name(certificate)}` is a protected file: it takes the place of a confidential one, with "
-        "the same columns, types and labels, and other values. Its certificate, in text and in "
+        f"`{_name(certificate)}` is a protected file: it takes the place of a confidential one, "
+        "with the same columns, types and labels, and other values. Its certificate, in text and in "
         "JSON beside it, says what differs and what is guaranteed."
     )
     yield ""

@@ -59,6 +59,7 @@ def _frozen(value: Any, *, whole: bool) -> tuple[bool, Any]:
 
 
 def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    """Refuse a key that is not known, with the closest one as a hint."""
     for key in table:
         if key not in known:
             close = difflib.get_close_matches(str(key), known, n=1)

@@ -18,10 +18,10 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
+from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.replicate.declared_tables import TableSpec, tables_from
 from dprct.replicate.readme import Availability
 from dprct.replicate.sections import check_keys, section
-from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.schema.declare import declared
 from dprct.schema.facts import Column, Unit, shown
 from dprct.schema.toml import read_toml
