@@ -12,8 +12,8 @@ from dprct.errors import FileError, StudyError
 from dprct.replicate.declared_tables import PLACE
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 HEADER = ("study", *PLACE, "value")
 RELATIVE, ABSOLUTE = 1e-6, 1e-9

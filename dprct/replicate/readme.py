@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
     from dprct.results.certificate import Certificate
 
 MARK = "<!-- Written by dprct protect; edit [availability] in the study file, not this file. -->"
@@ -110,8 +111,8 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield ""
     yield (
         f"`{_name(certificate)}` is a protected file: it takes the place of a confidential one, "
-        "with the same columns, types and labels, and other values. Its certificate, in text and in "
-        "JSON beside it, says what differs and what is guaranteed."
+        "with the same columns, types and labels, and other values. Its certificate, in text and "
+        "in JSON beside it, says what differs and what is guaranteed."
     )
     yield ""
     yield f"> {certificate.guarantee.sentence()}"
