@@ -238,5 +238,7 @@ def _check_cells(
         raise ParameterError("codes and counts must have the same number of rows")
     if (digits < 0).any() or (digits >= np.array(radices)).any() or (counts < 1).any():
         raise ParameterError("codes must be digits of their radices and counts at least 1")
-    if len(set(cell_indices(digits, radices).tolist())) != len(digits):
+    indices = cell_indices(digits, radices)
+    distinct = set(indices) if indices.dtype == object else np.unique(indices)
+    if len(distinct) != len(digits):
         raise ParameterError("codes must be distinct; add up the counts of equal cells first")
