@@ -1,0 +1,55 @@
+"""The grid below the tables: widths, spans and sections; formats are in test_tables.py."""
+
+from __future__ import annotations
+
+from dprct.results.style import Printed
+from dprct.results.typeset import Grid, Line, html, latex, text
+
+
+def grid(*lines, spans=(("", 2),), headings=("a", "b")):
+    return Grid("", "", spans, headings, lines)
+
+
+def test_what_follows_the_last_digit_hangs_to_the_right():
+    written = text(
+        grid(Line("x", (Printed("1.5", 2), Printed("(2.0)"))), Line("y", (Printed("22.5"), "No")))
+    )
+    first, second = written.splitlines()[3:5]
+    assert first.index("1.5") + 3 == second.index("22.5") + 4
+    assert first.endswith("(2.0)")
+
+
+def test_a_wide_heading_above_widens_its_columns():
+    line = Line("x", (Printed("1"), Printed("2")))
+    written = text(grid(line, spans=(("", 1), ("A heading wider than its column", 1))))
+    lines = written.splitlines()
+    assert "A heading wider than its column" in lines[1]
+    assert all(len(one) <= len(lines[0]) for one in lines)
+
+
+def test_spans_that_touch_have_rules_of_their_own():
+    line = Line("x", (Printed("1"),) * 4)
+    written = latex(grid(line, spans=(("A", 2), ("B", 2)), headings=("a", "b", "c", "d")))
+    assert r"\cmidrule(lr){2-3} \cmidrule(lr){4-5}" in written
+
+
+def test_rows_of_a_section_are_indented_and_statistics_are_not():
+    lines = (
+        Line("Panel", (), "section"),
+        Line("x", (Printed("1"), Printed("2"))),
+        Line("", (Printed("(3)"), Printed("(4)"))),
+        Line("N", (Printed("5"), Printed("6")), "statistic", rule=True),
+    )
+    plain = [line[:4] for line in text(grid(*lines)).splitlines()]
+    assert plain[3:5] == ["Pane", "  x "]
+    assert plain[7].startswith("N")
+    assert r"\quad x & 1 & 2 \\" in latex(grid(*lines))
+    assert "\nN & 5 & 6" in latex(grid(*lines))
+    assert '<tr><th colspan="3">Panel</th></tr>' in html(grid(*lines))
+
+
+def test_minus_signs_are_minus_signs():
+    line = Line("a-b", (Printed("-1.5"), "x-y"))
+    assert r"a-b & $-$1.5 & x-y" in latex(grid(line))
+    assert "<td>\N{MINUS SIGN}1.5</td><td>x-y</td>" in html(grid(line))
+    assert "-1.5" in text(grid(line))
