@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 1e-14
 _MOST_STEPS = 10_000
+_ROUNDING = 1e-13
 
 
 def without_singletons(factors: Sequence[Codes], keep: Mask) -> Mask:
@@ -85,7 +86,8 @@ def within(columns: Array, factors: Sequence[Codes], total: Array) -> Array:
     if rest:
         left = np.column_stack([_solved(first, rest, column) for column in left.T])
     centred = scaled - total[:, None] * (total @ scaled / (total @ total))
-    gone = np.linalg.norm(left, axis=0) <= COLLINEAR * np.linalg.norm(centred, axis=0)
+    varied, whole = np.linalg.norm(centred, axis=0), np.linalg.norm(scaled, axis=0)
+    gone = np.linalg.norm(left, axis=0) <= np.maximum(COLLINEAR * varied, _ROUNDING * whole)
     return np.where(gone, 0.0, left / total[:, None])
 
 

@@ -1,0 +1,48 @@
+"""Numbers of pyfixest, which its authors test against R's fixest.
+
+Run where pyfixest is installed, not in this project's environment:
+    python tests/reference/fixed_effects_pyfixest.py > tests/reference/fixed_effects_pyfixest.json
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+import pyfixest as pf
+
+PANEL = pd.DataFrame(
+    json.loads(Path(__file__).with_name("fixed_effects_r.json").read_text("utf-8"))["data"]
+)
+CASES = [
+    (effects, vcov, weights)
+    for effects in (["firm"], ["firm", "year"], ["region", "year"])
+    for vcov in ("iid", "hetero", "region", "year")
+    for weights in (None, "w")
+]
+
+
+def case(effects: list[str], vcov: str, weights: str | None) -> dict[str, object]:
+    fit = pf.feols(
+        f"y ~ x + z | {' + '.join(effects)}",
+        PANEL,
+        vcov=vcov if vcov in ("iid", "hetero") else {"CRV1": vcov},
+        weights=weights,
+        ssc=pf.ssc(k_adj=True, k_fixef="nonnested", G_adj=True),
+        fixef_rm="none",
+        fixef_tol=1e-14,
+        fixef_maxiter=1_000_000,
+    )
+    return {
+        "effects": effects,
+        "vcov": vcov,
+        "weights": weights,
+        "estimate": fit.coef().tolist(),
+        "bse": fit.se().tolist(),
+        "p": fit.pvalue().tolist(),
+    }
+
+
+print(json.dumps({"pyfixest": version("pyfixest"), "cases": [case(*each) for each in CASES]}))
