@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dprct.errors import LedgerError
 from dprct.io.atomic import file_error
 from dprct.privacy.accountant import Accountant, find_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from dprct.privacy.guarantee import Guarantee
@@ -37,7 +39,8 @@ class Receipt:
     def save(self, state: Mapping[str, Any]) -> None:
         """Save the released state with its ledger entry, so that a crash does not cost it."""
         if self.accountant is not None and self.entry_id is not None:
-            self.accountant.record(self.entry_id, state)
+            with _staying_charged(self.entry_id):
+                self.accountant.record(self.entry_id, state)
 
 
 def charged(
@@ -83,7 +86,8 @@ def charged(
         guarantee.budget, method=method, relation=guarantee.relation, unit=guarantee.unit
     )
     if content is not None:
-        accountant.note_content(content)
+        with _staying_charged(entry.id):
+            accountant.note_content(content)
     kept = f" of data set {accountant.dataset_id!r}" if kept_on_file else ""
     left = accountant.remaining
     return Receipt(
@@ -91,6 +95,17 @@ def charged(
         accountant,
         entry.id,
     )
+
+
+@contextlib.contextmanager
+def _staying_charged(entry_id: str) -> Iterator[None]:
+    """Say of a ledger that cannot be written that it was charged before."""
+    try:
+        yield
+    except LedgerError as error:
+        raise LedgerError(
+            f"{error}; entry {entry_id} stays charged, because it was written before the draw"
+        ) from None
 
 
 def _sha256(path: Path) -> str:

@@ -32,7 +32,17 @@ LISTED = {
 )
 def test_what_is_listed_is_permitted(facet: str, column: str | None, reason: str) -> None:
     found = permitted(Difference(facet, column, "differs"), permits_of(LISTED))
-    assert (found.permitted, found.reason, found.detail) == (True, reason, "differs")
+    detail = "differ" if facet == "values" else "differs"
+    assert (found.permitted, found.reason, found.detail) == (True, reason, detail)
+
+
+def test_permitted_values_are_not_counted() -> None:
+    counted = "12 of 40 rows differ, 3 of them in missing codes"
+    one, other = (
+        permitted(Difference("values", column, counted), permits_of(LISTED))
+        for column in ("age", "sex")
+    )
+    assert (one.detail, other.detail) == ("differ", counted)
 
 
 @pytest.mark.parametrize(

@@ -189,3 +189,21 @@ def test_a_corrected_file_continues_its_ledger(
     kind(*on_file).fit(1, confirm=True)
     assert len(set(accountant.contents)) == 2
     assert accountant.remaining.epsilon == 0
+
+
+@pytest.mark.parametrize("step", ["record", "note_content"])
+def test_a_ledger_that_fails_after_the_charge_says_that_it_stands(
+    step: str,
+    kind: type[ReleaseModel],
+    on_file: tuple[Any, Schema],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_arguments: object) -> None:
+        raise LedgerError("cannot write: the disk is full")
+
+    accountant = begun(tmp_path)
+    monkeypatch.setattr(Accountant, step, full)
+    with pytest.raises(LedgerError, match=r"disk is full; entry 1-\w+ stays charged"):
+        kind(*on_file).fit(1, confirm=True)
+    assert accountant.spent == Budget(1)

@@ -65,7 +65,7 @@ def test_the_data_section_of_an_incomplete_study_is_not_read(
 
     monkeypatch.setattr(stata, "read_dta", lambda *_a, **_k: pytest.fail("the data were read"))
     study = edited(folder, ('missing = "never"', ""))
-    with pytest.raises(StudyError, match="not complete: .*missing policy.*dprct check"):
+    with pytest.raises(StudyError, match=r"not complete: .*missing policy.*dprct check"):
         bound_model(study)
 
 
@@ -84,7 +84,7 @@ def test_zeta_reaches_the_histogram(folder: Path) -> None:
 def test_the_budget_of_the_data_set_is_kept_over_releases(folder: Path) -> None:
     study = load_study(folder / "study.toml")
     protected(study)
-    with pytest.raises(BudgetError, match="0.5"):
+    with pytest.raises(BudgetError, match=r"0.5"):
         protected(study)
     protected(edited(folder, ("epsilon = 1.0", "epsilon = 0.5")))
     assert ledger(study).remaining.epsilon == 0

@@ -52,7 +52,8 @@ def compare(
     -----
     Values are counted, never shown, so that a comparison may be read by whoever may know the
     headers.  The counts come from both files without noise: where one is confidential, so are
-    they.  Whether values are legal is the matter of :meth:`dprct.schema.schema.Schema.validate`.
+    they; values that a certificate permits to differ are therefore not counted.  Whether
+    values are legal is the matter of :meth:`dprct.schema.schema.Schema.validate`.
 
     Examples
     --------

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dprct.cli.demo import demo_file
+from dprct.io.compare import compare
+from dprct.io.stata import read_dta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_demo_shows_a_real_experiment_protected(dprct: Callable[..., Any], here: Path) -> None:
+    ran = dprct("demo")
+    assert (ran.code, ran.err) == (0, "")
+    folder = here / "dprct-demo"
+    for part in ("1. The plan", "378 cells", "2. The release", "epsilon=1", "n is public",
+                 "3. The same regression on both files", "custodian's view", "one run",
+                 "4. What differs", "that the certificate permits", "Where the files are",
+                 "privacy noise"):  # fmt: skip
+        assert part in ran.out
+    assert "no certificate permits" not in ran.out
+    original, protected = (
+        float(re.search(rf"^{words}.*?(-?\d\.\d{{4}})", ran.out, re.MULTILINE)[1])  # type: ignore[index]
+        for words in ("original", "protected")
+    )
+    assert original == 0.4506
+    assert abs(protected - original) < 0.2  # ten standard deviations of the noise
+    listed = {line.strip() for line in ran.out.split("Where the files are")[1].splitlines()}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert str(path.relative_to(here)) in listed
+    found = compare(folder / "thornton_hiv.dta", folder / "thornton_protected.dta")
+    assert found.unexpected == ()
+
+
+def test_withheld_and_filler_columns_say_nothing(dprct: Callable[..., Any], here: Path) -> None:
+    dprct("demo", "x")
+    table, _ = read_dta(here / "x" / "thornton_protected.dta")
+    assert len(table) == 4820
+    assert table[["tinc", "hiv2004"]].isna().all(axis=None)
+    assert table["villnum"].isna().mean() < 0.1
+    assert table["villnum"].nunique() == 145
+
+
+def test_the_demo_spends_its_budget_once(dprct: Callable[..., Any], here: Path) -> None:
+    assert dprct("demo", "x").code == 0
+    before = (here / "x" / "thornton_protected.dta").read_bytes()
+    ran = dprct("demo", "x")
+    assert ran.code == 2
+    assert "the demo has run in 'x'" in ran.err
+    assert (here / "x" / "thornton_protected.dta").read_bytes() == before
+    assert dprct("demo", "another one/é").code == 0
+
+
+def test_a_place_where_no_folder_can_be_made(dprct: Callable[..., Any], here: Path) -> None:
+    (here / "file").write_text("in the way")
+    for place in ("file", "file/below"):
+        ran = dprct("demo", place)
+        assert ran.code == 2
+        assert ran.err.startswith("error: ")
+        assert len(ran.err.strip().splitlines()) == 1
+    assert (here / "file").read_text() == "in the way"
+
+
+def test_the_files_of_the_demo_are_those_of_the_checkout(checkout: Path) -> None:
+    for name in ("thornton_hiv.dta", "thornton.toml"):
+        assert demo_file(name).read_bytes() == (checkout / "data" / name).read_bytes()
