@@ -1,0 +1,153 @@
+"""Fits side by side: the same numbers as each alone, named for people."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dprct
+from dprct.errors import ColumnError, ParameterError
+from dprct.privacy.budget import Budget
+from dprct.privacy.guarantee import Guarantee
+from dprct.schema import Column, Schema
+from dprct.schema.facts import FileFacts
+
+
+def rows(n=90):
+    rng = np.random.default_rng(6)
+    data = pd.DataFrame(
+        {"x": rng.normal(size=n), "z": rng.normal(size=n), "v": np.arange(n) % 3 + 1}
+    )
+    data["y"] = 1 + data["x"] + rng.normal(size=n)
+    return data.assign(twice=2 * data["x"], g=np.arange(n) % 15)
+
+
+DATA = rows()
+FITS = [
+    dprct.ols("y ~ x", DATA),
+    dprct.ols("y ~ x + z + C(v)", DATA, groups="g"),
+    dprct.ols("y ~ x + twice + x:C(v)", DATA),
+]
+SCHEMA = Schema(
+    (Column("y", label="Earnings"), Column("x", label="Age"), Column("v", value_label="towns")),
+    FileFacts(value_labels=MappingProxyType({"towns": MappingProxyType({1: "A", 2: "B"})})),
+)
+
+
+def shown(table, **options):
+    return {
+        line.name: [str(c) for c in line.cells] for line in table.styled(**options).grid().lines
+    }
+
+
+def test_the_numbers_are_those_of_the_fits():
+    frame = dprct.etable(FITS).to_frame()
+    for k, fit in enumerate(FITS, start=1):
+        for name in fit.params.index:
+            assert frame.loc[name, (f"({k})", "estimate")] == fit.params[name]
+            assert frame.loc[name, (f"({k})", "std.error")] == fit.bse[name]
+            assert frame.loc[name, (f"({k})", "p.value")] == fit.pvalues[name]
+        assert frame.loc["nobs", (f"({k})", "estimate")] == 90
+    assert frame.loc["n_groups", ("(2)", "estimate")] == 15
+    assert np.isnan(frame.loc["n_groups", ("(1)", "estimate")])
+
+
+def test_names_come_from_the_schema_and_labels_go_before():
+    names = [row.name for row in dprct.etable(FITS, SCHEMA).rows]
+    assert names[:5] == ["Age", "z", "v = B", "v = 3", "twice"]
+    assert "Age × v = B" in names
+    assert names.index("Constant") == len(names) - 4
+    table = dprct.etable(FITS, SCHEMA, labels={"z": "Zeal", "v": "Town", "y": "Y"})
+    assert [row.name for row in table.rows][1:3] == ["Zeal", "Town = B"]
+    assert {column.over for column in table.columns} == {"Y"}
+    assert {column.over for column in dprct.etable(FITS, SCHEMA).columns} == {"Earnings"}
+
+
+def test_omitted_and_absent_differ():
+    cells = shown(dprct.etable(FITS))
+    assert cells["twice"] == ["", "", "(omitted)"]
+
+
+def test_keep_orders_and_drop_hides():
+    kept = dprct.etable(FITS, keep=["C(v)", "x"])
+    assert [row.key for row in kept.rows][:3] == ["C(v)[T.2]", "C(v)[T.3]", "x"]
+    assert "Intercept" not in [row.key for row in kept.rows]
+    dropped = [row.key for row in dprct.etable(FITS, drop=["C(v)", "Intercept"]).rows]
+    assert "C(v)[T.2]" not in dropped
+    assert "z" in dropped
+
+
+def test_rows_that_say_yes_or_no_and_rows_by_hand():
+    table = dprct.etable(
+        FITS, indicate={"Town effects": ["C(v)"]}, rows={"Mean of outcome": [1.0, 1.0, None]}
+    )
+    cells = shown(table)
+    assert cells["Town effects"] == ["No", "Yes", "No"]
+    assert cells["Mean of outcome"] == ["1.000", "1.000", ""]
+    assert "C(v)[T.2]" not in [row.key for row in table.rows]
+    order = list(cells)
+    assert (
+        order.index("Town effects") < order.index("Mean of outcome") < order.index("Observations")
+    )
+
+
+def test_statistics_that_nobody_has_are_left_out():
+    assert "Clusters" not in shown(dprct.etable(FITS[:1]))
+    assert shown(dprct.etable(FITS))["Clusters"] == ["", "15", ""]
+    cells = shown(dprct.etable(FITS, stats=["cov_type", "rsquared", "df_resid"]))
+    assert cells["Standard errors"] == ["HC1", "cluster", "HC1"]
+    assert cells["R-squared"][0] == f"{FITS[0].rsquared:.3f}"
+    assert cells["Residual degrees of freedom"] == ["88", "85", "86"]
+
+
+def test_the_style_of_the_aer():
+    text = dprct.etable(FITS, style="aer", title="T").to_text(notes=False)
+    assert "*" not in text
+    assert f"({FITS[0].bse['x']:.3f})" in text
+    assert text.startswith("T\n")
+
+
+def test_headings_by_name():
+    table = dprct.etable({"Short": FITS[0], "Long": FITS[1]})
+    assert [column.heading for column in table.columns] == ["Short", "Long"]
+
+
+def test_guarantees_are_printed_once():
+    guarantee = Guarantee.of(Budget(1), "replace-one", unit="person")
+    released = dprct.ols("y ~ x", DATA, guarantee=guarantee)
+    text = dprct.etable([released, released, FITS[0]], notes=["Mine."]).to_text()
+    flat = " ".join(text.split())
+    assert flat.count("epsilon=1") == 1
+    assert flat.count("do not include the noise of the release") == 1
+    assert "Mine." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        (([],), ParameterError, "at least one fit"),
+        ((["y ~ x"],), ParameterError, r"model \(1\) is str"),
+    ],
+)
+def test_what_is_no_model(arguments, error, says):
+    with pytest.raises(error, match=says):
+        dprct.etable(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"keep": ["xx"]}, ColumnError, "no column 'xx' in the models; did you mean 'x'"),
+        ({"drop": ["q"]}, ColumnError, "'q'"),
+        ({"indicate": {"Q": ["q"]}}, ColumnError, "'q'"),
+        ({"stats": ["aic"]}, ParameterError, "'aic'; allowed: nobs"),
+        ({"style": "apa"}, ParameterError, "allowed: paper"),
+        ({"rows": {"Short": [1]}}, ParameterError, "'Short' has 1 cells for 3 columns"),
+    ],
+)
+def test_options_that_do_not_fit(options, error, says):
+    with pytest.raises(error, match=says):
+        dprct.etable(FITS, **options)
