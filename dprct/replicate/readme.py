@@ -109,8 +109,9 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield ""
     yield "## Overview"
     yield ""
+    kind = "a protected file" if _promises(certificate) else "synthetic and NOT a protected file"
     yield (
-        f"`{_name(certificate)}` is a protected file: it takes the place of a confidential one, "
+        f"`{_name(certificate)}` is {kind}: it takes the place of a confidential one, "
         "with the same columns, types and labels, and other values. Its certificate, in text and "
         "in JSON beside it, says what differs and what is guaranteed."
     )
@@ -160,8 +161,9 @@ def _data_set(certificate: Certificate) -> Iterator[str]:
         by_fate.setdefault(fate, []).append(f"`{column}`")
     yield "What became of the columns:"
     yield ""
+    meaning = _FATES if _promises(certificate) else {**_FATES, "modelled": _UNPROMISED}
     for fate, columns in by_fate.items():
-        yield f"- {fate} ({_FATES[fate]}): {', '.join(columns)}"
+        yield f"- {fate} ({meaning[fate]}): {', '.join(columns)}"
     yield ""
 
 
@@ -204,7 +206,8 @@ def _rerun(study_file: str, certificate: Certificate) -> Iterator[str]:
     yield "- Do-files that ran on the confidential file run on the protected one unchanged."
     yield (
         "- Do not run `dprct protect` again: that needs the confidential data, gives another file "
-        "with other numbers, and charges the ledger of the data set."
+        "with other numbers"
+        + (", and charges the ledger of the data set." if _promises(certificate) else ".")
     )
     yield ""
     if "sha256" in certificate.file:
@@ -220,6 +223,11 @@ _FATES: Mapping[str, str] = {
     "public": "public, unchanged",
     "drop": "not in the file",
 }
+_UNPROMISED = "synthetic values, drawn without a privacy guarantee"
+
+
+def _promises(certificate: Certificate) -> bool:
+    return certificate.guarantee.measure != "none"
 
 
 def _name(certificate: Certificate) -> str:

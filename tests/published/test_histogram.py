@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from collections import Counter
+from importlib.resources import files
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -224,6 +229,22 @@ def test_the_file_says_so_in_its_label_its_notes_and_its_certificate(data, schem
     text = path.with_suffix(".certificate.txt").read_text("utf-8")
     assert "No differential-privacy guarantee, because" in text
     assert "dataset-label of the file: says that there is no guarantee" in text
+
+
+def test_the_certificate_is_valid(data, schema, path):
+    written = MVHistogram(data, schema).fit(epsilon=1).write_dta(path).to_dict()
+    rules = files("dprct.results").joinpath("certificate.schema.json").read_text("utf-8")
+    jsonschema.validate(written, json.loads(rules))
+    assert written["guarantee"]["measure"] == "none"
+    assert written["guarantee"]["epsilon"] is None
+
+
+def test_it_is_reached_from_the_top_level_and_loaded_when_used():
+    assert dprct.published.MVHistogram is MVHistogram
+    assert dprct.MVHistogram is not MVHistogram
+    code = "import dprct, sys; print('dprct.published' in sys.modules, 'published' in dir(dprct))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.parametrize("label", ["", "x" * 80, "NO DP GUARANTEE: before"])

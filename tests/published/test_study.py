@@ -61,13 +61,19 @@ def test_the_command_line_refuses_until_it_is_accepted(study, tmp_path, capsys):
 
 def test_then_it_writes_a_file_that_says_so_and_no_ledger(study, tmp_path, capsys):
     assert ran("protect", study(), "--yes", "--accept-no-guarantee") == 0
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
+    written = {file.name for file in tmp_path.iterdir()}
+    assert written == {
+        "README-data.md",
         "study.toml",
         "survey.dta",
         "survey_no_dp_guarantee.certificate.json",
         "survey_no_dp_guarantee.certificate.txt",
         "survey_no_dp_guarantee.dta",
-    ]
+    }
+    readme = " ".join((tmp_path / "README-data.md").read_text("utf-8").split())
+    assert "synthetic and NOT a protected file" in readme
+    assert "No differential-privacy guarantee, because" in readme
+    assert "charges the ledger" not in readme
     said = " ".join(capsys.readouterr().out.split())
     assert "NO DP GUARANTEE: nothing is promised" in said
     assert "to the ledger of" not in said
