@@ -28,6 +28,7 @@ STATISTICS: Mapping[str, str] = {
 }
 """What a row at the foot of a table may say, and what it is called."""
 
+_SHARES = {"rsquared": 3, "rsquared_adj": 3, "fvalue": 2, "f_pvalue": 3}  # their decimals
 _COUNTS = ("nobs", "n_groups", "df_resid")
 _LEVEL = re.compile(r"(?:C\((?P<coded>.+)\)|(?P<plain>.+))\[(?:T\.)?(?P<level>.*)\]")
 _BETWEEN = re.compile(r":(?![^\[]*\])")
@@ -125,7 +126,10 @@ def etable(
         for name, members in said.items()
     ]
     by_hand = [_statistic(name, cells) for name, cells in ({} if rows is None else rows).items()]
-    foot = [_statistic(STATISTICS[name], _values(fits, name), key=name) for name in stats]
+    foot = [
+        _statistic(STATISTICS[name], _values(fits, name), key=name, digits=_SHARES.get(name))
+        for name in stats
+    ]
     return Table(
         columns=tuple(Column(key, key, naming.of(fit.outcome)) for key, fit in fits.items()),
         rows=(*body, *yes_no, *by_hand, *(row for row in foot if set(row.cells) != {None})),
@@ -225,8 +229,8 @@ def _value(fit: LinearResults, name: str) -> Cell:
     return None if math.isnan(value) else float(value)
 
 
-def _statistic(name: str, cells: Sequence[Cell], key: str = "") -> Row:
-    return Row(key or name, name, tuple(cells), "statistic")
+def _statistic(name: str, cells: Sequence[Cell], key: str = "", digits: int | None = None) -> Row:
+    return Row(key or name, name, tuple(cells), "statistic", digits)
 
 
 def _notes(fits: Sequence[LinearResults]) -> list[str]:

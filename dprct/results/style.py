@@ -139,11 +139,11 @@ class Style:
         start = style_named(options["style"]) if "style" in options else self
         return replace(start, **rest)  # type: ignore[arg-type]  # checked above and on creation
 
-    def number(self, value: float) -> Printed:
+    def number(self, value: float, digits: int | None = None) -> Printed:
         """Print a number, with a count's commas if it is whole by type."""
         if isinstance(value, int):
             return Printed(f"{value:,d}")
-        return Printed(self._fixed(value, self.digits))
+        return Printed(self._fixed(value, self.digits if digits is None else digits))
 
     def estimate(self, cell: Estimate) -> Printed:
         """Print an estimate."""

@@ -40,8 +40,8 @@ class Column:
     heading : str
         As it is printed.
     over : str
-        Printed above the headings, once over neighbours that share it; used where standard
-        errors stand below, for beside them the heading itself stands above.
+        Printed above the headings, once over neighbours that share it.  Where standard errors
+        stand beside, the heading itself stands above and this before it.
     """
 
     key: str
@@ -63,12 +63,15 @@ class Row:
         One per column; an int is a count, a str is words, None is empty.
     kind : {"row", "section", "statistic"}
         A section heads the rows below it and has no cells; statistics stand at the foot.
+    digits : int, optional
+        Decimals of plain numbers, where they are not those of the table.
     """
 
     key: str
     name: str
     cells: tuple[Cell, ...] = ()
     kind: RowKind = "row"
+    digits: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +244,7 @@ class Table:
         for j, column in enumerate(self.columns):
             split = beside and self._holds_estimates(j)
             own = [heading for _, heading in self.parts] if split else [column.heading]
-            over = column.heading if split else column.over
+            over = f"{column.over} {column.heading}".strip() if split else column.over
             if spans and over and not split and spans[-1][0] == over:
                 spans[-1] = (over, spans[-1][1] + 1)
             elif over or not spans or spans[-1][0]:
@@ -276,13 +279,15 @@ class Table:
                 lines.append(typeset.Line(row.name, (), "section"))
                 continue
             estimates = any(isinstance(cell, Estimate) for cell in row.cells)
-            parts = [part for part, _ in self.parts] if estimates and not beside else ["estimate"]
+            parts = [part for part, _ in self.parts][: None if estimates and not beside else 1]
             for part in parts:
                 cells = tuple(
                     printed
                     for j, cell in enumerate(row.cells)
                     for printed in (
-                        self._beside(j, cell) if beside else [self._printed(cell, part)]
+                        self._beside(j, cell, row.digits)
+                        if beside
+                        else [self._printed(cell, part, row.digits)]
                     )
                 )
                 name = row.name if part == parts[0] else ""
@@ -290,15 +295,15 @@ class Table:
                 first = False
         return tuple(lines)
 
-    def _beside(self, j: int, cell: Cell) -> list[Printed | str]:
+    def _beside(self, j: int, cell: Cell, digits: int | None) -> list[Printed | str]:
         if not self._holds_estimates(j):
-            return [self._printed(cell, "estimate")]
+            return [self._printed(cell, self.parts[0][0], digits)]
         return [
-            self._printed(cell if isinstance(cell, Estimate) or k == 0 else None, part)
+            self._printed(cell if isinstance(cell, Estimate) or k == 0 else None, part, digits)
             for k, (part, _) in enumerate(self.parts)
         ]
 
-    def _printed(self, cell: Cell, part: str) -> Printed | str:
+    def _printed(self, cell: Cell, part: Part, digits: int | None) -> Printed | str:
         """Print one part of a cell; what is no estimate has its first part only."""
         if isinstance(cell, Estimate):
             if part == "estimate":
@@ -308,7 +313,7 @@ class Table:
             return self.style.p_value(cell.adjusted if part == "p.adjusted" else cell.p)
         if cell is None or part != self.parts[0][0]:
             return ""
-        return cell if isinstance(cell, str) else self.style.number(cell)
+        return cell if isinstance(cell, str) else self.style.number(cell, digits)
 
     def _holds_estimates(self, j: int) -> bool:
         return any(isinstance(row.cells[j], Estimate) for row in self.rows if row.cells)

@@ -110,6 +110,17 @@ def test_the_style_of_the_aer():
     assert text.startswith("T\n")
 
 
+def test_shares_keep_their_decimals_beside_rounded_estimates():
+    cells = shown(dprct.etable(FITS), digits=0)
+    assert cells["R-squared"][0] == f"{FITS[0].rsquared:.3f}"
+    assert cells["x"][0].rstrip("*") == f"{FITS[0].params['x']:.0f}"
+
+
+def test_errors_beside_keep_the_outcome_in_the_heading():
+    grid = dprct.etable(FITS, SCHEMA, style="paper").grid()
+    assert [heading for heading, _ in grid.spans] == [f"Earnings ({k})" for k in (1, 2, 3)]
+
+
 def test_headings_by_name():
     table = dprct.etable({"Short": FITS[0], "Long": FITS[1]})
     assert [column.heading for column in table.columns] == ["Short", "Long"]
