@@ -127,7 +127,7 @@ def test_the_display_has_the_printed_cells():
         "[0.100]***",
         "",
     ]
-    assert shown.columns[1] == ("Therapy", "ITT")
+    assert shown.columns[1] == ("Arms Therapy", "ITT")
     assert shown.index[0] == "Sells drugs"
 
 
@@ -135,7 +135,7 @@ def test_latex_uses_booktabs_only():
     written = example().to_latex()
     for line in (
         r"\begin{tabular}{lrrrrrrr}",
-        r" & \multicolumn{1}{c}{} & \multicolumn{3}{c}{Therapy} & \multicolumn{3}{c}{Cash} \\",
+        r" & \multicolumn{1}{c}{} & \multicolumn{3}{c}{Arms Therapy} & \multicolumn{3}{c}{Arms Cash} \\",
         r"\cmidrule(lr){3-5} \cmidrule(lr){6-8}",
         r"\multicolumn{8}{l}{\textit{Panel A}} \\",
     ):
