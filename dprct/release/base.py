@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import SimulationError
 from dprct.io.facets import DATASET
 from dprct.release.fates import released_schema
+from dprct.release.keys import repeats
 from dprct.release.writing import write_protected
 from dprct.results.certificate import (
     Certificate,
@@ -281,6 +282,8 @@ def _differences(
             yield PermittedDifference("variables", name, "dropped")
         elif fate != "public":
             yield PermittedDifference("values", name, reasons[fate])
+        elif repeats(schema):
+            yield PermittedDifference("values", name, "public, with the units in a random order")
         elif old.sorted_by:
             yield PermittedDifference("values", name, "public, in the order of the sorted rows")
     for column in schema.columns:

@@ -5,7 +5,6 @@ Nothing here is private: the input is released or public.
 
 from __future__ import annotations
 
-import string
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,8 @@ from dprct.derive import evaluate, parents
 from dprct.encode import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers, tagged
-from dprct.schema.facts import (
-    FLOAT_LIMITS,
-    INTEGER_LIMITS,
-    Code,
-    Column,
-    Unit,
-    text_width,
-)
+from dprct.release.keys import check_keys, fresh_keys, relabelled
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, Unit
 from dprct.schema.legal import stored
 
 if TYPE_CHECKING:
@@ -33,8 +26,6 @@ if TYPE_CHECKING:
 
     from dprct.schema.schema import Schema
 
-_KEY_LETTERS = string.digits + string.ascii_lowercase
-_LONG_KEY = 12
 _MOST_VALUES = 1 << 53
 
 
@@ -56,11 +47,7 @@ def check_fates(schema: Schema, rows: int) -> None:
             _check_parents(column, schema)
         elif column.fate == "filler":
             _filler_encoding(column)
-        elif column.fate == "key" and _key_space(column) < rows:
-            raise SchemaError(
-                f"column {column.name!r}: type {column.type} cannot hold {rows} distinct keys; "
-                "withhold or drop it"
-            )
+    check_keys(schema, rows)
 
 
 def assembled(
@@ -69,6 +56,7 @@ def assembled(
     public: Mapping[str, NDArray[Any]],
     rows: int,
     rng: np.random.Generator,
+    units: NDArray[np.int64] | None = None,
 ) -> pd.DataFrame:
     """Return the protected table: every column of the schema by its fate, rows sorted.
 
@@ -83,10 +71,23 @@ def assembled(
     rows : int
     rng : numpy.random.Generator
         For filler and keys, which are functions of public facts only.
+    units : array (rows,) of int64, optional
+        The unit of every row, where its key repeats (:func:`dprct.release.keys.unit_rows`).
+
+    Notes
+    -----
+    With ``units`` the rows are shuffled first: public columns and the key stay together, and the
+    place of a unit in the confidential file is gone.
     """
+    if units is not None:
+        order = rng.permutation(rows)
+        units = units[order]
+        public = {name: values[order] for name, values in public.items()}
     known: dict[str, NDArray[Any]] = {}
     for column in schema.columns:
-        if column.derived is None and column.fate != "drop":
+        if units is not None and column.name == schema.unit.id:
+            known[column.name] = relabelled(column, units, rng)
+        elif column.derived is None and column.fate != "drop":
             known[column.name] = _filled(column, modelled, public, rows, rng)
     for column in _in_order(schema):
         known[column.name] = _derived(column, known)
@@ -139,9 +140,7 @@ def _released_unit(schema: Schema) -> Unit:
     """Return who one record is; an id identifies it no longer unless it is fresh or public."""
     unit = schema.unit
     fate = None if unit.id is None else schema.column(unit.id).fate
-    if fate == "public":
-        return unit
-    return Unit(unit.name, id=unit.id if fate == "key" else None)
+    return unit if fate in ("public", "key") else Unit(unit.name)
 
 
 def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -181,7 +180,7 @@ def _filled(
         case "filler":
             return _filler(column, rows, rng)
         case "key":
-            return _keys(column, rows, rng)
+            return fresh_keys(column, rows, rng)
     if column.is_text:
         return np.full(rows, "", dtype=object)
     return tagged(np.zeros(rows))
@@ -209,33 +208,6 @@ def _filler(column: Column, rows: int, rng: np.random.Generator) -> NDArray[Any]
     drawn = rng.integers(0, values + len(found.missing), rows)
     codes = np.where(drawn < values, np.minimum(drawn, regular - 1), drawn - values + regular)
     return np.asarray(found.decode(codes, rng))
-
-
-def _key_space(column: Column) -> int:
-    if column.is_text:
-        return int(len(_KEY_LETTERS) ** (text_width(column.type) or _LONG_KEY))
-    if column.type in INTEGER_LIMITS:
-        return INTEGER_LIMITS[column.type][1]
-    return 1 << (24 if column.type == "float" else 53)
-
-
-def _keys(column: Column, rows: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Return distinct keys that say nothing: a random order of 1 to rows."""
-    numbers = rng.permutation(rows) + 1
-    if not column.is_text:
-        return numbers.astype(np.float64)
-    width = text_width(column.type) or _LONG_KEY
-    if 10**width > rows:
-        return np.array([str(k).zfill(width) for k in numbers], dtype=object)
-    return np.array([_in_letters(int(k) - 1, width) for k in numbers], dtype=object)
-
-
-def _in_letters(number: int, width: int) -> str:
-    digits = ""
-    for _ in range(width):
-        number, digit = divmod(number, len(_KEY_LETTERS))
-        digits = _KEY_LETTERS[digit] + digits
-    return digits
 
 
 def _check_parents(column: Column, schema: Schema) -> None:

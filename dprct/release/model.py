@@ -17,6 +17,7 @@ from dprct.privacy.noise import NoiseSource, source
 from dprct.release.base import Release, announced_schema, released
 from dprct.release.charging import Receipt, charged
 from dprct.release.fates import assembled, check_fates
+from dprct.release.keys import key_limits, repeats, unit_rows
 from dprct.release.writing import check_name, rehearse
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
@@ -74,6 +75,7 @@ class ReleaseModel(ABC):
         public = [c.name for c in schema.columns if c.fate == "public"]
         validate(schema, frame, [*modelled(schema), *public])
         self._frame = frame
+        self._units = unit_rows(schema, frame)
         self._public: Mapping[str, NDArray[Any]] = {
             name: text_of(frame, name)
             if schema.column(name).is_text
@@ -179,6 +181,8 @@ class ReleaseModel(ABC):
         if schema.unit.id is not None:
             facts.append(f"how many rows each {schema.unit.name} has (at most "
                          f"{schema.unit.max_rows})")  # fmt: skip
+        if repeats(schema):
+            facts.append(f"which rows are of the same {schema.unit.name}, not of which one")
         return Guarantee.of(
             budget,
             "replace-one",
@@ -205,12 +209,12 @@ class ReleaseModel(ABC):
         self, plan: Plan, guarantee: Guarantee, receipt: Receipt, drawn: Any, noise: NoiseSource
     ) -> Release:
         rng = noise.post_processing_rng()
-        table = assembled(self.schema, self._columns(drawn, noise), self._public, self.n, rng)
+        columns = self._columns(drawn, noise)
+        table = assembled(self.schema, columns, self._public, self.n, rng, self._units)
         if noise.simulation:
             guarantee = guarantee.as_simulation()
-        return released(
-            table, self.schema, guarantee, plan, receipt.words, self._limits(), self.keep
-        )
+        limits = (*self._limits(), *key_limits(self.schema))
+        return released(table, self.schema, guarantee, plan, receipt.words, limits, self.keep)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ModelPicklingError(

@@ -185,7 +185,7 @@ def test_label_sets_of_dropped_columns_go_and_all_others_stay(schema: Schema) ->
     ("fate", "max_rows", "unit"),
     [
         ("key", 1, Unit("hh", "id")),
-        ("key", 3, Unit("hh", "id")),
+        ("key", 3, Unit("hh", "id", 3)),
         ("drop", 3, Unit("hh")),
         ("withheld", 1, Unit("hh")),
         ("public", 3, Unit("hh", "id", 3)),
