@@ -135,7 +135,8 @@ def test_latex_uses_booktabs_only():
     written = example().to_latex()
     for line in (
         r"\begin{tabular}{lrrrrrrr}",
-        r" & \multicolumn{1}{c}{} & \multicolumn{3}{c}{Arms Therapy} & \multicolumn{3}{c}{Arms Cash} \\",
+        r" & \multicolumn{1}{c}{} & \multicolumn{3}{c}{Arms Therapy}"
+        r" & \multicolumn{3}{c}{Arms Cash} \\",
         r"\cmidrule(lr){3-5} \cmidrule(lr){6-8}",
         r"\multicolumn{8}{l}{\textit{Panel A}} \\",
     ):
