@@ -345,3 +345,20 @@ def test_liberia(shared):
     released = {row.tobytes() for row in np.nan_to_num(table[whole].to_numpy(), nan=-9e9)}
     assert released <= real  # nothing but real combinations: why there is no guarantee
     assert 300 < len(released) < 700
+
+
+def test_the_regression_of_the_paper_runs_on_it_and_is_near(shared):
+    """Thirty seeded draws: re-weighted bootstraps of the rows, so centred near the original."""
+    data, schema = read_dta(shared / "data" / "liberia" / "liberia_round5.dta")
+    model, rng = MVHistogram(data, schema), np.random.default_rng(12)
+    arms = ["tpassonly", "cashassonly", "tpcashass"]
+    formula = f"fam_asb_lt ~ {' + '.join(arms)} + age_b"
+    strata = ["tp_strata_alt", "cg_strata"]
+    original = dprct.ols(formula, data, absorb=strata)
+    tables = (model.fit(1, rng=rng).protected for _ in range(30))
+    fits = [dprct.ols(formula, table, absorb=strata) for table in tables]
+    drawn = np.array([fit.params[arms] for fit in fits])
+    assert all(fit.nobs == 947 for fit in fits)
+    centre, error = drawn.mean(axis=0), drawn.std(axis=0) / math.sqrt(30)
+    assert (np.abs(centre - original.params[arms]) < 4 * error).all()
+    assert (drawn.std(axis=0) > 1.2 * original.bse[arms]).all()  # the noise adds to the sampling

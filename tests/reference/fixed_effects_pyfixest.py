@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
-import pyfixest as pf
 
-PANEL = pd.DataFrame(
-    json.loads(Path(__file__).with_name("fixed_effects_r.json").read_text("utf-8"))["data"]
-)
 CASES = [
     (effects, vcov, weights)
     for effects in (["firm"], ["firm", "year"], ["region", "year"])
@@ -24,10 +21,12 @@ CASES = [
 ]
 
 
-def case(effects: list[str], vcov: str, weights: str | None) -> dict[str, object]:
+def case(panel: pd.DataFrame, effects: list[str], vcov: str, weights: str | None) -> Any:
+    import pyfixest as pf
+
     fit = pf.feols(
         f"y ~ x + z | {' + '.join(effects)}",
-        PANEL,
+        panel,
         vcov=vcov if vcov in ("iid", "hetero") else {"CRV1": vcov},
         weights=weights,
         ssc=pf.ssc(k_adj=True, k_fixef="nonnested", G_adj=True),
@@ -45,4 +44,8 @@ def case(effects: list[str], vcov: str, weights: str | None) -> dict[str, object
     }
 
 
-print(json.dumps({"pyfixest": version("pyfixest"), "cases": [case(*each) for each in CASES]}))
+if __name__ == "__main__":
+    text = Path(__file__).with_name("fixed_effects_r.json").read_text("utf-8")
+    rows = pd.DataFrame(json.loads(text)["data"])
+    found = [case(rows, *each) for each in CASES]
+    print(json.dumps({"pyfixest": version("pyfixest"), "cases": found}))
