@@ -123,4 +123,4 @@ def test_every_count_has_the_law_of_the_mechanism() -> None:
 
 @pytest.mark.audit
 def test_the_fit_reaches_four_fifths_of_its_claim() -> None:
-    assert 0.8 * 4.0 <= bound(4.0, 150_000) <= 4.0
+    assert 0.8 * 4.0 <= bound(4.0, 60_000) <= 4.0
