@@ -189,7 +189,7 @@ def test_the_same_audit_does_not_refute_the_strict_form():
 
     def seen(table):
         model = dprct.MVHistogram(table, schema, columns=["b"])
-        fits = (model.fit(epsilon=0.25, rng=rng, confirm=True).protected for _ in range(120))
+        fits = (model.fit(epsilon=0.25, rng=rng, confirm=True).protected for _ in range(100))
         return np.array([float((found["b"] == 77).any()) for found in fits])
 
     with pytest.warns(dprct.errors.DprctWarning):
