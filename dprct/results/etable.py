@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from dprct.errors import ColumnError, ParameterError
 from dprct.results.base import LinearResults
+from dprct.results.cells import Cell, Column, Row
 from dprct.results.style import Estimate, style_named
-from dprct.results.tables import Cell, Column, Row, Table
+from dprct.results.tables import Table
 
 if TYPE_CHECKING:
     from dprct.schema import Schema

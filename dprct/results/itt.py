@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.errors import ParameterError
-from dprct.results.itt_estimates import Inference, Regressions, estimated
+from dprct.results.cells import Cell, Column, Part, Row
+from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiplicity import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE
 from dprct.results.style import Estimate, style_named
-from dprct.results.tables import Cell, Column, Part, Row, Table
+from dprct.results.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,13 +221,7 @@ def itt_table(
         corner="Outcome",
         parts=parts,
         style=shape,
-        notes=(
-            _method_note(regressions, inference, found.estimates),
-            *_count_notes(found.omitted, found.rows_without_group),
-            *([CUSTODIAN] if custodian else []),
-            *([] if guarantee is None else [RELEASED_NOTE]),
-            *str(guarantee or ORDINARY_FIT).splitlines(),
-        ),
+        notes=_notes(regressions, inference, found, custodian=custodian, guarantee=guarantee),
         estimates=found.estimates,
         omitted=found.omitted,
         rows_without_group=found.rows_without_group,
@@ -318,6 +313,23 @@ def _method_note(regressions: Regressions, inference: Inference, estimates: pd.D
     law = f"{inference.alternative} {inference.distribution}{sides}"
     adjusted = f", adjusted: {_ADJUSTED[inference.adjust]}" if inference.adjust else ""
     return f"Least squares, {errors}; p-values: {law}{adjusted}. Observations: {numbers}."
+
+
+def _notes(
+    regressions: Regressions,
+    inference: Inference,
+    found: Estimated,
+    *,
+    custodian: bool,
+    guarantee: Guarantee | None,
+) -> tuple[str, ...]:
+    return (
+        _method_note(regressions, inference, found.estimates),
+        *_count_notes(found.omitted, found.rows_without_group),
+        *([CUSTODIAN] if custodian else []),
+        *([] if guarantee is None else [RELEASED_NOTE]),
+        *str(guarantee or ORDINARY_FIT).splitlines(),
+    )
 
 
 def _count_notes(

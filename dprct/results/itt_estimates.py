@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from dprct.results.weights import WeightsType
     from dprct.schema import Schema
 
+_EXACT = 1e-12  # a standard error below this share of the largest outcome is rounding
+
 
 @dataclass(frozen=True, slots=True)
 class Inference:
@@ -122,9 +124,9 @@ class Regressions:
         one_sample: bool,
     ) -> Regressions:
         """Take the columns that are needed, and check who was assigned to what."""
-        for name in arms:
-            if name in outcomes:
-                raise ParameterError(f"{name!r} is both an outcome and an arm; leave it in one")
+        for name in outcomes:
+            if name in (*arms, *blocks, control):
+                raise ParameterError(f"outcome {name!r} is also an arm or a block; leave it in one")
         factors = [f"C(`{name}`)" for name in blocks]
         panels = {
             name: " + ".join([*(f"`{arm}`" for arm in arms), *terms, *factors])
@@ -133,6 +135,9 @@ class Regressions:
         named = [
             name for side in panels.values() for name in parse(f"~ {side}", functions=True).names
         ]
+        for name in outcomes:
+            if name in named:
+                raise ParameterError(f"outcome {name!r} is also a covariate; leave it in one")
         given = [name for name in (control, groups, weights) if isinstance(name, str)]
         frame = columns_of(data, [*outcomes, *arms, *blocks, *named, *given])
         return cls(
@@ -265,18 +270,9 @@ def _fitted(
     groups = None if regressions.groups is None else cluster_codes(regressions.groups, rows)
     weighting = Weighting.of(weight, inference.weights_type, int(rows.sum()))
     fit = fit_several(found.X, found.y, weighting, cov_type, groups)
-    _check_arms_kept(found, fit, regressions.assignment.names)
     return _Fitted(
         panel, outcomes, rows, found, fit, np.ones(int(rows.sum())) if weight is None else weight
     )
-
-
-def _check_arms_kept(found: Design, fit: SharedFit, arms: Sequence[str]) -> None:
-    for arm in arms:
-        if not fit.kept[found.columns.index(arm)]:
-            raise ParameterError(
-                f"arm {arm!r} is a linear combination of other arms in the rows used; leave it out"
-            )
 
 
 def _records(regressions: Regressions, one: _Fitted) -> list[dict[str, Any]]:
@@ -290,7 +286,7 @@ def _records(regressions: Regressions, one: _Fitted) -> list[dict[str, Any]]:
         mean = np.average(one.design.y[controls, j], weights=one.weight[controls])
         for arm, place in zip(regressions.assignment.names, places, strict=True):
             estimate, error = float(fit.beta[place]), float(errors[place])
-            if not error > 0:
+            if not error > _EXACT * np.abs(one.design.y[:, j]).max():
                 raise ParameterError(
                     f"the standard error of arm {arm!r} on {outcome!r} is zero: the fit is exact; "
                     "leave the outcome out"

@@ -65,7 +65,8 @@ def wild_draws(
     Notes
     -----
     A draw multiplies residuals by independent signs (Rademacher), fits again, and divides the
-    coefficients by standard errors of the same kind from the new residuals.
+    coefficients by standard errors of the same kind from the new residuals.  G clusters have only
+    2^(G - 1) distinct draws: with fewer than about ten, prefer Holm.
 
     References
     ----------

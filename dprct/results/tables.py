@@ -2,76 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self, overload
+from typing import TYPE_CHECKING, Self, Unpack, overload
 
 import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.results import typeset
-from dprct.results.style import STYLES, Estimate, Printed, Style, StyleOptions
+from dprct.results.cells import PARTS, VALUE_OF, Cell, Column, Part, Row
+from dprct.results.layout import Layout, holds_estimates
+from dprct.results.style import STYLES, Estimate, Style, StyleOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-    from typing import Unpack
-
-Part = Literal["estimate", "std.error", "p.value", "p.adjusted"]
-RowKind = Literal["row", "section", "statistic"]
-Cell = Estimate | float | int | str | None
-
-_VALUE: dict[Part, Callable[[Estimate], float]] = {
-    "estimate": lambda cell: cell.value,
-    "std.error": lambda cell: cell.se,
-    "p.value": lambda cell: cell.p,
-    "p.adjusted": lambda cell: cell.adjusted,
-}
-PARTS: tuple[Part, ...] = tuple(_VALUE)
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table.
-
-    Parameters
-    ----------
-    key : str
-        Name in the numeric frame.
-    heading : str
-        As it is printed.
-    over : str
-        Printed above the headings, once over neighbours that share it.  Where standard errors
-        stand beside, the heading itself stands above and this before it.
-    """
-
-    key: str
-    heading: str
-    over: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a table.
-
-    Parameters
-    ----------
-    key : str
-        Name in the numeric frame.
-    name : str
-        As it is printed.
-    cells : tuple of Estimate, float, int, str or None
-        One per column; an int is a count, a str is words, None is empty.
-    kind : {"row", "section", "statistic"}
-        A section heads the rows below it and has no cells; statistics stand at the foot.
-    digits : int, optional
-        Decimals of plain numbers, where they are not those of the table.
-    """
-
-    key: str
-    name: str
-    cells: tuple[Cell, ...] = ()
-    kind: RowKind = "row"
-    digits: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +106,10 @@ class Table:
         return typeset.text(self.styled(**options).grid())
 
     def to_latex(self, **options: Unpack[StyleOptions]) -> str:
-        """Return the table as LaTeX, for the package ``booktabs``; options as in :meth:`styled`."""
+        """Return the table as LaTeX for the package ``booktabs``; options as in :meth:`styled`.
+
+        It is a ``tabular``, to be put into a ``table`` with a caption of your own.
+        """
         return typeset.latex(self.styled(**options).grid())
 
     def to_html(self, **options: Unpack[StyleOptions]) -> str:
@@ -238,29 +185,13 @@ class Table:
 
     def grid(self) -> typeset.Grid:
         """Return the table as printed cells, ready to be written in any format."""
-        beside = self.style.errors == "beside"
-        spans: list[tuple[str, int]] = []
-        headings: list[str] = []
-        for j, column in enumerate(self.columns):
-            split = beside and self._holds_estimates(j)
-            own = [heading for _, heading in self.parts] if split else [column.heading]
-            over = f"{column.over} {column.heading}".strip() if split else column.over
-            if spans and over and not split and spans[-1][0] == over:
-                spans[-1] = (over, spans[-1][1] + 1)
-            elif over or not spans or spans[-1][0]:
-                spans.append((over, len(own)))
-            else:
-                spans[-1] = ("", spans[-1][1] + len(own))
-            headings += own
-        legend = self.style.legend() if self._has_stars() else ""
-        return typeset.Grid(
-            title=self.title,
-            corner=self.corner,
-            spans=tuple(spans),
-            headings=tuple(headings),
-            lines=self._lines(beside),
-            notes=(*([legend] if legend else []), *self.notes) if self.style.notes else (),
-        )
+        notes: tuple[str, ...] = ()
+        if self.style.notes:
+            legend = self.style.legend() if self._has_p_values() else ""
+            notes = (*([legend] if legend else []), *self.notes)
+        layout = Layout(self.columns, self.rows, self.parts, self.style)
+        spans, headings = layout.headings()
+        return typeset.Grid(self.title, self.corner, spans, headings, layout.lines(), notes)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -271,80 +202,30 @@ class Table:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def _lines(self, beside: bool) -> tuple[typeset.Line, ...]:
-        lines: list[typeset.Line] = []
-        for row in self.rows:
-            first = row.kind == "statistic" and (not lines or lines[-1].kind != "statistic")
-            if row.kind == "section":
-                lines.append(typeset.Line(row.name, (), "section"))
-                continue
-            estimates = any(isinstance(cell, Estimate) for cell in row.cells)
-            parts = [part for part, _ in self.parts][: None if estimates and not beside else 1]
-            for part in parts:
-                cells = tuple(
-                    printed
-                    for j, cell in enumerate(row.cells)
-                    for printed in (
-                        self._beside(j, cell, row.digits)
-                        if beside
-                        else [self._printed(cell, part, row.digits)]
-                    )
-                )
-                name = row.name if part == parts[0] else ""
-                lines.append(typeset.Line(name, cells, row.kind, rule=first and bool(lines)))
-                first = False
-        return tuple(lines)
-
-    def _beside(self, j: int, cell: Cell, digits: int | None) -> list[Printed | str]:
-        if not self._holds_estimates(j):
-            return [self._printed(cell, self.parts[0][0], digits)]
-        return [
-            self._printed(cell if isinstance(cell, Estimate) or k == 0 else None, part, digits)
-            for k, (part, _) in enumerate(self.parts)
-        ]
-
-    def _printed(self, cell: Cell, part: Part, digits: int | None) -> Printed | str:
-        """Print one part of a cell; what is no estimate has its first part only."""
-        if isinstance(cell, Estimate):
-            if part == "estimate":
-                return self.style.estimate(cell)
-            if part == "std.error":
-                return self.style.standard_error(cell)
-            return self.style.p_value(cell.adjusted if part == "p.adjusted" else cell.p)
-        if cell is None or part != self.parts[0][0]:
-            return ""
-        return cell if isinstance(cell, str) else self.style.number(cell, digits)
-
-    def _holds_estimates(self, j: int) -> bool:
-        return any(isinstance(row.cells[j], Estimate) for row in self.rows if row.cells)
-
-    def _has_stars(self) -> bool:
-        return any(
-            isinstance(cell, Estimate) and cell.p == cell.p
-            for row in self.rows
-            for cell in row.cells
-        )
+    def _has_p_values(self) -> bool:
+        cells = (cell for row in self.rows for cell in row.cells)
+        return any(isinstance(cell, Estimate) and not math.isnan(cell.p) for cell in cells)
 
     def _names(self) -> list[tuple[str, str]]:
         return [pair for j, column in enumerate(self.columns) for pair in self._pairs(j, column)]
 
     def _pairs(self, j: int, column: Column) -> list[tuple[str, str]]:
-        if not self._holds_estimates(j):
+        if not holds_estimates(self.rows, j):
             return [(column.key, "")]
         return [(column.key, part) for part in PARTS if self._has_part(j, part)]
 
     def _has_part(self, j: int, part: Part) -> bool:
         cells = [row.cells[j] for row in self.rows if row.cells]
-        values = [_VALUE[part](cell) for cell in cells if isinstance(cell, Estimate)]
-        return part == "estimate" or any(value == value for value in values)
+        values = [VALUE_OF[part](cell) for cell in cells if isinstance(cell, Estimate)]
+        return part == "estimate" or not all(map(math.isnan, values))
 
     def _numbers(self, row: Row) -> dict[tuple[str, str], float]:
         found: dict[tuple[str, str], float] = {}
         for j, (column, cell) in enumerate(zip(self.columns, row.cells, strict=True)):
             if isinstance(cell, Estimate):
-                found |= {(column.key, part): value(cell) for part, value in _VALUE.items()}
+                found |= {(column.key, part): value(cell) for part, value in VALUE_OF.items()}
             elif cell is not None and not isinstance(cell, str):
-                found[column.key, "estimate" if self._holds_estimates(j) else ""] = float(cell)
+                found[column.key, "estimate" if holds_estimates(self.rows, j) else ""] = float(cell)
         return found
 
 

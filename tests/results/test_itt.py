@@ -202,7 +202,9 @@ def test_a_table_pickles_and_holds_no_row():
         ({"outcomes": "earn"}, ParameterError, "outcomes='earn'; give a list"),
         ({"outcomes": ["earn", "earn"]}, ParameterError, "twice"),
         ({"outcomes": ["word"]}, FormulaError, "'word' holds text"),
-        ({"outcomes": ["trained"]}, ParameterError, "both an outcome and an arm"),
+        ({"outcomes": ["trained"]}, ParameterError, "'trained' is also an arm"),
+        ({"outcomes": ["block"], "blocks": ["block"]}, ParameterError, "or a block"),
+        ({"covariates": ["I(earn ** 2)"]}, ParameterError, "'earn' is also a covariate"),
         ({"arms": ["train"]}, ColumnError, "did you mean 'trained'"),
         ({"arms": ["trained", "paid", "control"]}, ParameterError, "control group is empty"),
         ({"arms": ["age"]}, ParameterError, "other than 0 and 1"),
@@ -247,9 +249,10 @@ def test_an_arm_without_rows_is_refused_by_name():
         table(data=data)
 
 
-def test_an_outcome_that_never_varies_is_refused():
+@pytest.mark.parametrize("value", [0.0, 1e-9, 5.1, -1e12])
+def test_an_outcome_that_never_varies_is_refused(value):
     with pytest.raises(ParameterError, match="standard error of arm 'trained' on 'flat' is zero"):
-        table(data=DATA.assign(flat=0.0), outcomes=["flat"])
+        table(data=DATA.assign(flat=value), outcomes=["flat"], covariates=["age"])
 
 
 def test_an_infinite_number_is_refused_by_name():
