@@ -70,6 +70,16 @@ class Release:
         None where a seed was given.
     estimates : object or None
         A results object, where the method released a model.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct import Column, MVHistogram, Schema
+    >>> schema = Schema((Column("got", "byte"),)).declare(got=dict(levels=[0, 1], missing="never"))
+    >>> model = MVHistogram(pd.DataFrame({"got": [0.0, 1.0] * 200}), schema, columns=["got"])
+    >>> release = model.fit(epsilon=1)
+    >>> release.guarantee.measure, len(release.protected)
+    ('pure', 400)
     """
 
     protected: pd.DataFrame
