@@ -12,13 +12,20 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Accountant": "dprct.privacy.accountant",
+    "Block": "dprct.assignment",
+    "BlockCluster": "dprct.assignment",
     "Budget": "dprct.privacy.budget",
+    "Cluster": "dprct.assignment",
     "Column": "dprct.schema",
+    "Complete": "dprct.assignment",
+    "Custom": "dprct.assignment",
+    "Factorial": "dprct.assignment",
     "Guarantee": "dprct.privacy.guarantee",
     "MVHistogram": "dprct.release",
     "Marginals": "dprct.release",
     "Release": "dprct.release",
     "Schema": "dprct.schema",
+    "Simple": "dprct.assignment",
     "Table": "dprct.results.tables",
     "Unit": "dprct.schema",
     "compare": "dprct.io.compare",
@@ -30,13 +37,22 @@ _HOME = {
     "write_dta": "dprct.io.stata",
 }
 
-_ROOMS = ("published",)
+_ROOMS = ("custodian", "published")
 """Subpackages that are reached as attributes, too, and loaded when they are."""
 
 __all__ = [*sorted(_HOME), "__version__"]
 
 if TYPE_CHECKING:
-    from dprct import published
+    from dprct import custodian, published
+    from dprct.assignment import (
+        Block,
+        BlockCluster,
+        Cluster,
+        Complete,
+        Custom,
+        Factorial,
+        Simple,
+    )
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
