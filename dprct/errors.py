@@ -68,6 +68,10 @@ class ModelPicklingError(DprctError, TypeError):
     """A model holds confidential rows and does not leave its process."""
 
 
+class DisclosureError(DprctError, TypeError):
+    """Something confidential was about to leave by a way that is for released things."""
+
+
 class StudyError(DprctError, ValueError):
     """A study file has an unknown key, a missing section, or the wrong type somewhere."""
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import SimulationError
+from dprct.errors import DisclosureError, SimulationError
 from dprct.io.facets import DATASET
 from dprct.release.fates import released_schema
 from dprct.release.keys import repeats
@@ -18,6 +18,7 @@ from dprct.results.certificate import (
     header_words,
     sealed_words,
 )
+from dprct.results.confidential import is_confidential
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +72,11 @@ class Release:
     estimates : object or None
         A results object, where the method released a model.
 
+    Raises
+    ------
+    DisclosureError
+        If it is given a report on the confidential data, or a frame of one.
+
     Examples
     --------
     >>> import pandas as pd
@@ -89,6 +95,14 @@ class Release:
     ledger: str
     issued: Certificate | None = field(repr=False, default=None)
     estimates: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("protected", "estimates"):
+            if is_confidential(getattr(self, name)):
+                raise DisclosureError(
+                    f"{name} is a report on the confidential data, which no release holds; keep it "
+                    "with the confidential data"
+                )
 
     def certificate(self) -> Certificate:
         """Return the certificate.

@@ -1,0 +1,262 @@
+"""Are released rows too near to confidential ones?  Copies, and distances to the nearest record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct.custodian.records import (
+    Points,
+    Table,
+    check_same_kinds,
+    columns_in_all,
+    gower_points,
+    nearest,
+    row_ids,
+    table_of,
+)
+from dprct.custodian.risk_report import RiskReport
+from dprct.custodian.sources import Source, confidential_source, released_sources
+from dprct.errors import ColumnError, ParameterError
+from dprct.results.confidential import caution
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.custodian.sources import Given
+    from dprct.schema import Schema
+
+    Array = NDArray[np.float64]
+
+
+def risk(
+    confidential: Given,
+    released: Given,
+    keys: Sequence[str] | None = None,
+    holdout: Given | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    schema: Schema | None = None,
+    distance_rows: int = 5_000,
+) -> RiskReport:
+    """Measure how near released rows are to confidential ones.
+
+    Parameters
+    ----------
+    confidential : data frame or (data frame, Schema)
+        The rows from which the releases were made.
+    released : Release, data frame, (data frame, Schema), list of them, or mapping of str to these
+        A list is several draws of one method; a mapping names methods.
+    keys : sequence of str, optional
+        Columns that an intruder may know of a person.
+    holdout : data frame or (data frame, Schema), optional
+        Rows from the same population that were not used for any release.
+    columns : sequence of str, optional
+        In which rows are compared.  Without them: all that every table has, but those that a
+        release filled, withheld or replaced by fresh keys.
+    schema : Schema, optional
+        For tables that come without one; columns with value labels or declared levels are compared
+        as levels.
+    distance_rows : int
+        Distances are those of at most so many rows of a table, evenly spaced.
+
+    Returns
+    -------
+    RiskReport
+        ``to_frame()``, ``summary()``, ``to_text()`` and ``plot()``; confidential.
+
+    Raises
+    ------
+    ParameterError
+        If no column is left, or ``distance_rows`` is no positive number.
+    ColumnError
+        If a column that is named does not exist in every table.
+    SchemaError
+        If a column holds numbers in one table and text in another.
+
+    Warns
+    -----
+    DprctWarning
+        Always: publishing what is found, or choosing the best of several draws by it, is itself
+        a disclosure.
+
+    Notes
+    -----
+    Not private in any sense, and no proof of protection.
+
+    - *Equal*: share of released rows that equal some confidential row in all columns (or in the
+      keys), missing codes included; *unique* if only one confidential row has those values.
+    - *Distance*: Gower's to the nearest confidential row: the mean over columns of the absolute
+      difference over the range in the confidential and holdout rows, or of 0 and 1 for levels;
+      a missing code is at distance 1 from everything else (Gower leaves it out).
+    - *Closer*: share of released rows whose nearest record is confidential rather than holdout;
+      where both are as near, the share of confidential ones among the nearest.  Where a release
+      learned the population but nobody by heart, it is about n / (n + h) for n confidential and
+      h holdout rows.
+
+    References
+    ----------
+    Gower (1971), Biometrics 27, 857-871 (distance); Platzer and Reutterer (2021), Frontiers in Big
+    Data 4, doi:10.3389/fdata.2021.679939 (holdout); Nowok, Raab and Dibben (2016), Journal of
+    Statistical Software 74 (replicated uniques); Ganev and De Cristofaro (2023), arXiv:2312.05114
+    (why low numbers prove nothing).
+
+    Examples
+    --------
+    >>> import warnings
+    >>> rows = pd.DataFrame({"age": [20.0, 30, 40, 50], "got": [0.0, 1, 1, 0]})
+    >>> copy_of_two = pd.DataFrame({"age": [20.0, 30, 45, 25], "got": [0.0, 1, 1, 1]})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     report = risk(rows, copy_of_two, keys=["got"])
+    >>> report.to_frame()[["equal", "keys.equal", "distance.median"]].values.round(3).tolist()
+    [[0.5, 1.0, 0.042]]
+    """
+    if isinstance(distance_rows, bool) or distance_rows < 1:
+        raise ParameterError(f"distance_rows={distance_rows!r}; give a whole number from 1 up")
+    truth = confidential_source(confidential, schema)
+    sources = released_sources(released, schema)
+    kept = None if holdout is None else confidential_source(holdout, schema)
+    every = [truth, *([kept] if kept is not None else []), *sources]
+    known = _columns("keys", keys or (), every)
+    compared = _columns("columns", columns, every) if columns is not None else _default(every)
+    if not compared:
+        raise ParameterError("the tables share no column that a release informs about; name some")
+    found = [table_of(source.data, list(dict.fromkeys([*compared, *known]))) for source in every]
+    check_same_kinds(found)
+    first = 1 + (kept is not None)
+    comparison = _Comparison(
+        found[0],
+        found[1] if kept is not None else None,
+        tuple(compared),
+        tuple(known),
+        _ranges(found[:first], compared, truth.schema),
+        distance_rows,
+    )
+    records: list[dict[str, Any]] = []
+    distances: dict[str, tuple[Array, ...]] = {}
+    for source, table in zip(sources, found[first:], strict=True):
+        measures, near = comparison.of(table)
+        records.append({"method": source.method, "draw": source.draw, **measures})
+        distances[source.method] = (*distances.get(source.method, ()), near)
+    baseline, near_holdout = comparison.baseline()
+    caution()
+    return RiskReport(
+        measures=pd.DataFrame(records).astype({"rows": int}),
+        baseline=baseline,
+        columns=tuple(compared),
+        keys=tuple(known),
+        distances=distances,
+        holdout_distances=near_holdout,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Comparison:
+    """The confidential table and the holdout, with which every release is compared."""
+
+    confidential: Table
+    holdout: Table | None
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    ranges: dict[str, tuple[float, float] | None]
+    distance_rows: int
+
+    def of(self, table: Table) -> tuple[dict[str, float], Array]:
+        """Return the measures of a table, and its distances to confidential rows."""
+        tables = [self.confidential, table, *([self.holdout] if self.holdout is not None else [])]
+        points = gower_points(tables, self.ranges)
+        rows = _spaced(points[1], self.distance_rows)
+        near = nearest(rows, points[0])
+        measures = self._equal(table) | _distances(near.distance)
+        measures["closer"] = measures["closer.expected"] = np.nan
+        if self.holdout is not None:
+            n, h = len(points[0].numbers), len(points[2].numbers)
+            other = nearest(rows, points[2])
+            tied = near.ties / (near.ties + other.ties)
+            closer = np.where(near.distance == other.distance, tied, near.distance < other.distance)
+            measures["closer"] = float(closer.mean())
+            measures["closer.expected"] = n / (n + h)
+        return measures, near.distance
+
+    def baseline(self) -> tuple[pd.Series[float] | None, Array | None]:
+        """Return the measures of the holdout rows, and their distances to confidential rows."""
+        if self.holdout is None:
+            return None, None
+        points = gower_points([self.confidential, self.holdout], self.ranges)
+        near = nearest(_spaced(points[1], self.distance_rows), points[0])
+        n, h = len(points[0].numbers), len(points[1].numbers)
+        measures = self._equal(self.holdout) | _distances(near.distance) | {"closer": n / (n + h)}
+        return pd.Series(measures), near.distance
+
+    def _equal(self, table: Table) -> dict[str, float]:
+        out = {"rows": float(len(table[self.columns[0]]))}
+        for prefix, columns in (("", self.columns), ("keys.", self.keys)):
+            shares = (np.nan, np.nan)
+            if columns:
+                shares = _shares(*row_ids([self.confidential, table], columns))
+            out[f"{prefix}equal"], out[f"{prefix}equal.unique"] = shares
+        return out
+
+
+def _shares(confidential: Any, released: Any) -> tuple[float, float]:
+    """Return the shares of rows that occur among confidential ones, and occur once there."""
+    times = np.bincount(confidential, minlength=max(confidential.max(), released.max()) + 1)
+    return float((times[released] > 0).mean()), float((times[released] == 1).mean())
+
+
+def _distances(distance: Array) -> dict[str, float]:
+    return {
+        "distance.median": float(np.median(distance)),
+        "distance.q05": float(np.quantile(distance, 0.05)),
+    }
+
+
+def _spaced(points: Points, most: int) -> Points:
+    n = len(points.numbers)
+    if n <= most:
+        return points
+    rows = np.arange(most) * n // most
+    return Points(points.numbers[rows], points.codes[rows], points.columns)
+
+
+def _columns(option: str, names: Sequence[str], sources: Sequence[Source]) -> list[str]:
+    if isinstance(names, str):
+        raise ParameterError(f"{option}={names!r}; give a list of columns")
+    shared = columns_in_all([source.data for source in sources])
+    for name in names:
+        if name not in shared:
+            raise ColumnError.unknown(name, shared, f"all of the tables ({option})")
+    return list(dict.fromkeys(names))
+
+
+def _default(sources: Sequence[Source]) -> list[str]:
+    names = columns_in_all([source.data for source in sources])
+    for source in sources:
+        names = source.informative(names)
+    return names
+
+
+def _ranges(
+    tables: Sequence[Table], columns: Sequence[str], schema: Schema | None
+) -> dict[str, tuple[float, float] | None]:
+    """Return by how much numbers may differ; None for text and for codes of levels."""
+    found: dict[str, tuple[float, float] | None] = {}
+    for name in columns:
+        cells = [table[name] for table in tables]
+        numbers = np.concatenate([one.numbers[one.present] for one in cells])
+        coded = cells[0].is_text or _is_coded(name, schema) or not len(numbers)
+        found[name] = None if coded else (float(numbers.min()), float(numbers.max()))
+    return found
+
+
+def _is_coded(name: str, schema: Schema | None) -> bool:
+    if schema is None or name not in schema.names:
+        return False
+    column = schema.column(name)
+    return bool(column.value_label) or column.levels is not None

@@ -1,0 +1,273 @@
+"""Rows as things that can be equal, or near each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import SchemaError
+from dprct.missing import MISSING_CODES
+from dprct.schema.table import COMPANION, eager, numbers_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.int64]
+
+_PAIRS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cells:
+    """One column of one table.
+
+    Parameters
+    ----------
+    numbers : (n,) array
+        NaN where missing; empty for text.
+    missing : (n,) array of int8
+        The number of the missing code, -1 for none; empty for text.
+    words : (n,) array of str or bytes, or None
+        Text, of which the empty one is missing; None for numbers.
+    """
+
+    numbers: Array
+    missing: NDArray[np.int8]
+    words: NDArray[np.object_] | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column holds text."""
+        return self.words is not None
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which numbers are not missing."""
+        return self.missing < 0
+
+    def __len__(self) -> int:
+        return len(self.numbers if self.words is None else self.words)
+
+
+Table = dict[str, Cells]
+
+
+def cells_of(data: Any, name: str) -> Cells:
+    """Return a column of a data frame: as numbers where it holds numbers, else as text.
+
+    Raises
+    ------
+    ColumnError
+        If there is no such column.
+    SchemaError
+        If it holds neither numbers nor text, categories or dates.
+
+    Examples
+    --------
+    >>> cells_of(pd.DataFrame({"x": [1.0, float("nan")]}), "x").missing.tolist()
+    [-1, 0]
+    """
+    frame = eager(data)
+    try:
+        numbers, missing = numbers_of(frame, name)
+    except SchemaError:
+        nothing = np.empty(0)
+        series = frame[name]
+        if not series.dtype.is_temporal():
+            return Cells(nothing, nothing.astype(np.int8), text_of(frame, name))
+        words = ["" if value is None or value is pd.NaT else str(value) for value in series]
+        return Cells(nothing, nothing.astype(np.int8), np.array(words, object))
+    return Cells(numbers, missing)
+
+
+def table_of(data: Any, columns: Sequence[str]) -> Table:
+    """Return some columns of a data frame."""
+    return {name: cells_of(data, name) for name in columns}
+
+
+def columns_in_all(tables: Sequence[Any]) -> list[str]:
+    """Return the columns that every data frame has, in the order of the first one.
+
+    Examples
+    --------
+    >>> columns_in_all([pd.DataFrame({"a": [1], "b": [1]}), pd.DataFrame({"b": [1], "c": [1]})])
+    ['b']
+    """
+    names = [eager(data).columns for data in tables]
+    shared = set(names[0]).intersection(*names[1:])
+    return [name for name in names[0] if name in shared and not name.endswith(COMPANION)]
+
+
+def check_same_kinds(tables: Sequence[Table]) -> None:
+    """Refuse a column that holds numbers in one table and text in another."""
+    for name in tables[0]:
+        if len({table[name].is_text for table in tables}) > 1:
+            raise SchemaError(
+                f"column {name!r} holds numbers in one table and text in another; give all as "
+                "dprct.read_dta gives them, or leave it out of columns="
+            )
+
+
+def level_words(cells: Cells) -> NDArray[np.object_]:
+    """Return every value as a word: ``"2"`` for 2.0, ``".a"`` for that missing code.
+
+    Examples
+    --------
+    >>> level_words(Cells(np.array([2.0, np.nan]), np.array([-1, 1], np.int8))).tolist()
+    ['2', '.a']
+    """
+    if cells.words is not None:
+        return np.array([str(word) or "." for word in cells.words], object)
+    pairs = zip(cells.numbers.tolist(), cells.missing.tolist(), strict=True)
+    return np.array([f"{x:.10g}" if code < 0 else MISSING_CODES[code] for x, code in pairs], object)
+
+
+def level_codes(cells: Sequence[Cells]) -> Codes:
+    """Return the values of one column of all tables, stacked, as numbers from 0.
+
+    Two values have one number exactly if they are the same number, text or missing code.
+    """
+    if cells[0].words is not None:
+        words = np.concatenate([one.words for one in cells if one.words is not None])
+        return pd.factorize(words)[0].astype(np.int64)
+    missing = np.concatenate([one.missing for one in cells])
+    # adding zero makes one of the two zeros
+    numbers = np.where(missing < 0, np.concatenate([one.numbers for one in cells]), 0.0) + 0.0
+    codes = pd.factorize(numbers)[0].astype(np.int64) + len(MISSING_CODES)
+    return np.where(missing < 0, codes, missing)
+
+
+def row_ids(tables: Sequence[Table], columns: Sequence[str]) -> list[Codes]:
+    """Return a number for each row of each table, the same exactly for rows that are equal.
+
+    Parameters
+    ----------
+    tables : sequence of mapping of column to Cells
+    columns : sequence of str
+        In which rows are to be equal.
+
+    Examples
+    --------
+    >>> a, b = (table_of(pd.DataFrame({"x": x}), ["x"]) for x in ([1.0, 2.0], [2.0]))
+    >>> [ids.tolist() for ids in row_ids([a, b], ["x"])]
+    [[0, 1], [1]]
+    """
+    sizes = [len(table[columns[0]]) for table in tables]
+    ids = np.zeros(sum(sizes), np.int64)
+    for name in columns:
+        codes = level_codes([table[name] for table in tables])
+        ids = pd.factorize(ids * (codes.max() + 1) + codes)[0].astype(np.int64)
+    return np.split(ids, np.cumsum(sizes)[:-1])
+
+
+class Points(NamedTuple):
+    """Rows in a space in which Gower's distance is a sum of absolute and of 0-1 differences.
+
+    ``numbers`` is an (n, d) array, ``codes`` an (n, c) array of levels; ``columns`` counts the
+    columns of the table.
+    """
+
+    numbers: Array
+    codes: Array
+    columns: int
+
+
+def gower_points(
+    tables: Sequence[Table], ranges: Mapping[str, tuple[float, float] | None]
+) -> list[Points]:
+    """Return the rows of all tables as points.
+
+    Parameters
+    ----------
+    tables : sequence of mapping of column to Cells
+    ranges : mapping of column to (low, high) or None
+        Numbers differ by their distance over the range; None, or an empty or infinite range,
+        makes a column one of levels, which differ by 0 or 1.
+
+    Notes
+    -----
+    Missing codes are levels of their own, at distance 1 from each other and from every number in
+    the range: a number x becomes the pair (x/2, (1 - x)/2), a missing code a coordinate of its
+    own of 1/2.  Gower leaves comparisons with missing values out instead, which would make a row
+    that says nothing near to every row.
+    """
+    sizes = [len(next(iter(table.values()))) for table in tables]
+    numbers, codes = [], []
+    for name, span in ranges.items():
+        cells = [table[name] for table in tables]
+        if span is None or not 0 < span[1] - span[0] < np.inf:
+            codes.append(level_codes(cells).astype(np.float64))
+        else:
+            numbers += _coordinates(cells, span)
+    cuts = np.cumsum(sizes)[:-1]
+    total = sum(sizes)
+    parts = [
+        np.split(np.stack(x, 1) if x else np.empty((total, 0)), cuts) for x in (numbers, codes)
+    ]
+    return [Points(x, c, len(ranges)) for x, c in zip(*parts, strict=True)]
+
+
+def _coordinates(cells: Sequence[Cells], span: tuple[float, float]) -> list[Array]:
+    missing = np.concatenate([one.missing for one in cells])
+    x = (np.concatenate([one.numbers for one in cells]) - span[0]) / (span[1] - span[0])
+    found = np.unique(missing[missing >= 0])
+    if not len(found):
+        return [x]
+    there = missing < 0
+    halves = [np.where(there, x / 2, 0.0), np.where(there, (1 - x) / 2, 0.0)]
+    return halves + [np.where(missing == code, 0.5, 0.0) for code in found]
+
+
+class Nearest(NamedTuple):
+    """Distance of each row to its nearest one, and to how many that is the distance; (n,) each."""
+
+    distance: Array
+    ties: NDArray[np.int64]
+
+
+def nearest(rows: Points, among: Points) -> Nearest:
+    """Return the distance of each row to the nearest of others.
+
+    Parameters
+    ----------
+    rows : Points
+        n rows.
+    among : Points
+        m rows of the same space.
+
+    Notes
+    -----
+    All pairs are compared, in blocks: n m (d + c) operations and a few tens of megabytes.
+
+    References
+    ----------
+    Gower (1971), "A general coefficient of similarity and some of its properties", Biometrics 27.
+
+    Examples
+    --------
+    >>> tables = [table_of(pd.DataFrame({"x": x}), ["x"]) for x in ([0.0, 3.0], [1.0, 1.0, 4.0])]
+    >>> found = nearest(*gower_points(tables, {"x": (0.0, 4.0)}))
+    >>> found.distance.tolist(), found.ties.tolist()
+    ([0.25, 0.25], [2, 1])
+    """
+    from scipy.spatial.distance import cdist
+
+    n, step = len(rows.numbers), max(1, _PAIRS_AT_ONCE // max(1, len(among.numbers)))
+    distance, ties = np.empty(n), np.empty(n, np.int64)
+    for start in range(0, n, step):
+        block = slice(start, start + step)
+        pairs = np.zeros((len(rows.numbers[block]), len(among.numbers)))
+        if rows.numbers.shape[1]:
+            pairs += cdist(rows.numbers[block], among.numbers, "cityblock")
+        if rows.codes.shape[1]:
+            pairs += cdist(rows.codes[block], among.codes, "hamming") * rows.codes.shape[1]
+        least = pairs.min(axis=1)
+        distance[block] = least / rows.columns
+        ties[block] = (pairs == least[:, None]).sum(axis=1)
+    return Nearest(distance, ties)

@@ -1,0 +1,361 @@
+"""Figures of fits and of comparisons; matplotlib is imported when one is drawn.
+
+Every function draws numbers that it is given on axes that it is given, or on new ones, and
+returns the axes.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from dprct.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+
+ORIGINAL, RELEASED, SMOOTH = "black", "tab:blue", "tab:red"
+WATERMARK_ID = "watermark"
+"""The ``gid`` by which the text of a watermark is found on its axes."""
+
+_BINS = 30
+_SMOOTHED = 2 / 3
+
+
+def panels(count: int, columns: int = 2, size: tuple[float, float] = (4.5, 3.5)) -> list[Axes]:
+    """Return axes of one new figure, ``columns`` beside each other.
+
+    Parameters
+    ----------
+    count : int
+        Of panels.
+    columns : int
+        At most so many in a row.
+    size : (width, height)
+        Of a panel, in inches.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> axes = panels(3)
+    >>> len(axes), axes[0].figure is axes[2].figure
+    (3, True)
+    >>> plt.close(axes[0].figure)
+    """
+    plt = _pyplot()
+    across = min(count, columns)
+    down = -(-count // across)
+    figsize = (size[0] * across, size[1] * down)
+    figure, grid = plt.subplots(down, across, figsize=figsize, layout="constrained", squeeze=False)
+    axes = list(grid.flat)
+    for spare in axes[count:]:
+        figure.delaxes(spare)
+    return axes[:count]
+
+
+def residuals_fitted(
+    fitted: ArrayLike,
+    resid: ArrayLike,
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    watermark: str = "",
+) -> Axes:
+    """Draw residuals over fitted values, with a smooth line and one at zero.
+
+    Parameters
+    ----------
+    fitted, resid : (n,) arrays
+    ax : Axes, optional
+    title, watermark : str
+
+    Notes
+    -----
+    The line is lowess with two thirds of the points, as R draws it; it should follow zero.
+    """
+    x, y = np.asarray(fitted, np.float64), np.asarray(resid, np.float64)
+    ax = _axes(ax)
+    ax.scatter(x, y, s=8, alpha=0.5, color=RELEASED, linewidths=0)
+    ax.axhline(0, color="grey", linestyle="--", linewidth=1)
+    smooth = _smooth(x, y)
+    if smooth is not None:
+        ax.plot(smooth[:, 0], smooth[:, 1], color=SMOOTH)
+    return _labelled(ax, title, "Fitted values", "Residuals", watermark)
+
+
+def normal_quantiles(
+    resid: ArrayLike, *, ax: Axes | None = None, title: str = "", watermark: str = ""
+) -> Axes:
+    """Draw the quantiles of residuals over those of the normal law.
+
+    Parameters
+    ----------
+    resid : (n,) array
+    ax : Axes, optional
+    title, watermark : str
+
+    Notes
+    -----
+    Probabilities are ``(i - a) / (n + 1 - 2a)`` with ``a`` 3/8 up to 10 points and 1/2 above; the
+    line goes through the quartiles.  Both are R's conventions.
+    """
+    ordered = np.sort(np.asarray(resid, np.float64))
+    n = len(ordered)
+    a = 3 / 8 if n <= 10 else 1 / 2
+    normal = special.ndtri((np.arange(1, n + 1) - a) / (n + 1 - 2 * a))
+    ax = _axes(ax)
+    ax.scatter(normal, ordered, s=8, alpha=0.5, color=RELEASED, linewidths=0)
+    low, high = np.quantile(ordered, [0.25, 0.75])
+    slope = (high - low) / (2 * special.ndtri(0.75))
+    ends = normal[[0, -1]]
+    ax.plot(ends, (low + high) / 2 + slope * ends, color=SMOOTH)
+    return _labelled(ax, title, "Normal quantiles", "Residuals", watermark)
+
+
+def heat_map(
+    values: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    label: str = "",
+    limits: tuple[float, float] | None = None,
+    log: bool = False,
+    watermark: str = "",
+) -> Axes:
+    """Draw a table as shaded cells, with their numbers in them.
+
+    Parameters
+    ----------
+    values : (r, c) DataFrame
+        NaN is left blank.
+    ax : Axes, optional
+    title : str
+    label : str
+        What the shade means.
+    limits : (low, high), optional
+        Of the shades; those of the positive values with ``log``, else of all.
+    log : bool
+        Whether shades follow the logarithm; numbers that have none get the lowest.
+    watermark : str
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt, pandas as pd
+    >>> ax = heat_map(pd.DataFrame({"A": [0.2, 0.9]}, index=["y1", "y2"]), limits=(0, 1))
+    >>> ax.images[0].get_array().tolist()
+    [[0.2], [0.9]]
+    >>> plt.close(ax.figure)
+    """
+    numbers = values.to_numpy(np.float64)
+    if ax is None:
+        size = (2.5 + 0.85 * values.shape[1], 1.6 + 0.4 * len(values))
+        ax = panels(1, size=size)[0]
+    shades = ax.imshow(
+        _masked(numbers), aspect="auto", cmap="viridis", norm=_norm(numbers, limits, log)
+    )
+    ax.set_xticks(
+        range(values.shape[1]), [_words(name) for name in values.columns], rotation=45, ha="right"
+    )
+    ax.set_yticks(range(len(values)), [_words(name) for name in values.index])
+    for (i, j), number in np.ndenumerate(numbers):
+        if np.isfinite(number):
+            red, green, blue, _ = shades.to_rgba(np.array([number]))[0]
+            dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
+            text = f"{number:.2f}" if abs(number) >= 0.005 or number == 0 else f"{number:.0e}"
+            ax.text(j, i, text, ha="center", va="center", fontsize=8, color="w" if dark else "k")
+    ax.figure.colorbar(shades, ax=ax, label=label)
+    return _labelled(ax, title, "", "", watermark)
+
+
+def distribution(
+    original: ArrayLike,
+    released: Sequence[ArrayLike],
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    watermark: str = "",
+) -> Axes:
+    """Draw the density of a number in the original and in each release, in common bins.
+
+    Parameters
+    ----------
+    original : (n,) array
+    released : sequence of (m,) arrays
+        NaN is left out.
+    ax : Axes, optional
+    title, watermark : str
+    """
+    tables = [_finite(original), *(_finite(one) for one in released)]
+    together = np.concatenate(tables)
+    edges = np.histogram_bin_edges(together, bins=_BINS) if len(together) else np.array([0.0, 1.0])
+    ax = _axes(ax)
+    heights = [_density(numbers, edges) for numbers in tables]
+    for k, height in enumerate(heights[1:]):
+        name = "released" if k == 0 else None
+        fade = 0.9 if len(released) == 1 else 0.4
+        ax.stairs(height, edges, color=RELEASED, alpha=fade, label=name)
+    ax.stairs(heights[0], edges, color=ORIGINAL, linewidth=1.5, label="original")
+    ax.legend(fontsize=8)
+    return _labelled(ax, title, "", "Density", watermark)
+
+
+def level_shares(
+    shares: pd.DataFrame, *, ax: Axes | None = None, title: str = "", watermark: str = ""
+) -> Axes:
+    """Draw the share of each level in the original beside those in the releases.
+
+    Parameters
+    ----------
+    shares : (levels, 1 + m) DataFrame
+        The first column is the original, each other one a release.
+    ax : Axes, optional
+    title, watermark : str
+
+    Notes
+    -----
+    The bar of the releases is their mean; the line on it reaches from the least to the largest.
+    """
+    ax = _axes(ax)
+    place = np.arange(len(shares))
+    others = shares.iloc[:, 1:].to_numpy(np.float64)
+    mean = others.mean(axis=1)
+    spread = np.stack([mean - others.min(axis=1), others.max(axis=1) - mean]).clip(0)
+    ax.bar(place - 0.2, shares.iloc[:, 0], 0.4, color=ORIGINAL, label="original")
+    ax.bar(place + 0.2, mean, 0.4, color=RELEASED, label="released")
+    if others.shape[1] > 1:
+        ax.errorbar(place + 0.2, mean, yerr=spread, fmt="none", ecolor="grey", capsize=2)
+    ax.set_xticks(place, [_words(level) for level in shares.index], rotation=45, ha="right")
+    ax.legend(fontsize=8)
+    return _labelled(ax, title, "", "Share", watermark)
+
+
+def cumulative(
+    samples: Mapping[str, Sequence[ArrayLike]],
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    label: str = "",
+    watermark: str = "",
+) -> Axes:
+    """Draw the distribution function of each sample, those of one name in one colour.
+
+    Parameters
+    ----------
+    samples : mapping of name to sequence of (m,) arrays
+    ax : Axes, optional
+    title, label, watermark : str
+    """
+    ax = _axes(ax)
+    for colour, (name, several) in enumerate(samples.items()):
+        for k, one in enumerate(several):
+            ordered = np.sort(np.asarray(one, np.float64))
+            heights = np.arange(1, len(ordered) + 1) / len(ordered)
+            ax.step(
+                ordered,
+                heights,
+                where="post",
+                color=f"C{colour}",
+                alpha=1.0 if len(several) == 1 else 0.5,
+                label=name if k == 0 else None,
+            )
+    ax.legend(fontsize=8)
+    return _labelled(ax, title, label, "Share of records", watermark)
+
+
+def stamp(ax: Axes, watermark: str) -> None:
+    """Write a watermark across axes.
+
+    Parameters
+    ----------
+    ax : Axes
+    watermark : str
+    """
+    ax.text(
+        0.5,
+        0.5,
+        textwrap.fill(watermark, 26),
+        transform=ax.transAxes,
+        ha="center",
+        va="center",
+        rotation=20,
+        fontsize=13,
+        color="red",
+        alpha=0.25,
+        zorder=10,
+        gid=WATERMARK_ID,
+    )
+
+
+def _pyplot() -> Any:
+    try:
+        return import_module("matplotlib.pyplot")
+    except ImportError:
+        raise MissingDependencyError.extra("matplotlib", "plot", "a figure") from None
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return panels(1)[0] if ax is None else ax
+
+
+def _labelled(ax: Axes, title: str, x: str, y: str, watermark: str) -> Axes:
+    ax.set_title(title, fontsize=10)
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if watermark:
+        stamp(ax, watermark)
+    return ax
+
+
+def _words(name: object) -> str:
+    """Return a heading; of several levels the empty ones are left out."""
+    parts = name if isinstance(name, tuple) else (name,)
+    return "\n".join(str(part) for part in parts if str(part))
+
+
+def _smooth(x: Array, y: Array) -> Array | None:
+    from statsmodels.nonparametric.smoothers_lowess import lowess
+
+    reach = float(np.ptp(x))
+    if len(np.unique(x)) < 3:
+        return None
+    with np.errstate(all="ignore"):
+        out: Array = lowess(y, x, frac=_SMOOTHED, delta=reach / 100)
+    return out
+
+
+def _masked(numbers: Array) -> np.ma.MaskedArray[Any, Any]:
+    return np.ma.masked_invalid(numbers)
+
+
+def _norm(numbers: Array, limits: tuple[float, float] | None, log: bool) -> Any:
+    colors = import_module("matplotlib.colors")
+    shown = numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))]
+    low, high = limits or ((shown.min(), shown.max()) if len(shown) else (0.0, 1.0))
+    if log and 0 < low < high:
+        return colors.LogNorm(low, high, clip=True)
+    return colors.Normalize(low, high)
+
+
+def _finite(values: ArrayLike) -> Array:
+    numbers = np.asarray(values, np.float64)
+    return numbers[np.isfinite(numbers)]
+
+
+def _density(numbers: Array, edges: Array) -> Array:
+    counts = np.histogram(numbers, edges)[0]
+    return counts / (max(len(numbers), 1) * np.diff(edges))
