@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 Brackets = Literal["()", "[]", "{}", ""]
 StarPlace = Literal["estimate", "se"]
@@ -18,6 +18,7 @@ StarsFrom = Literal["p", "adjusted"]
 Errors = Literal["beside", "below"]
 
 MOST_DIGITS = 15
+_BRACKETS = {"()": "parentheses", "[]": "brackets", "{}": "braces"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Style:
         text = self._fixed(p, self.p_digits)
         if self.errors == "beside":
             return Printed(text)
-        return Printed(self._enclosed(text, "()" if self.brackets == "[]" else "[]"))
+        return Printed(self._enclosed(text, self._other_brackets))
 
     def legend(self) -> str:
         """Return what the stars mean, or nothing where there are none."""
@@ -170,6 +171,20 @@ class Style:
             f"{'*' * k} p < {level:g}" for k, level in enumerate(self.thresholds, start=1)
         )
         return f"{levels} (adjusted)." if self.stars_from == "adjusted" else f"{levels}."
+
+    def key_to_brackets(self, parts: Sequence[str]) -> str:
+        """Return what stands in which brackets below an estimate; nothing where beside it."""
+        named = {"p.value": "p-values", "p.adjusted": "adjusted p-values"}
+        ps = [words for part, words in named.items() if part in parts]
+        if self.errors == "beside" or "std.error" not in parts or not self.brackets:
+            return ""
+        said = [f"Standard errors in {_BRACKETS[self.brackets]}"]
+        said += [f"{words} in {_BRACKETS[self._other_brackets]}" for words in ps]
+        return ", ".join(said) + "."
+
+    @property
+    def _other_brackets(self) -> str:
+        return "()" if self.brackets == "[]" else "[]"
 
     def _count(self, cell: Estimate) -> int:
         p = cell.adjusted if self.stars_from == "adjusted" else cell.p

@@ -41,7 +41,7 @@ class Table:
     ...     columns=(Column("any", "Incentive"),),
     ...     rows=(Row("got", "Got the results", (Estimate(0.43135, 0.02301, p=0.0),)),),
     ... )
-    >>> print(table.to_text(style="aer"))
+    >>> print(table.to_text(style="aer", notes=False))
     ==========================
                      Incentive
     --------------------------
@@ -188,7 +188,8 @@ class Table:
         notes: tuple[str, ...] = ()
         if self.style.notes:
             legend = self.style.legend() if self._has_p_values() else ""
-            notes = (*([legend] if legend else []), *self.notes)
+            below = self.style.key_to_brackets([part for part, _ in self.parts])
+            notes = tuple(note for note in (legend, below, *self.notes) if note)
         layout = Layout(self.columns, self.rows, self.parts, self.style)
         spans, headings = layout.headings()
         return typeset.Grid(self.title, self.corner, spans, headings, layout.lines(), notes)

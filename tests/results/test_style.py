@@ -68,6 +68,24 @@ def test_brackets_of_p_values_below_differ_from_those_of_errors():
     assert Style(errors="beside").p_value(0.5).text == "0.500"
 
 
+@pytest.mark.parametrize(
+    ("options", "parts", "expected"),
+    [
+        ({}, ["estimate", "std.error"], "Standard errors in parentheses."),
+        (
+            {"brackets": "[]"},
+            ["estimate", "std.error", "p.adjusted"],
+            "Standard errors in brackets, adjusted p-values in parentheses.",
+        ),
+        ({"errors": "beside"}, ["estimate", "std.error"], ""),
+        ({"brackets": ""}, ["estimate", "std.error"], ""),
+        ({}, ["estimate"], ""),
+    ],
+)
+def test_the_key_to_brackets(options, parts, expected):
+    assert Style(**options).key_to_brackets(parts) == expected
+
+
 def test_thresholds_are_sorted():
     assert Style(thresholds=(0.01, 0.1)).estimate(Estimate(1.0, p=0.05)).stars == 1
     assert Style(thresholds=(0.01, 0.1)).legend() == "* p < 0.1, ** p < 0.01."

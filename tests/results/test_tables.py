@@ -83,6 +83,13 @@ def test_errors_below_with_p_values_in_other_brackets():
     assert "*" not in "".join(lines)
 
 
+def test_what_stands_below_is_explained():
+    assert example().to_text(style="aer").splitlines()[-2:] == [
+        "Standard errors in parentheses, adjusted p-values in brackets.",
+        "A note.",
+    ]
+
+
 def test_options_change_a_copy():
     table = example()
     assert "[0.03]" in table.to_text(digits=2)
