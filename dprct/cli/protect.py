@@ -16,6 +16,7 @@ from dprct.release.writing import check_target
 from dprct.replicate.package import (
     accompany,
     bound_model,
+    companions,
     planned,
     protected,
     read_header,
@@ -63,6 +64,7 @@ def protect(
             "epsilon is; give --accept-no-guarantee, or use mv_histogram"
         )
     check_target(study.output)
+    companions(study)
     with working("reading"):
         model = bound_model(study)
     released_plan = planned(study, model)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprct.cli.protect import StudyFile
-from dprct.cli.show import say, working
+from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
 from dprct.replicate.declared_tables import long_form
 from dprct.replicate.expected import mismatches
 from dprct.replicate.package import declared_tables
 from dprct.replicate.study import load_study
-from dprct.results.itt import ITTTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.results.itt import ITTTable
 
 WATERMARK = "CONFIDENTIAL: computed from the confidential file, with no privacy; do not publish."
+_IMPOSSIBLE = 2
 
 
 class On(enum.StrEnum):
@@ -25,6 +31,25 @@ class On(enum.StrEnum):
 
     protected = "protected"
     confidential = "confidential"
+
+
+class _Format(enum.Enum):
+    text = "{}"
+    latex = "% {}"
+    html = "<!-- {} -->"
+    csv = "# {}"
+
+    def comment(self, words: str) -> str:
+        """Return one line of words that is no part of a table."""
+        line = " ".join(words.split())
+        return self.value.format(line.replace("--", "- -") if self is _Format.html else line)
+
+    def table(self, made: ITTTable) -> str:
+        if self is _Format.latex:
+            return made.to_latex()
+        if self is _Format.html:
+            return made.to_html()
+        return made.to_csv() if self is _Format.csv else made.to_text()
 
 
 def table(
@@ -45,43 +70,50 @@ def table(
     They are made of the protected file, so anybody who has it can run this. Running protect
     again would make another file with other numbers, and charge the ledger.
     """
-    if latex + html + as_csv > 1:
-        raise ParameterError("--latex, --html and --csv exclude each other; give one of them")
+    form = _chosen(latex=latex, html=html, as_csv=as_csv)
+    if expect is not None and on is On.confidential:
+        raise ParameterError(
+            "--expect compares with numbers of the protected file; leave out --on confidential"
+        )
     study = load_study(study_file)
     with working("making tables"):
         tables = declared_tables(study, on.value)
     if on is On.confidential:
-        say(_commented(WATERMARK, latex=latex, html=html, as_csv=as_csv))
-    for made in tables.values():
-        say(_printed(made, latex=latex, html=html, as_csv=as_csv))
-    for name in (spec.name for spec in study.tables if spec.name not in tables):
-        words = f"{name}: needs the confidential file, its columns are not in the protected one"
-        say(_commented(words, latex=latex, html=html, as_csv=as_csv))
+        say(form.comment(WATERMARK))
+    for name, made in tables.made.items():
+        if form in (_Format.latex, _Format.csv) and len(study.tables) > 1:
+            say(form.comment(name))
+        say(form.table(_watermarked(made) if on is On.confidential else made))
+    for name, why in tables.withheld.items():
+        say(form.comment(f"{name}: {why}"))
+    for name, why in tables.failed.items():
+        complain(f"error: table {name!r} cannot be made: {why}", "red")
     if expect is not None:
-        _check(expect, study.dataset_id, tables)
+        _check(expect, study.dataset_id, tables.made, form)
+    elif tables.failed:
+        raise typer.Exit(_IMPOSSIBLE)
 
 
-def _printed(made: ITTTable, *, latex: bool, html: bool, as_csv: bool) -> str:
+def _chosen(*, latex: bool, html: bool, as_csv: bool) -> _Format:
+    if latex + html + as_csv > 1:
+        raise ParameterError("--latex, --html and --csv exclude each other; give one of them")
     if latex:
-        return made.to_latex()
+        return _Format.latex
     if html:
-        return made.to_html()
-    return made.to_csv() if as_csv else made.to_text()
+        return _Format.html
+    return _Format.csv if as_csv else _Format.text
 
 
-def _commented(words: str, *, latex: bool, html: bool, as_csv: bool) -> str:
-    if latex:
-        return f"% {words}"
-    if html:
-        return f"<!-- {words} -->"
-    return f"# {words}" if as_csv else words
+def _watermarked(made: ITTTable) -> ITTTable:
+    """Return the table with the warning among its own notes: a copied table keeps it."""
+    return replace(made, notes=(WATERMARK, *made.notes)).styled(notes=True)
 
 
-def _check(expect: Path, study: str, tables: dict[str, ITTTable]) -> None:
-    different = mismatches(expect, study, long_form(tables))
+def _check(expect: Path, study: str, made: Mapping[str, ITTTable], form: _Format) -> None:
+    different = mismatches(expect, study, long_form(made))
     for mismatch in different:
-        say(f"- {mismatch}")
+        say(form.comment(f"differs: {mismatch}"))
     if different:
-        say(f"{len(different)} numbers differ from {expect.name}")
+        say(form.comment(f"{len(different)} numbers differ from {expect.name}"))
         raise typer.Exit(1)
-    say(f"every number is that of {expect.name}")
+    say(form.comment(f"every number is that of {expect.name}"))

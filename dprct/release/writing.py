@@ -58,7 +58,7 @@ def check_target(path: Path) -> None:
         )
     if path.is_dir():
         raise FileError(f"{str(path)!r} is a folder; name a file")
-    if os.path.lexists(path) and not _is_protected(path):
+    if os.path.lexists(path) and not is_described(path):
         raise FileError(
             f"{path.name!r} exists and is not the file that a certificate beside it describes, so "
             "it may be a confidential file; give another name"
@@ -191,8 +191,8 @@ def _put_back(path: Path, content: bytes | None) -> None:
         path.write_bytes(content)
 
 
-def _is_protected(path: Path) -> bool:
-    """Whether the certificate beside a file names its hash."""
+def is_described(path: Path) -> bool:
+    """Whether the certificate beside a file is that of its content."""
     try:
         known: Any = json.loads(certificate_paths(path)[1].read_text("utf-8"))
         return bool(known["file"]["sha256"] == _sha256(path))

@@ -6,11 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import ParameterError, StudyError
+from dprct.errors import ColumnError, DprctError, ParameterError, StudyError
 from dprct.formula import names as formula_names
 from dprct.replicate.sections import section
 from dprct.results.itt import ITTTable, itt_table
+from dprct.results.itt_estimates import Inference
+from dprct.results.multiplicity import families_of
+from dprct.results.options import covariance_named
+from dprct.results.resampling import FEWEST_DRAWS
 from dprct.results.style import style_named
+from dprct.results.weights import check_weights_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +27,8 @@ Covariates = tuple[str, ...] | Mapping[str, tuple[str, ...]]
 Families = str | Mapping[str, tuple[str, ...]]
 Sizes = Mapping[str, int]
 
-_CARRIES = ("modelled", "public")
+_SAMPLES = ("complete-per-outcome", "complete")
+_CARRIES = ("modelled", "public", "derived")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +96,58 @@ class TableSpec:
         single = [name for name in (self.control, self.groups, self.weights) if name]
         return list(dict.fromkeys([*self.outcomes, *self.arms, *named, *self.blocks, *single]))
 
-    def without_information(self, schema: Schema) -> list[str]:
-        """Return the columns that the table needs and a protected file holds nothing of."""
-        known = {column.name: column for column in schema.columns}
+    def without_information(self, fates: Mapping[str, str]) -> list[str]:
+        """Return the columns that the table needs and a protected file holds nothing of.
+
+        Parameters
+        ----------
+        fates : mapping of str to str
+            What became of each column, as the certificate of the protected file says.
+        """
+        return [name for name in self.columns() if fates.get(name) not in _CARRIES]
+
+    def problems(self, known: Sequence[str]) -> list[str]:
+        """Return in words which columns the table names that the file does not have.
+
+        Parameters
+        ----------
+        known : sequence of str
+            The columns of the file.
+        """
         return [
-            name
+            f"[[table]] {self.name!r}: {ColumnError.unknown(name, known, 'the file')}"
             for name in self.columns()
             if name not in known
-            or (known[name].derived is None and known[name].fate not in _CARRIES)
         ]
+
+    def check(self) -> None:
+        """Refuse what no data could be given for.
+
+        Raises
+        ------
+        ParameterError, FormulaError
+            If an option is none of those allowed, or a covariate is no term of the grammar.
+        """
+        if not self.name.strip():
+            raise ParameterError("name is empty; give a short one, such as 'table2'")
+        for option, named in (("outcomes", self.outcomes), ("arms", self.arms)):
+            if not named:
+                raise ParameterError(f"{option} is empty; name at least one column")
+        if self.sample not in _SAMPLES:
+            raise ParameterError(f"sample={self.sample!r}; allowed: {', '.join(_SAMPLES)}")
+        if self.draws < FEWEST_DRAWS or self.seed < 0:
+            raise ParameterError(
+                f"draws={self.draws}, seed={self.seed}; give at least {FEWEST_DRAWS} draws and a "
+                "seed from 0 up"
+            )
+        if self.covariates == {}:
+            raise ParameterError("covariates is an empty table; name at least one set")
+        style_named(self.layout).changed({} if self.digits is None else {"digits": self.digits})
+        Inference(alternative=self.alternative, distribution=self.distribution, adjust=self.adjust)  # type: ignore[arg-type]
+        cov_type = covariance_named(self.errors, self.groups)
+        check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
+        families_of(self.families, self.outcomes, self.arms, self.family_sizes or None)  # type: ignore[arg-type]
+        self.columns()
 
     def made(
         self, data: pd.DataFrame, schema: Schema, guarantee: Guarantee | None = None
@@ -150,7 +199,7 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
     Raises
     ------
     StudyError
-        If a key is unknown, a value is of the wrong type, or a name is given twice.
+        If a key is unknown, a value is of the wrong type or not allowed, or a name is given twice.
 
     Examples
     --------
@@ -167,9 +216,9 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
         if names.count(table.name) > 1:
             raise StudyError(f"two tables are called {table.name!r}; give each its own name")
         try:
-            style_named(table.layout)
-        except ParameterError as error:
-            raise StudyError(f"[[table]] {table.name!r}: layout: {error}") from None
+            table.check()
+        except DprctError as error:
+            raise StudyError(f"[[table]] {table.name!r}: {error}") from None
     return found
 
 

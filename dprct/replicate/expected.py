@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import FileError, StudyError
+from dprct.errors import DprctError, FileError, StudyError
 from dprct.replicate.declared_tables import PLACE
 
 if TYPE_CHECKING:
@@ -79,27 +79,53 @@ def mismatches(
     )
 
 
-def _read(path: Path, study: str) -> dict[tuple[str, ...], float]:
+def belongs_to(path: Path, study: str) -> bool:
+    """Whether a file is an ``expected.csv`` of this study, edited or not."""
     try:
-        text = path.read_text("utf-8")
+        return all(row[0] == study for row in _rows(path))
+    except DprctError:
+        return False
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Return the rows below the header."""
+    try:
+        text = path.read_text("utf-8-sig")  # a spreadsheet may have put a mark in front
     except (OSError, UnicodeDecodeError):
         raise FileError(f"cannot read {path.name!r}; give the expected.csv of this study") from None
-    rows = list(csv.reader(io.StringIO(text)))
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error:
+        rows = []
     if not rows or tuple(rows[0]) != HEADER or any(len(row) != len(HEADER) for row in rows):
         raise StudyError(
             f"{path.name!r} is no expected.csv: its columns must be {', '.join(HEADER)}; "
             "dprct protect writes it"
         )
-    others = {row[0] for row in rows[1:]} - {study}
+    return rows[1:]
+
+
+def _read(path: Path, study: str) -> dict[tuple[str, ...], float]:
+    rows = _rows(path)
+    others = {row[0] for row in rows} - {study}
     if others:
         raise StudyError(
             f"{path.name!r} is of study {sorted(others)[0]!r}, this study is {study!r}; "
             "give the expected.csv that was written with this study's protected file"
         )
     try:
-        return {tuple(row[1:-1]): float(row[-1]) for row in rows[1:]}
+        numbers = {tuple(row[1:-1]): float(row[-1]) for row in rows}
     except ValueError:
-        raise StudyError(f"{path.name!r} has a value that is no number; it was edited") from None
+        raise StudyError(
+            f"{path.name!r} has a value that is no number: it was edited; take the file that "
+            "dprct protect wrote"
+        ) from None
+    if len(numbers) < len(rows):
+        raise StudyError(
+            f"{path.name!r} has a number twice: it was edited; take the file that dprct protect "
+            "wrote"
+        )
+    return numbers
 
 
 def _same(expected: float | None, found: float | None) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import published
@@ -12,24 +13,27 @@ from dprct.io import read
 from dprct.io.atomic import atomic_write
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.ledger import ledger_path
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
-from dprct.release.writing import certificate_paths
+from dprct.release.writing import certificate_paths, is_described
 from dprct.replicate.declared_tables import long_form
-from dprct.replicate.expected import written
-from dprct.replicate.readme import MARK, TableNote, readme
+from dprct.replicate.expected import belongs_to, written
+from dprct.replicate.readme import TableNote, mark, readme
+from dprct.results.certificate import Certificate
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    import pandas as pd
 
     from dprct.release.base import Release
     from dprct.release.model import ReleaseModel
     from dprct.release.plan import Plan
+    from dprct.replicate.declared_tables import TableSpec
     from dprct.replicate.study import Study
-    from dprct.results.certificate import Certificate
     from dprct.results.itt import ITTTable
 
 
@@ -123,7 +127,26 @@ def ledger(study: Study) -> Accountant:
     )
 
 
-def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> dict[str, ITTTable]:
+@dataclass(frozen=True)
+class DeclaredTables:
+    """The tables that a study declares, as one of its files gives them.
+
+    Parameters
+    ----------
+    made : mapping of str to ITTTable
+        By name.
+    withheld : mapping of str to str
+        Those that need the confidential file, with the reason.
+    failed : mapping of str to str
+        Those that the file cannot give, with the reason.
+    """
+
+    made: Mapping[str, ITTTable]
+    withheld: Mapping[str, str]
+    failed: Mapping[str, str]
+
+
+def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> DeclaredTables:
     """Return the tables that a study declares, made from one of its two files.
 
     Raises
@@ -131,7 +154,7 @@ def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> d
     StudyError
         If the study declares no table.
     FileError
-        If the file is not there.
+        If the file is not there, or the protected one is not that of its certificate.
     """
     if not study.tables:
         raise StudyError(
@@ -139,15 +162,80 @@ def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> d
         )
     if on == "confidential":
         data, schema = read(study.data)
-        return {spec.name: spec.made(data, schema) for spec in study.tables}
+        return _tables(study, data, schema, None)
+    certificate = _certificate_beside(study)
     data, schema = read(study.output)
-    guarantee = _guarantee_beside(study)
-    lost = {spec.name: spec.without_information(_fates(study, schema)) for spec in study.tables}
-    return {
-        spec.name: spec.made(data, schema, guarantee)
-        for spec in study.tables
-        if not lost[spec.name]
-    }
+    return _tables(study, data, schema, certificate)
+
+
+def _tables(
+    study: Study, data: pd.DataFrame, schema: Schema, certificate: Certificate | None
+) -> DeclaredTables:
+    """Make every table that can be made; the certificate is that of a protected file."""
+    made: dict[str, ITTTable] = {}
+    withheld: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    guarantee = None if certificate is None else certificate.guarantee
+    for spec in study.tables:
+        lost = [] if certificate is None else spec.without_information(certificate.fates)
+        if lost:
+            withheld[spec.name] = (
+                f"it needs the confidential file: nothing is released of {', '.join(lost)}"
+            )
+            continue
+        try:
+            made[spec.name] = spec.made(data, schema, guarantee)
+        except DprctError as error:
+            failed[spec.name] = str(error)
+    return DeclaredTables(made, withheld, failed)
+
+
+@dataclass(frozen=True)
+class Companions:
+    """Where the papers beside a protected file go.
+
+    Parameters
+    ----------
+    readme, expected : Path
+    """
+
+    readme: Path
+    expected: Path
+
+
+def companions(study: Study) -> Companions:
+    """Return where README-data.md and expected.csv go; nobody else's file is replaced.
+
+    Raises
+    ------
+    FileError
+        If files of somebody else have their names, with and without the study's id.
+    """
+    folder, name = study.output.parent, study.dataset_id
+    own = mark(name).encode("utf-8")
+    return Companions(
+        _free(folder, "README-data", ".md", name, lambda path: _begins_with(path, own)),
+        _free(folder, "expected", ".csv", name, lambda path: belongs_to(path, name)),
+    )
+
+
+def _free(folder: Path, stem: str, suffix: str, study: str, is_own: Callable[[Path], bool]) -> Path:
+    """Return the first place that is empty, or holds what this study wrote before."""
+    names = (f"{stem}{suffix}", f"{stem}.{study}{suffix}")
+    for name in names:
+        if not os.path.lexists(folder / name) or is_own(folder / name):
+            return folder / name
+    raise FileError(
+        f"{names[0]!r} and {names[1]!r} exist and are not of this study; move one of them away"
+    )
+
+
+def _begins_with(path: Path, start: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(start)) == start
+    except OSError:
+        return False
 
 
 def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
@@ -159,64 +247,59 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
     -------
     tuple of Path
         What was written.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
     """
-    folder = study.output.parent
-    notes = []
-    entries: list[dict[str, Any]] = []
-    data, schema = read(study.output)
-    fates = _fates(study, schema)
-    for spec in study.tables:
-        words = _lost_words(spec.without_information(fates))
-        if not words:
-            try:
-                table = spec.made(data, schema, certificate.guarantee)
-                entries += long_form({spec.name: table})
-                words = "yes: the numbers of expected.csv, with the privacy noise in them"
-            except DprctError as error:
-                words = f"no: {error}"
-        notes.append(TableNote(spec.name, spec.title, words))
-    text = readme(study.path.name, certificate, study.availability, notes)
-    texts = {_readme_name(folder): text}
+    places = companions(study)
+    texts = {}
+    notes: tuple[TableNote, ...] = ()
     if study.tables:
-        texts["expected.csv"] = written(study.dataset_id, entries)
-    for name, text in texts.items():
-        with atomic_write(folder / name, mode="wb") as file:
+        data, schema = read(study.output)
+        found = _tables(study, data, schema, certificate)
+        notes = tuple(_note(spec, found, places.expected.name) for spec in study.tables)
+        texts[places.expected] = written(study.dataset_id, long_form(found.made))
+    texts[places.readme] = readme(
+        study.path.name, certificate, study.availability, notes, places.expected.name
+    )
+    for path, text in texts.items():
+        with atomic_write(path, mode="wb") as file:
             file.write(text.encode("utf-8"))
-    return tuple(folder / name for name in texts)
+    return tuple(texts)
 
 
-def _readme_name(folder: Path) -> str:
-    """Return README-data.md, or another name where that is a file of somebody's own."""
-    existing = folder / "README-data.md"
-    if not existing.exists() or existing.read_bytes().startswith(MARK.encode()):
-        return existing.name
-    return "README-data.dprct.md"
+def _note(spec: TableSpec, found: DeclaredTables, expected: str) -> TableNote:
+    if spec.name in found.withheld:
+        words = f"no, {found.withheld[spec.name]}"
+    elif spec.name in found.failed:
+        words = f"no: {found.failed[spec.name]}"
+    else:
+        words = f"yes: its numbers, with the noise of the release in them, are in {expected}"
+    return TableNote(spec.name, spec.title, words)
 
 
-def _fates(study: Study, schema: Schema) -> Schema:
-    """Return the schema of the protected file with the fates that the study declares."""
-    columns = []
-    for column in schema.columns:
-        facts = study.columns.get(column.name, {})
-        columns.append(replace(column, fate=facts.get("fate"), derived=facts.get("derived")))
-    return schema.with_columns(columns)
-
-
-def _lost_words(lost: list[str]) -> str:
-    if not lost:
-        return ""
-    return f"no, it needs the confidential file: nothing is released of {', '.join(lost)}"
-
-
-def _guarantee_beside(study: Study) -> Guarantee:
+def _certificate_beside(study: Study) -> Certificate:
+    """Return the certificate of the protected file, and refuse a file that is another."""
     path = certificate_paths(study.output)[1]
+    if not study.output.exists():
+        raise FileError(
+            f"there is no protected file {study.output.name!r} yet; make it with dprct protect"
+        )
     try:
-        return Guarantee.from_dict(json.loads(path.read_text("utf-8"))["guarantee"])
-    except (OSError, ValueError, KeyError, TypeError):
+        certificate = Certificate.from_dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError, DprctError):
         raise FileError(
             f"there is no certificate {path.name!r} beside the protected file; make both with "
             "dprct protect"
         ) from None
+    if not is_described(study.output):
+        raise FileError(
+            f"{study.output.name!r} is not the file that its certificate describes: it was changed "
+            "or replaced; take the one that dprct protect wrote"
+        )
+    return certificate
 
 
 def _read_dta(study: Study, sealed: Schema) -> tuple[Any, Schema]:

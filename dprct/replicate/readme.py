@@ -6,16 +6,16 @@ What the program cannot know stays a visible blank.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from dprct.replicate.markdown import code, plain, prose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dprct.results.certificate import Certificate
-
-MARK = "<!-- Written by dprct protect; edit [availability] in the study file, not this file. -->"
-"""First line; a README without it is somebody's own and is never replaced."""
 
 BLANK = "**[to be filled in by the authors: {}]**"
 
@@ -71,6 +71,7 @@ def readme(
     certificate: Certificate,
     availability: Availability,
     tables: Sequence[TableNote],
+    expected: str = "expected.csv",
 ) -> str:
     """Return README-data.md for a protected file.
 
@@ -84,39 +85,56 @@ def readme(
         Empty fields become visible blanks.
     tables : sequence of TableNote
         The declared tables.
+    expected : str
+        Name of the file with their numbers.
 
     Returns
     -------
     str
         Markdown.
     """
+    command = f"dprct table {_argument(study_file)}"
     parts = [
         *_overview(certificate, availability),
         *_statement(certificate, availability),
         *_data_set(certificate),
-        *_tables(study_file, certificate, tables),
-        *_rerun(study_file, certificate),
+        *_tables(command, certificate, tables, expected),
+        *_rerun(f"{command} --expect {_argument(expected)}", certificate, checked=bool(tables)),
     ]
     return "\n".join(parts) + "\n"
 
 
+def mark(dataset_id: str | None) -> str:
+    """Return the first line; a README without it is somebody else's and is never replaced.
+
+    Examples
+    --------
+    >>> mark("liberia")
+    '<!-- Written by dprct protect for liberia; edit [availability] in the study file instead. -->'
+    """
+    return (
+        f"<!-- Written by dprct protect for {dataset_id or 'a study without an id'}; "
+        "edit [availability] in the study file instead. -->"
+    )
+
+
 def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
-    yield MARK
+    yield mark(certificate.dataset_id)
     yield ""
-    yield f"# Data of {about.title or BLANK.format('title of the article')}"
+    yield f"# Data of {_line(about.title, 'title of the article')}"
     yield ""
-    yield f"Authors: {about.authors or BLANK.format('authors')}"
+    yield f"Authors: {_line(about.authors, 'authors')}"
     yield ""
     yield "## Overview"
     yield ""
     kind = "a protected file" if _promises(certificate) else "synthetic and NOT a protected file"
     yield (
-        f"`{_name(certificate)}` is {kind}: it takes the place of a confidential one, "
+        f"{code(_name(certificate))} is {kind}: it takes the place of a confidential one, "
         "with the same columns, types and labels, and other values. Its certificate, in text and "
         "in JSON beside it, says what differs and what is guaranteed."
     )
     yield ""
-    yield f"> {certificate.guarantee.sentence()}"
+    yield f"> {plain(certificate.guarantee.sentence())}"
     yield ""
 
 
@@ -125,11 +143,11 @@ def _statement(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield ""
     yield "### Statement about Rights"
     yield ""
-    yield about.rights or BLANK.format("right to use the data, and to publish the protected file")
+    yield _prose(about.rights, "right to use the data, and to publish the protected file")
     yield ""
     yield "### License for Data"
     yield ""
-    yield about.license or BLANK.format("licence of the protected file")
+    yield _prose(about.license, "licence of the protected file")
     yield ""
     yield "### Summary of Availability"
     yield ""
@@ -139,26 +157,32 @@ def _statement(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield ""
     yield "### The confidential data"
     yield ""
-    yield f"Data set id: {certificate.dataset_id or 'none declared'}."
-    yield f"Route to the data: {about.access or BLANK.format('who may apply, where, how long')}"
-    yield f"Contact: {about.contact or BLANK.format('name and address')}"
-    yield f"Citation: {about.citation or BLANK.format('citation of the data')}"
+    yield f"- Data set id: {code(certificate.dataset_id or 'none declared')}"
+    yield f"- Contact: {_line(about.contact, 'name and address')}"
+    yield f"- Citation: {_line(about.citation, 'citation of the data')}"
+    yield ""
+    yield "Route to the data:"
+    yield ""
+    yield _prose(about.access, "who may apply, where, how long it takes, what it costs")
     yield ""
 
 
 def _data_set(certificate: Certificate) -> Iterator[str]:
-    stem = _name(certificate).removesuffix(".dta")
+    name = _name(certificate)
+    stem = name.removesuffix(".dta")
     yield "## Dataset list"
     yield ""
     yield "| Data file | Source | Provided |"
     yield "|---|---|---|"
-    yield f"| `{_name(certificate)}` | made by dprct from the confidential data | yes |"
-    yield f"| `{stem}.certificate.txt`, `.json` | its certificate | yes |"
+    yield f"| {code(name, cell=True)} | made by dprct from the confidential data | yes |"
+    for suffix in ("txt", "json"):
+        beside = code(f"{stem}.certificate.{suffix}", cell=True)
+        yield f"| {beside} | its certificate, as {_FORMS[suffix]} | yes |"
     yield "| the confidential file | see above | no |"
     yield ""
     by_fate: dict[str, list[str]] = {}
     for column, fate in certificate.fates.items():
-        by_fate.setdefault(fate, []).append(f"`{column}`")
+        by_fate.setdefault(fate, []).append(code(column))
     yield "What became of the columns:"
     yield ""
     meaning = _FATES if _promises(certificate) else {**_FATES, "modelled": _UNPROMISED}
@@ -168,30 +192,32 @@ def _data_set(certificate: Certificate) -> Iterator[str]:
 
 
 def _tables(
-    study_file: str, certificate: Certificate, tables: Sequence[TableNote]
+    command: str, certificate: Certificate, tables: Sequence[TableNote], expected: str
 ) -> Iterator[str]:
     yield "## List of tables"
     yield ""
-    if not tables:
-        yield "The study file declares no table."
+    if tables:
+        yield "| Table | Reproduces on the protected file | Rerun |"
+        yield "|---|---|---|"
+        for table in tables:
+            name = f"{table.name}: {table.title}" if table.title.strip() else table.name
+            yield f"| {plain(name)} | {plain(table.reproduces)} | {code(command, cell=True)} |"
         yield ""
-        return
-    yield "| Table | On the protected file | Rerun |"
-    yield "|---|---|---|"
-    for table in tables:
-        name = f"{table.name}: {table.title}" if table.title else table.name
-        yield f"| {_cell(name)} | {_cell(table.reproduces)} | `dprct table {study_file}` |"
+        yield (
+            f"{code(expected)} holds the numbers of these tables **on the protected file**. They "
+            "are not those of the article, which were computed on the confidential data."
+        )
+    else:
+        yield "The study file declares no table."
     yield ""
-    yield (
-        "`expected.csv` holds the numbers of these tables **on the protected file**. They are not "
-        "those of the article, which were computed on the confidential data."
-    )
-    yield ""
-    yield from (f"- {limit}" for limit in certificate.limits)
-    yield ""
+    if certificate.limits:
+        yield "What the protected file is not good for:"
+        yield ""
+        yield from (f"- {plain(limit)}" for limit in certificate.limits)
+        yield ""
 
 
-def _rerun(study_file: str, certificate: Certificate) -> Iterator[str]:
+def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator[str]:
     yield "## Computational requirements"
     yield ""
     yield "Python 3.11 to 3.13 and the package dprct. Every table takes seconds on a laptop."
@@ -199,19 +225,20 @@ def _rerun(study_file: str, certificate: Certificate) -> Iterator[str]:
     yield "## Instructions to Replicators"
     yield ""
     yield "- `pip install dprct`"
-    yield (
-        f"- `dprct table {study_file} --expect expected.csv` makes every declared table from "
-        f"`{_name(certificate)}` and ends with an error if a number differs."
-    )
+    if checked:
+        yield (
+            f"- {code(command)} makes every declared table from {code(_name(certificate))} and "
+            "ends with an error if a number differs."
+        )
     yield "- Do-files that ran on the confidential file run on the protected one unchanged."
     yield (
         "- Do not run `dprct protect` again: that needs the confidential data, gives another file "
         "with other numbers"
         + (", and charges the ledger of the data set." if _promises(certificate) else ".")
     )
-    yield ""
     if "sha256" in certificate.file:
-        yield f"SHA-256 of `{_name(certificate)}`: `{certificate.file['sha256']}`"
+        yield ""
+        yield f"SHA-256 of {code(_name(certificate))}: `{certificate.file['sha256']}`"
 
 
 _FATES: Mapping[str, str] = {
@@ -223,6 +250,7 @@ _FATES: Mapping[str, str] = {
     "public": "public, unchanged",
     "drop": "not in the file",
 }
+_FORMS = {"txt": "text", "json": "JSON"}
 _UNPROMISED = "synthetic values, drawn without a privacy guarantee"
 
 
@@ -234,5 +262,14 @@ def _name(certificate: Certificate) -> str:
     return certificate.file.get("name", "the protected file")
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _line(text: str, blank: str) -> str:
+    return plain(text) or BLANK.format(blank)
+
+
+def _prose(text: str, blank: str) -> str:
+    return prose(text) or BLANK.format(blank)
+
+
+def _argument(name: str) -> str:
+    """Return the name of a file as a shell takes it, quoted if need be."""
+    return name if re.fullmatch(r"[\w.-]+", name) else f'"{name}"'

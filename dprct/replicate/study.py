@@ -194,6 +194,7 @@ class Study:
             for name in self.release.keep
             if name not in known
         ]
+        found += [problem for table in self.tables for problem in table.problems(header.names)]
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
         found += self._without_domain(schema)
         return found + self._unconfirmed(schema)
