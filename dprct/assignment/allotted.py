@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dprct.assignment.allocation import counted, fair_counts, spread, uneven
 from dprct.assignment.base import Design
-from dprct.assignment.groups import Groups, indicators, levels, quoted
+from dprct.assignment.groups import Groups, indicators, levels, listed, quoted
 from dprct.assignment.shares import Shares, shares_of
 from dprct.assignment.units import Units, has_missing, units_of
 from dprct.errors import ParameterError
@@ -36,7 +37,7 @@ class Allotted(Design):
     law: Shares = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        arms = (self.arms,) if isinstance(self.arms, str) else tuple(self.arms)
+        arms = listed(self.arms, "arms")
         implicit = self.arm is None
         law = self._law(len(arms), implicit=implicit)
         control = implicit and law.control
@@ -132,11 +133,8 @@ class Allotted(Design):
         wrong = uneven(counted(units.block, codes, shares.shape), units.sizes, shares)
         what = f"clusters of {quoted(self.cluster_columns)}" if self.cluster_columns else "rows"
         where = f"a block of {quoted(self.block_columns)}" if self.block_columns else "the data"
-        return [
-            f"group {name!r} does not have its share of the {what} in {where}, rounded down or up"
-            for name, bad in zip(self.groups.names, wrong, strict=True)
-            if bad
-        ]
+        bad = [name for name, off in zip(self.groups.names, wrong, strict=True) if off]
+        return [f"{_counted(bad)} of the {what} in {where}, rounded down or up"] if bad else []
 
     def _set(self, **values: object) -> None:
         for name, value in values.items():
@@ -183,14 +181,20 @@ def _own(shares: Any) -> Any:
     """Return a copy of shares that the caller cannot change."""
     if isinstance(shares, Mapping):
         return {block: _own(row) for block, row in shares.items()}
-    return shares if shares is None or isinstance(shares, (int, float)) else tuple(shares)
+    return shares if shares is None or isinstance(shares, Real) else tuple(shares)
 
 
 def _whole_numbers(counts: Sequence[int] | int, arms: int) -> tuple[int, ...]:
-    row = (counts,) if isinstance(counts, int) else tuple(counts)
+    row = listed(counts, "counts")
     if len(row) != arms:
         raise ParameterError(f"counts= has {len(row)} numbers for {arms} arms; give one per arm")
     for count in row:
-        if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
+        if not isinstance(count, Real) or not float(count).is_integer() or count < 1:
             raise ParameterError(f"a count is {given(count)}; counts are whole numbers from 1")
     return tuple(int(count) for count in row)
+
+
+def _counted(groups: Sequence[object]) -> str:
+    if len(groups) == 1:
+        return f"group {quoted(groups)} does not have its share"
+    return f"groups {quoted(groups)} do not have their shares"

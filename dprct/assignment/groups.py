@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from dprct.formula.columns import is_factor, is_missing, numbers_of
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from dprct.assignment.allocation import Codes
     from dprct.formula.columns import Mask
@@ -131,7 +133,7 @@ def levels(column: str, codes: Sequence[object]) -> Groups:
     """
     checked_names([column], "arm")
     text = [isinstance(code, str) for code in codes]
-    number = [isinstance(code, (int, float)) and np.isfinite(code) for code in codes]
+    number = [isinstance(code, Real) and np.isfinite(float(code)) for code in codes]
     if not codes or not (all(text) or all(number)):
         raise ParameterError(
             f"arms of column {column!r} are not all numbers or all text; give the column's levels"
@@ -145,7 +147,7 @@ def levels(column: str, codes: Sequence[object]) -> Groups:
     return Groups(names, (column,), tuple((name,) for name in names))
 
 
-def checked_names(names: Iterable[object], parameter: str) -> tuple[str, ...]:
+def checked_names(names: object, parameter: str) -> tuple[str, ...]:
     """Return names of columns as a tuple; refuse repetition, what is no text, and none.
 
     Examples
@@ -153,7 +155,7 @@ def checked_names(names: Iterable[object], parameter: str) -> tuple[str, ...]:
     >>> checked_names("village", "cluster")
     ('village',)
     """
-    found = (names,) if isinstance(names, str) else tuple(names)
+    found = listed(names, parameter)
     wrong = [name for name in found if not (isinstance(name, str) and name)]
     if wrong or not found:
         got = given(wrong[0]) if wrong else "nothing"
@@ -161,6 +163,26 @@ def checked_names(names: Iterable[object], parameter: str) -> tuple[str, ...]:
     if len(set(found)) < len(found):
         raise ParameterError(f"{parameter}= names {quoted(found)}: one of them twice; once each")
     return tuple(str(name) for name in found)
+
+
+def listed(given_values: Any, parameter: str) -> tuple[Any, ...]:
+    """Return one value or several as a tuple.
+
+    Raises
+    ------
+    ParameterError
+        If the values are neither text, a number, nor a sequence.
+
+    Examples
+    --------
+    >>> listed("cash", "arms"), listed([3, 4], "counts")
+    (('cash',), (3, 4))
+    """
+    if isinstance(given_values, (str, Real)):
+        return (given_values,)
+    if not isinstance(given_values, Iterable):
+        raise ParameterError(f"{parameter}= is {given(given_values)}; give a list")
+    return tuple(given_values)
 
 
 def _equal(column: pd.Series[Any], value: Level) -> Mask:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.assignment.groups import listed
 from dprct.errors import ParameterError
 from dprct.schema.facts import given
 
@@ -110,6 +111,8 @@ def shares_of(
             "of the levels, with its own share"
         )
     if isinstance(given_shares, Mapping):
+        if not given_shares:
+            raise ParameterError("shares= is an empty mapping; give shares for every block")
         rows = tuple(
             _row(one, control_share, arms, implicit=implicit) for one in given_shares.values()
         )
@@ -153,12 +156,7 @@ def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit
         left = 1.0 - (_number(control_share) if control_share is not None else 0.0)
         groups = arms + int(implicit and control_share is None)
         return (left / groups,) * arms
-    if isinstance(given_row, (int, float)):
-        given_row = (given_row,)
-    try:
-        row = tuple(_number(share) for share in given_row)
-    except TypeError:
-        raise ParameterError(f"shares= is {given(given_row)}; give one number per arm") from None
+    row = tuple(_number(share) for share in listed(given_row, "shares"))
     if len(row) != arms:
         raise ParameterError(f"shares= has {len(row)} numbers for {arms} arms; give one per arm")
     return row
