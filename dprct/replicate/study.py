@@ -18,6 +18,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
+from dprct.release.model import modelled
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.replicate.declared_tables import TableSpec, tables_from
 from dprct.replicate.readme import Availability
@@ -213,6 +214,8 @@ class Study:
                 except SchemaError as error:
                     found.append(str(error))
         if not any(_open_fate(c) for c in schema.columns):
+            if not modelled(schema):
+                found.append('no column is modelled; give fate = "modelled" to those that matter')
             try:
                 check_fates(schema, rows or 1)
             except DprctError as error:

@@ -3,17 +3,15 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dprct.errors import ColumnError, DprctError, FileError, SchemaError, StudyError
 from dprct.replicate.package import read_header
 from dprct.replicate.study import Study, load_study, study_from
-from dprct.schema import Unit
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dprct.schema import Column, Schema, Unit
 
 
 @pytest.fixture
@@ -251,3 +249,12 @@ def test_no_code_of_a_study_file_runs(document: dict[str, Any], folder: Path) ->
         except (StudyError, SchemaError, DprctError):
             pass
     assert not (folder / "pwned").exists()
+
+
+def test_a_study_that_models_nothing_is_not_complete(document: dict[str, Any]) -> None:
+    for facts in document["columns"].values():
+        facts.pop("derived", None)
+        facts["fate"] = "withheld"
+    nothing = study_from(document, Path("study.toml"))
+    header = Schema(tuple(Column(name) for name in document["columns"]))
+    assert any("no column is modelled" in problem for problem in nothing.problems(header))
