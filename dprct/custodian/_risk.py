@@ -121,7 +121,7 @@ def risk(
         raise ParameterError(f"distance_rows={distance_rows!r}; give a whole number from 1 up")
     truth = confidential_source(confidential, schema)
     sources = released_sources(released, schema)
-    kept = None if holdout is None else confidential_source(holdout, schema)
+    kept = None if holdout is None else confidential_source(holdout, schema, "holdout")
     every = [truth, *([kept] if kept is not None else []), *sources]
     known = _columns("keys", keys or (), every)
     compared = _columns("columns", columns, every) if columns is not None else _default(every)
@@ -135,7 +135,7 @@ def risk(
         found[1] if kept is not None else None,
         tuple(compared),
         tuple(known),
-        _ranges(found[:first], compared, truth.schema),
+        _ranges(found[:first], compared, _schema_of(every)),
         distance_rows,
     )
     records: list[dict[str, Any]] = []
@@ -253,6 +253,10 @@ def _ranges(
         coded = cells[0].is_text or _is_coded(name, schema) or not len(numbers)
         found[name] = None if coded else (float(numbers.min()), float(numbers.max()))
     return found
+
+
+def _schema_of(sources: Sequence[Source]) -> Schema | None:
+    return next((source.schema for source in sources if source.schema is not None), None)
 
 
 def _is_coded(name: str, schema: Schema | None) -> bool:

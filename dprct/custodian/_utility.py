@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from dprct.custodian.overlap import compared
 from dprct.custodian.regressions import Regressions
 from dprct.custodian.sources import Source, confidential_source, released_sources
@@ -16,6 +14,8 @@ from dprct.formula.columns import columns_of
 from dprct.results.confidential import caution
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dprct.custodian.sources import Given
     from dprct.results.weights import WeightsType
     from dprct.schema import Schema
@@ -95,7 +95,7 @@ def utility(
 
     Examples
     --------
-    >>> import warnings
+    >>> import warnings, pandas as pd
     >>> rows = pd.DataFrame({"y": [1.0, 2, 4, 3, 6, 5], "treat": [0, 0, 0, 1, 1, 1]})
     >>> moved = rows.assign(y=rows["y"] + rows["treat"])
     >>> with warnings.catch_warnings():
@@ -146,15 +146,11 @@ def _compared(
     for source in sources:
         columns_of(source.data, regressions.columns)
     expected, _ = regressions.effects(truth)
-    parts, reasons = [], []
+    found, reasons = {}, []
     for source in sources:
-        found, why = regressions.effects(source)
-        one = compared(expected, found)
-        one.insert(0, "method", source.method)
-        one.insert(1, "draw", source.draw)
-        parts.append(one)
+        found[source.method, source.draw], why = regressions.effects(source)
         reasons += why
-    return pd.concat(parts, ignore_index=True), reasons
+    return compared(expected, found), reasons
 
 
 def _named(option: str, given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+
+from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
 KEYS = ["covariates", "outcome", "arm"]
 NUMBERS = ["estimate", "std.error", "conf.low", "conf.high"]
+_TYPES = dict.fromkeys(KEYS, object) | dict.fromkeys(NUMBERS, np.float64)
 
 
 def ci_overlap(
@@ -56,7 +61,9 @@ def ci_overlap(
     return np.where(np.isnan(a + b + c + d), np.nan, np.clip(overlap, 0.0, 1.0))
 
 
-def compared(confidential: pd.DataFrame, released: pd.DataFrame) -> pd.DataFrame:
+def compared(
+    confidential: pd.DataFrame, released: Mapping[tuple[str, int], pd.DataFrame]
+) -> pd.DataFrame:
     """Return both sides of each effect in one row, with overlap and differences.
 
     Parameters
@@ -64,18 +71,26 @@ def compared(confidential: pd.DataFrame, released: pd.DataFrame) -> pd.DataFrame
     confidential : DataFrame
         One row per ``covariates``, ``outcome`` and ``arm`` with ``estimate``, ``std.error``,
         ``conf.low`` and ``conf.high``.
-    released : DataFrame
-        The same of one release.
+    released : mapping of (method, draw) to DataFrame
+        The same of each release.
 
     Returns
     -------
     DataFrame
-        The confidential rows in their order; released numbers begin with ``released.`` and are
-        NaN where the release has no such effect.  ``difference`` is released less confidential.
+        The confidential rows in their order, for every method and draw; released numbers begin
+        with ``released.`` and are NaN where the release has no such effect.  ``difference`` is
+        released less confidential.
     """
     named = {name: f"released.{name}" for name in NUMBERS}
-    right = released[[*KEYS, *NUMBERS]].rename(columns=named)
-    both = confidential[[*KEYS, *NUMBERS]].merge(right, on=KEYS, how="left", validate="1:1")
+    draw = ["method", "draw"]
+    right = pd.concat(
+        {key: frame[[*KEYS, *NUMBERS]].astype(_TYPES) for key, frame in released.items()},
+        names=draw,
+    )
+    every = pd.DataFrame(list(released), columns=draw)
+    left = every.merge(confidential[[*KEYS, *NUMBERS]], how="cross")
+    right = right.rename(columns=named).reset_index(level=draw)
+    both = left.merge(right, on=[*draw, *KEYS], how="left", validate="1:1")
     both["overlap"] = ci_overlap(
         both["conf.low"], both["conf.high"], both["released.conf.low"], both["released.conf.high"]
     )
@@ -103,6 +118,11 @@ def summarised(
         One row per group: ``draws``, and for each measure ``.mean``, ``.median`` and ``.q05``
         for the quantile 0.05; draws where a measure is NaN are left out of it.
 
+    Raises
+    ------
+    ParameterError
+        If a quantile is not between 0 and 1.
+
     Examples
     --------
     >>> import pandas as pd
@@ -110,6 +130,8 @@ def summarised(
     >>> summarised(draws, ["arm"], ["overlap"], (0.5,)).round(3).values.tolist()
     [['a', 3, 0.5, 0.4, 0.4]]
     """
+    if not all(0 <= q <= 1 for q in quantiles):
+        raise ParameterError(f"quantiles={quantiles!r}; give numbers from 0 to 1")
     groups = effects.groupby(by, sort=False, dropna=False)
     out = groups.size().rename("draws").to_frame()
     for name in measures:

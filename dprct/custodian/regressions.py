@@ -86,7 +86,10 @@ class Regressions:
         if not parsed.outcomes:
             raise FormulaError(f"{parsed.text!r} names no outcome; write y ~ treat + x")
         side = formula.partition("~")[2].strip()
-        labels = tuple(_spelled(factor.label) for factor in parsed.outcomes)
+        labels = tuple(
+            factor.label if factor.expression else _spelled(factor.label)
+            for factor in parsed.outcomes
+        )
         return cls(outcomes=labels, panels={"": side}, arms=arms, **options)
 
     @classmethod
@@ -150,14 +153,15 @@ class Regressions:
         frame = columns_of(source.data, self.columns)
         found: list[dict[str, Any]] = []
         reasons: list[str] = []
+        try:
+            self._check_arms(frame)
+        except ParameterError as refusal:
+            return self._ordered(found), [_reason(source, refusal)]
         for panel, outcomes, rows in self._samples(frame):
             try:
-                self._check_arms(frame)
                 fitted = self._fitted(frame, source, panel, outcomes, rows)
             except ParameterError as refusal:
-                if source.draw == 0:
-                    raise
-                reasons.append(f"{source}: {refusal}")
+                reasons.append(_reason(source, refusal))
                 continue
             for j, outcome in enumerate(outcomes):
                 key = {"covariates": panel, "outcome": _plain(outcome)}
@@ -268,12 +272,19 @@ class _Fitted(NamedTuple):
         return [name for name, keep in pairs if keep]
 
 
+def _reason(source: Source, refusal: ParameterError) -> str:
+    """Return why a release has no effects; what is wrong with the confidential data is raised."""
+    if source.draw == 0:
+        raise refusal
+    return f"{source}: {refusal}"
+
+
 def _names(formula: str) -> tuple[str, ...]:
     return parse(formula, functions=True).names
 
 
 def _spelled(label: str) -> str:
-    return label if "(" in label else f"`{label}`"
+    return f"`{label}`"
 
 
 def _plain(outcome: str) -> str:

@@ -108,6 +108,7 @@ class RiskReport(Confidential):
         table = Table(
             columns=(*columns, Column("baseline", "baseline")),
             rows=tuple(rows),
+            parts=(("estimate", ""),),
             title=WATERMARK,
             corner="Share, or mean over draws",
             notes=(*self._notes(), WATERMARK + "."),

@@ -58,8 +58,10 @@ class Source:
         return [name for name in names if fates.get(name) not in _UNINFORMATIVE]
 
 
-def confidential_source(given: Given, schema: Schema | None = None) -> Source:
-    """Return the confidential table, with its schema if it came with one or one was given.
+def confidential_source(
+    given: Given, schema: Schema | None = None, option: str = "confidential"
+) -> Source:
+    """Return a confidential table, with its schema if it came with one or one was given.
 
     Raises
     ------
@@ -68,10 +70,9 @@ def confidential_source(given: Given, schema: Schema | None = None) -> Source:
     """
     if isinstance(given, Release):
         raise ParameterError(
-            "confidential= is a Release; give the confidential data there, and the release as "
-            "released="
+            f"{option} is a Release; give confidential data there, and the release as released="
         )
-    data, own = _parts("confidential", given)
+    data, own = _parts(option, given)
     return Source(data, own or schema)
 
 

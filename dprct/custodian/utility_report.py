@@ -259,6 +259,7 @@ class UtilityReport(Confidential):
         return Table(
             columns=tuple(columns),
             rows=tuple(rows),
+            parts=(("estimate", ""),),
             title=WATERMARK,
             corner="Effect",
             notes=(self._note(), *self._failures(), WATERMARK + "."),
