@@ -155,7 +155,8 @@ class Block(_Blocked):
         Share of each arm; a mapping from block (a tuple, where several columns make the blocks)
         to such a sequence where blocks differ.
     block : str or sequence of str
-        The columns whose combinations are the blocks; missing values make a block of their own.
+        The columns whose combinations are the blocks; missing values make a block of
+        their own, which is None in a mapping of ``shares``.
 
     Raises
     ------

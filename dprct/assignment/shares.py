@@ -164,7 +164,7 @@ def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit
 
 def _number(share: object) -> float:
     try:
-        number = float(share)  # type: ignore[arg-type]
+        number = math.nan if isinstance(share, str) else float(share)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
     if not 0.0 <= number <= 1.0:

@@ -122,17 +122,25 @@ def _blocks(rows: pd.DataFrame, block: Sequence[str]) -> tuple[Codes, Sequence[H
 
 
 def _coded(rows: pd.DataFrame, names: Sequence[str]) -> tuple[Codes, list[Hashable]]:
-    """Return codes of the combinations of columns, and the combinations (of one column: values)."""
+    """Return codes of the combinations of columns, and the combinations (of one column: values).
+
+    What is missing is None.
+    """
     codes, values = pd.factorize(rows[names[0]], use_na_sentinel=False)
     if len(names) == 1:
-        return codes.astype(np.int64), list(np.asarray(values, object))
+        return codes.astype(np.int64), list(_or_none(pd.Series(values)))
     inner = np.zeros(len(rows), np.int64)
     for name in names:
         codes, values = pd.factorize(rows[name], use_na_sentinel=False)
         inner = pd.factorize(inner * len(values) + codes)[0].astype(np.int64)
     first = np.unique(inner, return_index=True)[1]
     found = rows[list(names)].iloc[first]
-    return inner, list(found.astype(object).itertuples(index=False, name=None))
+    return inner, list(zip(*(_or_none(found[name]) for name in names), strict=True))
+
+
+def _or_none(values: pd.Series[Any]) -> Iterable[Hashable]:
+    """Return values with None for all that are missing, so that each can be looked up."""
+    return [None if gone else value for value, gone in zip(values, values.isna(), strict=True)]
 
 
 def _length(frame: IntoFrame) -> int:

@@ -48,6 +48,13 @@ def test_missing_blocks_are_a_block_and_missing_clusters_refused():
         units_of(rows, (), ("s",))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "category", "object"])
+def test_missing_blocks_are_none_whatever_the_type(dtype):
+    rows = pd.DataFrame({"s": pd.Series([1, None, 2]).astype(dtype), "t": [1, 1, 2]})
+    assert set(units_of(rows, ("s",), ()).labels) == {1, 2, None}
+    assert set(units_of(rows, ("s", "t"), ()).labels) == {(1, 1), (None, 1), (2, 2)}
+
+
 @pytest.mark.parametrize("names", [[], ["b"]])
 @pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, lambda f: pl.DataFrame(f).lazy()])
 def test_any_data_frame_has_rows(names, convert):
