@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
+from narwhals.exceptions import DuplicateError
+
 from dprct.errors import ParameterError
 from dprct.release.base import Release
 from dprct.results.confidential import is_confidential
@@ -126,11 +129,18 @@ def _is_pair(given: Given) -> bool:
     return isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Schema)
 
 
+def _is_table(data: object) -> bool:
+    try:
+        return nw.from_native(data, pass_through=True) is not data
+    except DuplicateError:  # said later, with the names
+        return True
+
+
 def _parts(option: str, given: Given) -> tuple[Any, Schema | None]:
     data, schema = given if _is_pair(given) else (given, None)
     if is_confidential(data):
         raise ParameterError(f"{option} is a custodian report; give the data that it compared")
-    if not hasattr(data, "columns"):
+    if not _is_table(data):
         raise ParameterError(
             f"{option} holds {type(data).__name__}; give a data frame, or a pair of a data frame "
             "and its schema" + (", or a Release" if option == "released" else "")

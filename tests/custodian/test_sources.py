@@ -53,6 +53,8 @@ def test_no_release_is_refused(nothing: object) -> None:
 def test_what_is_no_table_is_refused(release: dprct.Release) -> None:
     with pytest.raises(ParameterError, match=r"released holds str; give a data frame"):
         released_sources(["liberia.dta"])
+    with pytest.raises(ParameterError, match="released holds Series"):
+        released_sources(ROWS["y"])
     with pytest.raises(ParameterError, match="confidential is a Release"):
         confidential_source(release)
     with pytest.raises(ParameterError, match="holdout is a Release"):

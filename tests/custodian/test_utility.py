@@ -102,6 +102,18 @@ def test_missing_codes_leave_rows_out_whatever_the_engine(
         assert back["overlap"].tolist() == pytest.approx(dropped["overlap"].tolist())
 
 
+def test_lazy_frames_and_a_name_twice(
+    confidential: pd.DataFrame, released: list[pd.DataFrame], compare: Compare
+) -> None:
+    expected = compare(utility, confidential, released[0], formula="earn ~ cash").to_frame()
+    lazy = [pl.DataFrame(frame.to_dict("list")).lazy() for frame in (confidential, released[0])]
+    found = compare(utility, *lazy, formula="earn ~ cash").to_frame()
+    pd.testing.assert_frame_equal(found, expected)
+    twice = confidential.set_axis(["earn", "work", "cash", "cash", "age", "village"], axis=1)
+    with pytest.raises(ColumnError, match="2 columns 'cash'"):
+        utility(confidential, twice, formula="earn ~ cash")
+
+
 def test_a_release_with_its_schema(release: dprct.Release, compare: Compare) -> None:
     rows = pd.DataFrame({"got": [0.0, 1.0, 1.0, 0.0] * 25, "arm": [0.0, 1.0] * 50})
     found = compare(utility, (rows, release.schema), [release, release], formula="got ~ arm")
