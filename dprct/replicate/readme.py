@@ -230,7 +230,10 @@ def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator
             f"- {code(command)} makes every declared table from {code(_name(certificate))} and "
             "ends with an error if a number differs."
         )
-    yield "- Do-files that ran on the confidential file run on the protected one unchanged."
+    yield (
+        "- Do-files that ran on the confidential file run on the protected one as they are, as far "
+        "as they need no column that is withheld or not in the file."
+    )
     yield (
         "- Do not run `dprct protect` again: that needs the confidential data, gives another file "
         "with other numbers"
