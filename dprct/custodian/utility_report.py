@@ -212,8 +212,16 @@ class UtilityReport(Confidential):
         if statistic not in ("mean", "median"):
             raise ParameterError(f"statistic={statistic!r}; allowed: mean, median")
         found = self.summary()
-        keyed = found.set_index(_BY)[f"{measure}.{statistic}"]
-        wide = keyed.unstack(["method", "arm"], sort=False)
+        place = list(zip(found["covariates"], found["outcome"], strict=True))
+        across = list(zip(found["method"], found["arm"], strict=True))
+        # by hand: pandas 2.2 shuffles the values when it unstacks two levels unsorted
+        rows, columns = list(dict.fromkeys(place)), list(dict.fromkeys(across))
+        cells = np.full((len(rows), len(columns)), np.nan)
+        at = [rows.index(key) for key in place], [columns.index(key) for key in across]
+        cells[at] = found[f"{measure}.{statistic}"]
+        wide = pd.DataFrame(
+            cells, pd.MultiIndex.from_tuples(rows), pd.MultiIndex.from_tuples(columns)
+        )
         return wide.rename(index=self._label, columns=self._label)
 
     def _diagnosed(
