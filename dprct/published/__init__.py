@@ -4,6 +4,10 @@ Nothing here is needed to protect anybody: it is here so that results can be com
 literature.  The strict forms are at the top level of the package.
 """
 
+from dprct.published.allocation import Allocation
+from dprct.published.genmodel import GenModel
 from dprct.published.histogram import MVHistogram
+from dprct.published.hybrid import Hybrid
+from dprct.published.karwa_vadhan import DPRange, DPVariance
 
-__all__ = ["MVHistogram"]
+__all__ = ["Allocation", "DPRange", "DPVariance", "GenModel", "Hybrid", "MVHistogram"]

@@ -23,7 +23,7 @@ from dprct.schema.table import eager
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dprct.encode import Encoding
+    from dprct.encode import Coded
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
@@ -179,7 +179,7 @@ class MVHistogram(ReleaseModel):
             not_covered=("anybody in the data", *(f"column {name}" for name in self._public)),
         )
 
-    def _encodings(self, default_bins: int | None) -> tuple[Encoding, ...]:
+    def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
         """No public codes: the data define them."""
         return ()
 

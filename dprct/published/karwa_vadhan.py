@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -205,7 +206,7 @@ class DPVariance:
                 f"sigma_min={sigma_min}, sigma_max={sigma_max}; give finite numbers "
                 "0 < sigma_min < sigma_max"
             )
-        object.__setattr__(self, "budget", Budget.asked(epsilon, delta))
+        object.__setattr__(self, "budget", _asked(epsilon, delta))
         object.__setattr__(self, "sigma_min", float(sigma_min))
         object.__setattr__(self, "sigma_max", float(sigma_max))
 
@@ -299,7 +300,7 @@ class DPRange:
                 "larger sd (sigma_min)"
             )
         object.__setattr__(self, "sd", float(sd))
-        object.__setattr__(self, "budget", Budget.asked(epsilon, delta))
+        object.__setattr__(self, "budget", _asked(epsilon, delta))
         object.__setattr__(self, "v", float(v))
         object.__setattr__(self, "alpha", float(alpha))
 
@@ -348,6 +349,12 @@ def largest_laplace(count: int, scale: float, rng: np.random.Generator) -> float
     if tail <= 0.5:
         return -scale * math.log(2 * tail)
     return scale * (math.log(2) + log_share)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _asked(epsilon: Fraction | float, delta: Fraction | float) -> Budget:
+    """Return a budget; exact arithmetic takes longer than a draw, and shares repeat."""
+    return Budget.asked(epsilon, delta)
 
 
 def _below_powers(distances: Array) -> Integers:

@@ -1,0 +1,180 @@
+"""Where the released covariates X~ of Hybrid and GenModel come from, and what they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from dprct.errors import ParameterError, SchemaError
+from dprct.published.histogram import UNCHARGED, MVHistogram
+from dprct.release.charging import Receipt
+from dprct.release.histogram import MVHistogram as StrictHistogram
+from dprct.release.marginals import Marginals
+from dprct.schema.facts import FileFacts
+from dprct.schema.legal import validate
+from dprct.schema.table import eager, numbers_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Budget
+    from dprct.privacy.noise import NoiseSource
+    from dprct.release.model import ReleaseModel
+    from dprct.release.plan import Plan
+    from dprct.schema.schema import Schema
+
+XMethod = Literal["strict", "marginals", "published"]
+Columns = Mapping[str, "NDArray[Any]"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariates:
+    """A source of released covariates.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The columns that it gives.
+    model : published or strict histogram, or marginals, or None
+        Bound to the confidential columns; None where there are none, or where they were given.
+    given : mapping of str to (n,) array
+        Released columns that the user brings.
+    """
+
+    names: tuple[str, ...]
+    model: ReleaseModel | None
+    given: Columns
+
+    @property
+    def strict(self) -> bool:
+        """Whether the columns, alone, keep a guarantee."""
+        return isinstance(self.model, (StrictHistogram, Marginals))
+
+    def plan(self, budget: Budget) -> Plan | None:
+        """Return the plan of the covariates alone, where they cost or promise anything."""
+        return None if self.model is None else self.model.plan(budget.epsilon, budget.delta)
+
+    def words(self, budget: Budget) -> str:
+        """Return what the covariates promise, as a clause after "because"."""
+        listed = ", ".join(self.names)
+        if not self.names:
+            return "there are no covariates"
+        if self.strict:
+            return (
+                f"the covariates ({listed}) alone, without any outcome, are differentially "
+                f"private with {budget} (replace-one)"
+            )
+        if self.model is not None:
+            return f"the covariates ({listed}) come from Algorithm 1, which promises nothing either"
+        return (
+            f"the covariates ({listed}) were given by the user, and what they promise is not "
+            "known here"
+        )
+
+    def charged(self, budget: Budget, accountant: Accountant | None, noise: NoiseSource) -> Receipt:
+        """Charge what the covariates promise, before anything is drawn.
+
+        Raises
+        ------
+        ParameterError
+            If an accountant is given and nothing is promised.
+        BudgetError, LedgerError
+        """
+        if self.strict:
+            assert self.model is not None
+            receipt = self.model._charge(self.model.guarantee(budget), accountant, noise)
+            return replace(receipt, words=f"{receipt.words} (for the covariates alone)")
+        if accountant is not None:
+            raise ParameterError(
+                "an accountant was given, but nothing of this release has a guarantee, so it has "
+                "no price; leave accountant out, or use x_method='strict'"
+            )
+        return Receipt(UNCHARGED)
+
+    def draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Columns]:
+        """Return the released state, to be saved, and the columns X~, each (n,)."""
+        if self.model is None:
+            return {}, self.given
+        state, drawn = self.model._draw(self.model._per_row(budget), noise)
+        return state, self.model._columns(drawn, noise)
+
+
+def covariates(
+    data: Any, schema: Schema, names: Sequence[str], x_method: object, zeta: float | None
+) -> Covariates:
+    """Return the source of the covariates that ``x_method`` asks for.
+
+    Parameters
+    ----------
+    data : data frame
+        Confidential, n rows.
+    schema : Schema
+    names : sequence of str
+        Columns wanted.
+    x_method : {"strict", "marginals", "published"} or data frame
+        A frame has released rows, n of them.
+    zeta : float or None
+        As in the histograms; not for ``"marginals"``.
+
+    Raises
+    ------
+    ParameterError
+        If ``x_method`` is something else, or ``zeta`` goes with one that has none.
+    SchemaError, ColumnError
+        If a public fact is missing, or a given frame lacks a column, or rows, or is not legal.
+    """
+    wanted = tuple(names)
+    if not isinstance(x_method, str):
+        return Covariates(wanted, None, _given(x_method, schema, wanted, len(eager(data))))
+    if x_method not in get_args(XMethod):
+        raise ParameterError(
+            f"x_method={x_method!r}; allowed: {', '.join(get_args(XMethod))}, or a data frame of "
+            "released covariates"
+        )
+    if x_method == "marginals" and zeta is not None:
+        raise ParameterError("zeta sets the bins of a histogram; leave it out for marginals")
+    if not wanted:
+        return Covariates(wanted, None, {})
+    part = _part(schema, wanted)
+    if x_method == "published":
+        zeta = 2 / 3 if zeta is None else zeta
+        return Covariates(wanted, MVHistogram(data, part, columns=wanted, zeta=zeta), {})
+    if x_method == "strict":
+        return Covariates(wanted, StrictHistogram(data, part, columns=wanted, zeta=zeta), {})
+    return Covariates(wanted, Marginals(data, part, columns=wanted), {})
+
+
+def _part(schema: Schema, wanted: tuple[str, ...]) -> Schema:
+    """Return the schema of these columns and of the unit's id, everything else of it public."""
+    key = schema.unit.id
+    names = [name for name in schema.names if name in wanted or name == key]
+    part = schema.select(names)
+    columns = [
+        replace(c, fate="modelled" if c.name in wanted else "drop", derived=None)
+        for c in part.columns
+    ]
+    file = FileFacts(value_labels=schema.file.value_labels, rows=schema.file.rows)
+    return replace(part.with_columns(columns), file=file)
+
+
+def _given(frame: object, schema: Schema, wanted: tuple[str, ...], rows: int) -> Columns:
+    found = eager(frame)
+    if len(found) != rows:
+        raise SchemaError(
+            f"x_method is a frame of {len(found)} rows; give released covariates for all {rows}"
+        )
+    validate(schema, found, wanted)
+    return {
+        name: text_of(found, name) if schema.column(name).is_text else _numbers(found, name)
+        for name in wanted
+    }
+
+
+def _numbers(frame: Any, name: str) -> NDArray[np.float64]:
+    return np.array(numbers_of(frame, name)[0], np.float64)

@@ -1,0 +1,331 @@
+"""GenModel (dp_rct.txt, Algorithm 3): outcomes from noisy means of simulated regressions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import ParameterError
+from dprct.privacy.budget import Budget, Real
+from dprct.published.allocation import Allocation, Division
+from dprct.published.genmodel_draws import (
+    From,
+    ReleasedDesign,
+    Sanitised,
+    Settings,
+    Sigma,
+    proxies,
+    sanitised,
+)
+from dprct.published.informed import Imputed, ModelInformed, Rows
+from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance
+from dprct.results.base import LinearResults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dprct.assignment import Design
+    from dprct.published.covariates import XMethod
+    from dprct.published.informed import MissingOutcomes
+    from dprct.published.outcomes import OutcomeFit
+    from dprct.release.plan import Plan
+    from dprct.schema.schema import Schema
+
+REASON = (
+    "its noise hides one proxy, per proxy and not per person: every one of the B proxies is "
+    "simulated from the confidential fit, so each depends on everybody, and an attack certifies "
+    "epsilon >= 6.25 where 0.15 is claimed (Algorithm 3); dprct.Calibrated, of a later version, "
+    "releases outcomes with a guarantee per person"
+)
+
+_FULLEST = 0.38
+"""Share of a normal sample in the fullest bin of one standard deviation."""
+
+
+class GenModel(ModelInformed):
+    """Release an experiment through Algorithm 3: **no differential-privacy guarantee**.
+
+    Parameters
+    ----------
+    data, schema, formula, treatment, assignment, x_method, zeta, missing_outcomes, attrition, keep
+        As for :class:`dprct.published.Hybrid`; every outcome is gaussian.
+    allocation : Allocation, optional
+        How epsilon is divided; :meth:`Allocation.section4` by default.
+    B : int, default 5000
+        Proxies, simulated and then averaged; at least 2.
+    v : float, default 50
+        Bound on the absolute value of residual variances and coefficients.
+    alpha : float, default 0.05
+        Of the private ranges.
+    sigma_min, sigma_max : float
+        Bounds on standard deviations; 2^-15 and 2^15 in the paper.  A private residual variance
+        below ``sigma_min^2`` is raised to it, with a warning and a line in the certificate.
+    sigma : {"private", "confidential"}
+        Whether outcomes are drawn with the private residual variance, or with the confidential
+        one (section 3.2.2).
+    confidential_from : {"last step", "line 17"}
+        The confidential variance replaces the private one in the last step only, or already in
+        the covariance of the coefficients; then no private one is made and coefficients share its
+        epsilon.
+
+    Raises
+    ------
+    FormulaError, ColumnError, SchemaError, ParameterError
+        As for :class:`dprct.published.Hybrid`, and for parameters outside their range.
+
+    Notes
+    -----
+    Guarantee: none.  The privacy of every step is with respect to one simulated proxy.
+
+    ``.estimates`` of the release maps outcomes to their noisy coefficients, with a covariance of
+    ``S~`` plus the Laplace noise.  The private variance estimates ``s^2 (n - k) / n``: the
+    published last step, kept here, draws outcomes with that much less spread.
+
+    Misprints are corrected as ALGORITHMS.md says: the squared residuals, the standard deviation
+    in the ranges, clipping, and 1/B in the noise.  The authors' own code differs from both (it
+    divides the residual sd by n, and its range search falls to the lowest bin), which is where
+    the paper's standard errors of 0.00 and effects of -675 come from.
+
+    References
+    ----------
+    Algorithm 3 and Table 19 of "Assessing Utility of Differential Privacy for RCTs".
+
+    Examples
+    --------
+    >>> from dprct import Complete
+    >>> from dprct.schema import Column, Schema
+    >>> rng = np.random.default_rng(1)
+    >>> data = pd.DataFrame({"t": np.tile([0.0, 1.0], 500), "x": rng.integers(0, 9, 1000) * 1.0})
+    >>> data["y"] = 2 + 5 * data["t"] + data["x"] + rng.normal(size=1000)
+    >>> schema = Schema((Column("t", "byte"), Column("x", "byte"), Column("y")))
+    >>> model = GenModel.from_formula(
+    ...     "y ~ t + x", data, schema, treatment="t", assignment=Complete("t")
+    ... )
+    >>> release = model.fit(epsilon=4, rng=1)
+    >>> release.estimates["y"].params.round(1).to_dict()
+    {'Intercept': 2.0, 't': 5.0, 'x': 1.0}
+    """
+
+    method = "published.GenModel (dp_rct Algorithm 3, misprints corrected)"
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        formula: str,
+        treatment: str | Sequence[str],
+        assignment: Design | None = None,
+        x_method: XMethod | Any = "published",
+        zeta: float | None = None,
+        missing_outcomes: MissingOutcomes = "reproduce",
+        attrition: bool = False,
+        keep: Iterable[str] = (),
+        allocation: Allocation | None = None,
+        B: int = 5000,
+        v: float = 50.0,
+        alpha: float = 0.05,
+        sigma_min: float = SIGMA_BOUNDS[0],
+        sigma_max: float = SIGMA_BOUNDS[1],
+        sigma: Sigma = "private",
+        confidential_from: From = "last step",
+    ) -> None:
+        self.allocation = Allocation.section4() if allocation is None else allocation
+        self.settings = _checked(
+            Settings(B, v, alpha, sigma_min, sigma_max, sigma, confidential_from)
+        )
+        super().__init__(
+            data,
+            schema,
+            formula=formula,
+            treatment=treatment,
+            assignment=assignment,
+            x_method=x_method,
+            zeta=zeta,
+            missing_outcomes=missing_outcomes,
+            attrition=attrition,
+            keep=keep,
+        )
+        by_term = {
+            ":".join(factor.label for factor in term): {n for f in term for n in f.names}
+            for term in self.roles.right.terms
+        }
+        self._effects = tuple(
+            name
+            for name, term in zip(self.regressors, self._terms, strict=True)
+            if by_term.get(term, set()) & set(self.roles.treatment)
+        )
+
+    def division(self, epsilon: Real, delta: Real = 0) -> Division:
+        """Return what every step gets; the parts add up to the budget exactly.
+
+        Raises
+        ------
+        ParameterError, BudgetError
+            If the allocation leaves nothing for some step.
+        """
+        names = np.array(self.regressors)
+        return self._divided(
+            Budget.asked(epsilon, delta),
+            {fit.outcome: names[fit.kept].tolist() for fit in self._fits},
+        )
+
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+        """Return how the budget is divided, what is drawn, and what is not promised.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            In [0, 1); all of it goes to the covariates.
+        """
+        parts = self.division(epsilon, delta)
+        settings = self.settings
+        first = next(iter(parts.outcomes.values()))
+        variance = "confidential"
+        if settings.sigma == "private":
+            variance = f"private, epsilon={float(3 * first.variance):.3g} in three parts"
+        effects = [c for name, c in first.coefficients.items() if name in self._effects]
+        others = [c for name, c in first.coefficients.items() if name not in self._effects]
+        facts = {
+            "model": self.roles.formula.text,
+            "B": f"{settings.B:,} proxies",
+            "epsilon": f"{parts.covariates} for X~, {float(first.epsilon):.3g} for every outcome",
+            "residual variance": variance,
+            "effects": _each(effects),
+            "other coefficients": _each(others),
+        }
+        consequences = (
+            "epsilon is the parameter of noise that hides one simulated proxy, not one person",
+        )
+        return self._planned(parts.total, facts, consequences, self._refusal(parts))
+
+    def _divided(self, budget: Budget, names: dict[str, list[str]]) -> Division:
+        return self.allocation.divide(
+            budget,
+            list(names),
+            self._effects,
+            names,
+            covariates=bool(self._covariates.names),
+            variance=self.settings.has_private_variance,
+        )
+
+    def _refusal(self, parts: Division) -> str:
+        """Refuse where the noise of a histogram is likely to exceed its fullest bin."""
+        settings = self.settings
+        worst = 0.0
+        for share in parts.outcomes.values():
+            if share.variance:
+                own = DPVariance(share.variance, 0, settings.sigma_min, settings.sigma_max)
+                worst = max(worst, own.mode(settings.B).scale * math.log(own.bins.size))
+            smallest = min(c.range_ for c in share.coefficients.values())
+            # the number of bins depends on the data; this is that of a coefficient of sd one
+            r = math.ceil(settings.v)
+            mode = DPRange(1.0, smallest, 0, settings.v).mode(settings.B)
+            worst = max(worst, mode.scale * math.log(Bins(-r, r).size))
+        if worst <= _FULLEST:
+            return ""
+        enough = math.ceil(settings.B * worst / _FULLEST / 1000) * 1000
+        return (
+            f"B={settings.B} is too small for the noise of its histograms: their fullest bin is "
+            f"hidden, and coefficients may be anywhere within -{settings.v:g} and "
+            f"{settings.v:g}; give B={enough} or more, a larger epsilon, fewer regressors, or "
+            "confirm=True"
+        )
+
+    def _x_budget(self, budget: Budget) -> Budget:
+        if not self._covariates.names:
+            return Budget(0, budget.delta)
+        own = self.allocation.epsilon_x
+        share = self.allocation.covariates * budget.epsilon if own is None else own
+        return Budget(share, budget.delta)
+
+    def _reason(self, budget: Budget) -> str:
+        variant = ""
+        if self.settings.sigma == "confidential":
+            variant = "; the residual variance is that of the confidential fit as it is"
+        return f"{REASON}{variant}; {self._covariates.words(self._x_budget(budget))}"
+
+    def _impute(self, rows: Rows, budget: Budget, rng: np.random.Generator) -> Imputed:
+        designs: dict[bytes, ReleasedDesign] = {}
+        for fit in self._fits:
+            key = fit.kept.tobytes()
+            if key not in designs:
+                designs[key] = ReleasedDesign.of(rows.design[:, fit.kept])
+        columns = np.array(self.regressors)
+        own = {fit.outcome: designs[fit.kept.tobytes()] for fit in self._fits}
+        names = {f.outcome: columns[f.kept][own[f.outcome].kept].tolist() for f in self._fits}
+        parts = self._divided(budget, names)
+        outcomes, notes, estimates = {}, [], {}
+        for fit in self._fits:
+            name, released = fit.outcome, own[fit.outcome]
+            drawn = proxies(released, fit.beta, fit.sigma2, self.settings.B, rng)
+            found = sanitised(
+                released, drawn, fit.sigma2, parts.outcomes[name], names[name], self.settings, rng
+            )
+            note = self._floor_note(name) if found.at_floor else ""
+            notes += [note] if note else []
+            mean = released.W[:, released.kept] @ found.beta
+            outcomes[name] = mean + math.sqrt(found.sigma2) * rng.standard_normal(len(mean))
+            estimates[name] = self._results(fit, released, found, names[name], note, budget)
+        return Imputed(outcomes, tuple(notes), estimates)
+
+    def _floor_note(self, outcome: str) -> str:
+        floor = self.settings.sigma_min
+        return (
+            f"the private residual variance of {outcome!r} was below its floor and was raised to "
+            f"sigma_min^2 = {floor**2:.3g}; what is drawn with it says little of its errors"
+        )
+
+    def _results(
+        self,
+        fit: OutcomeFit,
+        released: ReleasedDesign,
+        found: Sanitised,
+        names: list[str],
+        note: str,
+        budget: Budget,
+    ) -> LinearResults:
+        cov = found.spread * released.root @ released.root.T + np.diag(found.noise_sd**2)
+        return LinearResults(
+            params=pd.Series(found.beta, index=names),
+            cov=pd.DataFrame(cov, index=names, columns=names),
+            df_inference=released.df_resid,
+            df_resid=released.df_resid,
+            nobs=released.rows,
+            cov_type="nonrobust",
+            guarantee=self.guarantee(budget),
+            outcome=fit.outcome,
+            formula=self.roles.formula.text,
+            title="GenModel: noisy means of simulated coefficients",
+            bse_noise=pd.Series(found.noise_sd, index=names),
+            layout=self.regressors,
+            notes=(note,) if note else (),
+        )
+
+
+def _each(shares: list[Any]) -> str:
+    if not shares:
+        return "none"
+    step = float(shares[0].range_)
+    return f"{len(shares)}, each epsilon={step:.3g} for its range and as much for its noise"
+
+
+def _checked(settings: Settings) -> Settings:
+    B: object = settings.B
+    if isinstance(B, bool) or not isinstance(B, (int, np.integer)) or B < 2:
+        raise ParameterError(f"B={B!r}; give a whole number of at least 2, such as 5000")
+    if settings.sigma not in get_args(Sigma):
+        raise ParameterError(f"sigma={settings.sigma!r}; allowed: {', '.join(get_args(Sigma))}")
+    if settings.confidential_from not in get_args(From):
+        raise ParameterError(
+            f"confidential_from={settings.confidential_from!r}; allowed: "
+            f"{', '.join(get_args(From))}"
+        )
+    DPVariance(1, 0, settings.sigma_min, settings.sigma_max)
+    DPRange(1.0, 1, 0, settings.v, settings.alpha)
+    return settings

@@ -1,0 +1,236 @@
+"""The outcome models of a confidential experiment: fitted once, drawn from again and again."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special
+
+from dprct.errors import ParameterError
+from dprct.results.covariance import independent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Family = Literal["gaussian", "binomial", "poisson"]
+
+_NEVER = 1e-10
+_LARGEST_MEAN = 2.0**53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutcomeFit:
+    """One outcome's model, as the confidential data have it.
+
+    Parameters
+    ----------
+    outcome : str
+    family : {"gaussian", "binomial", "poisson"}
+    kept : (k,) array of bool
+        Columns of the design that are no linear combination of earlier ones.
+    beta : (rank,) array
+        Coefficients of these.
+    sigma2 : float
+        ``RSS / (n - rank)``; 1 for the families without a dispersion.
+    nobs : int
+        Complete rows.
+    """
+
+    outcome: str
+    family: Family
+    kept: Mask
+    beta: Array
+    sigma2: float
+    nobs: int
+
+    @property
+    def df_resid(self) -> int:
+        """Rows less rank."""
+        return self.nobs - len(self.beta)
+
+    def draw(self, design: Array, rng: np.random.Generator) -> Array:
+        """Return outcomes (m,) for the rows of a released design (m, k).
+
+        Notes
+        -----
+        gaussian: ``W~ beta^ + N(0, s2^)``; binomial: 0 or 1, poisson: counts, both with the mean
+        of the canonical link.
+        """
+        eta = np.asarray(design[:, self.kept] @ self.beta, np.float64)
+        match self.family:
+            case "gaussian":
+                return eta + math.sqrt(self.sigma2) * rng.standard_normal(len(eta))
+            case "binomial":
+                happened = rng.random(len(eta)) < np.asarray(special.expit(eta))
+                return happened.astype(np.float64)
+            case "poisson":
+                mean = np.exp(np.minimum(eta, math.log(_LARGEST_MEAN)))
+                return rng.poisson(mean).astype(np.float64)
+
+
+def fits(
+    design: Array, outcomes: Mapping[str, Array], families: Mapping[str, Family]
+) -> tuple[OutcomeFit, ...]:
+    """Fit every outcome on its complete rows.
+
+    Parameters
+    ----------
+    design : (n, k) array
+        Without missing values.
+    outcomes : mapping of str to (n,) array
+        NaN where missing.
+    families : mapping of str to str
+        The family of every outcome.
+
+    Returns
+    -------
+    tuple of OutcomeFit
+
+    Raises
+    ------
+    ParameterError
+        If an outcome is missing in every row, has as many coefficients as rows, does not fit its
+        family, or is separated by the regressors.
+
+    Examples
+    --------
+    >>> design = np.column_stack([np.ones(4), [0, 0, 1, 1], [0, 0, 2, 2]])
+    >>> [found] = fits(design, {"y": np.array([1.0, 3, 5, 7])}, {"y": "gaussian"})
+    >>> found.kept.tolist(), found.beta.round(9).tolist(), round(found.sigma2, 9)
+    ([True, True, False], [2.0, 4.0], 2.0)
+    """
+    alike: dict[bytes, list[str]] = {}
+    for name, y in outcomes.items():
+        alike.setdefault(np.isfinite(y).tobytes(), []).append(name)
+    found: dict[str, OutcomeFit] = {}
+    for names in alike.values():
+        rows = np.isfinite(outcomes[names[0]])
+        Y = np.column_stack([outcomes[name][rows] for name in names])
+        for fit in _fits_of_rows(design[rows], Y, names, families):
+            found[fit.outcome] = fit
+    return tuple(found[name] for name in outcomes)
+
+
+def families_of(outcomes: Sequence[str], asked: Mapping[str, str] | None) -> dict[str, Family]:
+    """Return the family of every outcome, gaussian unless asked for otherwise.
+
+    Examples
+    --------
+    >>> families_of(["y", "arrested"], {"arrested": "binomial"})
+    {'y': 'gaussian', 'arrested': 'binomial'}
+    """
+    found: dict[str, Family] = dict.fromkeys(outcomes, "gaussian")
+    for name, family in (asked or {}).items():
+        if name not in found:
+            raise ParameterError(
+                f"families names {name!r}, which is no outcome; they are {', '.join(outcomes)}"
+            )
+        if family not in get_args(Family):
+            raise ParameterError(
+                f"families: {name!r} has {family!r}; allowed: {', '.join(get_args(Family))}"
+            )
+        found[name] = cast("Family", family)
+    return found
+
+
+def _fits_of_rows(
+    design: Array, Y: Array, names: list[str], families: Mapping[str, Family]
+) -> list[OutcomeFit]:
+    """Fit outcomes that are observed in the same rows: one factorisation for all."""
+    n = len(design)
+    if n == 0:
+        raise ParameterError(
+            f"outcome {names[0]!r} is missing in every row that has its regressors; leave it out"
+        )
+    kept = independent(design)
+    rank = int(kept.sum())
+    if n <= rank:
+        raise ParameterError(
+            f"outcome {names[0]!r} has {n} complete rows for {rank} coefficients, which leaves "
+            "nothing to estimate its residual variance from; use fewer regressors"
+        )
+    X = design[:, kept]
+    beta, sigma2 = least_squares(X, Y)
+    made = []
+    for j, name in enumerate(names):
+        family = families[name]
+        if family != "gaussian":
+            coefficients = _generalised(X, Y[:, j], name, family)
+            made.append(OutcomeFit(name, family, kept, coefficients, 1.0, n))
+        else:
+            made.append(OutcomeFit(name, family, kept, beta[:, j], float(sigma2[j]), n))
+    return made
+
+
+def least_squares(X: Array, Y: Array) -> tuple[Array, Array]:
+    """Return coefficients (k, q) and residual variances ``RSS / (n - k)`` (q,).
+
+    Parameters
+    ----------
+    X : (n, k) array
+        Of full column rank, n > k.
+    Y : (n, q) array
+    """
+    lengths = np.sqrt((X**2).sum(axis=0))
+    Q, R = np.linalg.qr(X / lengths)
+    beta = linalg.solve_triangular(R, Q.T @ Y) / lengths[:, None]
+    residuals = Y - X @ beta
+    return beta, np.asarray((residuals**2).sum(axis=0) / (len(X) - X.shape[1]))
+
+
+def _generalised(X: Array, y: Array, name: str, family: Family) -> Array:
+    """Fit by iterated least squares, or refuse outcomes that have no finite fit."""
+    from statsmodels.genmod import families as links
+    from statsmodels.genmod.generalized_linear_model import GLM
+    from statsmodels.tools.sm_exceptions import (
+        ConvergenceWarning,
+        PerfectSeparationError,
+        PerfectSeparationWarning,
+    )
+
+    _check_values(y, name, family)
+    kind: Any = links.Binomial() if family == "binomial" else links.Poisson()
+    lengths = np.sqrt((X**2).sum(axis=0) / len(X))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PerfectSeparationWarning)
+            warnings.simplefilter("error", ConvergenceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = GLM(y, X / lengths, family=kind).fit(method="IRLS", maxiter=200)
+    except (PerfectSeparationError, PerfectSeparationWarning, ConvergenceWarning):
+        raise _separated(name, family) from None
+    fitted = np.asarray(found.fittedvalues)
+    certain = fitted < _NEVER
+    if family == "binomial":
+        certain |= fitted > 1 - _NEVER
+    if certain.any() or not np.isfinite(found.params).all():
+        raise _separated(name, family)
+    return np.asarray(found.params / lengths)
+
+
+def _check_values(y: Array, name: str, family: Family) -> None:
+    if family == "binomial" and not np.isin(y, (0.0, 1.0)).all():
+        raise ParameterError(
+            f"outcome {name!r} is to be binomial, but has values other than 0 and 1; recode it, "
+            "or use family 'gaussian'"
+        )
+    if family == "poisson" and not ((y >= 0) & (y == np.floor(y))).all():
+        raise ParameterError(
+            f"outcome {name!r} is to be poisson, but has values that are no counts (0, 1, 2, ...); "
+            "recode it, or use family 'gaussian'"
+        )
+
+
+def _separated(name: str, family: Family) -> ParameterError:
+    return ParameterError(
+        f"outcome {name!r} is separated by its regressors (some combination of them decides it), "
+        f"so its {family} fit has no finite coefficients; drop that regressor or level, or use "
+        "family 'gaussian'"
+    )
