@@ -150,7 +150,7 @@ class Custom(Design):
                 f"the procedure returned {len(frame.columns)} columns that are not "
                 f"{quoted(self.columns)}; return exactly these"
             )
-        return frame[list(self.columns)].reset_index(drop=True)
+        return frame.reset_index(drop=True)
 
 
 def _groups(columns: tuple[str, ...], codes: Sequence[Any] | None, *, control: bool) -> Groups:

@@ -166,3 +166,9 @@ def test_a_count_beyond_the_neighbours_of_its_share_is_uneven():
     assert uneven(np.array([[3, 1], [3, 2]]), sizes, shares).tolist() == [True, True]
     thirds = np.array([[1 / 3, 1 / 3, 1 / 3]])
     assert uneven(np.array([[1, 2, 4]]), np.array([7]), thirds).tolist() == [True, False, True]
+
+
+def test_a_whole_share_has_no_neighbour_below_whatever_floating_point_makes_of_it():
+    shares = np.array([[0.29, 0.71]])  # 0.29 times 100 is below 29 in doubles
+    assert uneven(np.array([[28, 72]]), np.array([100]), shares).tolist() == [True, True]
+    assert uneven(np.array([[29, 71]]), np.array([100]), shares).tolist() == [False, False]
