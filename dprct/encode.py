@@ -18,13 +18,14 @@ import numpy as np
 
 from dprct.bins import Edges, EqualBins, EqualBinsOfPoints, Points, Rule, clipped
 from dprct.errors import SchemaError
+from dprct.exclusive import ExclusiveEncoding, exclusive_groups
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema.facts import resolves
 from dprct.schema.legal import stored
 from dprct.schema.table import COMPANION, Frame, has_payloads, numbers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -68,6 +69,11 @@ class Encoding:
         return self.column.name
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """The missing codes that are levels."""
         return self.column.missing or ()
@@ -90,6 +96,12 @@ class Encoding:
             is_it = nw.col(self.name + COMPANION) == MISSING_CODES.index(missing)
             code = nw.when(is_it).then(nw.lit(len(self.cells) + k)).otherwise(code)
         return code.cast(nw.Int64).alias(self.name)
+
+    def decoded(
+        self, codes: NDArray[np.int64], rng: np.random.Generator
+    ) -> dict[str, NDArray[Any]]:
+        """Return the column (n,) by name; see :meth:`decode`."""
+        return {self.name: self.decode(codes, rng)}
 
     def decode(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """Return legal values (n,) for codes (n,): uniform over the legal values of a bin."""
@@ -133,10 +145,13 @@ class Encoding:
         return np.asarray(rng.integers(first, last + 1) / per_unit, dtype=np.float64)
 
 
+Coded = Encoding | ExclusiveEncoding
+
+
 def encodings(
     schema: Schema, names: Iterable[str], default_bins: int | None = None
-) -> tuple[Encoding, ...]:
-    """Return the encodings of columns, from the schema alone.
+) -> tuple[Coded, ...]:
+    """Return the encodings of columns, from the schema alone; of an exclusive group, one.
 
     Parameters
     ----------
@@ -157,7 +172,31 @@ def encodings(
     >>> encodings(schema, ["age"])[0].describe()
     'age: 5 bins + 1 missing'
     """
-    return tuple(encoding(schema.column(name), default_bins) for name in names)
+    columns = [schema.column(name) for name in names]
+    groups = exclusive_groups(columns)
+    found: list[Coded] = []
+    for column in columns:
+        if column.exclusive is None:
+            found.append(encoding(column, default_bins))
+        elif column == groups[column.exclusive][0]:
+            found.append(ExclusiveEncoding(column.exclusive, groups[column.exclusive]))
+    return tuple(found)
+
+
+def prepared_for(frame: Frame, codes: Iterable[Coded]) -> Frame:
+    """Return a frame from which the expressions of encodings can be computed."""
+    return prepared(frame, [column for code in codes for column in code.columns])
+
+
+def decoded(
+    codes: Sequence[Coded], rows: NDArray[np.int64], rng: np.random.Generator
+) -> dict[str, NDArray[Any]]:
+    """Return the columns (n,) by name that rows of codes (n, p) stand for."""
+    return {
+        name: values
+        for j, code in enumerate(codes)
+        for name, values in code.decoded(rows[:, j], rng).items()
+    }
 
 
 def encoding(column: Column, default_bins: int | None = None) -> Encoding:

@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 
 from dprct.bins import clipped
-from dprct.encode import Encoding, prepared
+from dprct.encode import Coded, prepared_for
 from dprct.errors import SchemaError
 from dprct.privacy.aggregate import CellCounts, IntegerVector
 
@@ -38,14 +38,14 @@ _DIGIT = 1 << 10
 
 
 def cell_counts(
-    frame: Frame, encodings: Sequence[Encoding], relation: Relation = "replace-one"
+    frame: Frame, encodings: Sequence[Coded], relation: Relation = "replace-one"
 ) -> CellCounts:
     """Count the rows in every occupied cell of the public domain.
 
     Parameters
     ----------
     frame : narwhals frame, n rows
-    encodings : sequence of Encoding, length p
+    encodings : sequence of Encoding or ExclusiveEncoding, length p
     relation : str
         Which data sets are neighbours.
 
@@ -56,7 +56,7 @@ def cell_counts(
         sensitivity sqrt(2); adding or removing one: 1 and 1.
     """
     names = [f"code{j}" for j in range(len(encodings))]
-    codes = prepared(frame, [e.column for e in encodings]).select(
+    codes = prepared_for(frame, encodings).select(
         *[e.expression().alias(name) for e, name in zip(encodings, names, strict=True)]
     )
     counted = codes.group_by(names).agg(nw.len().alias("rows"))
@@ -71,7 +71,7 @@ def cell_counts(
 
 
 def one_way_counts(
-    frame: Frame, encodings: Sequence[Encoding], relation: Relation = "replace-one"
+    frame: Frame, encodings: Sequence[Coded], relation: Relation = "replace-one"
 ) -> IntegerVector:
     """Count the rows at every level of every column, one column after the other.
 
@@ -82,7 +82,7 @@ def one_way_counts(
         columns: L1 sensitivity 2p, L2 sensitivity sqrt(2p), largest coordinate 1 (adding or
         removing: p, sqrt(p), 1).
     """
-    table = prepared(frame, [e.column for e in encodings])
+    table = prepared_for(frame, encodings)
     counts = [
         np.bincount(table.select(e.expression())[e.name].to_numpy(), minlength=e.size)
         for e in encodings

@@ -30,7 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "privacy",
         "schema missing",
         "io",
-        "queries encode bins formula derive",
+        "queries encode exclusive bins formula derive",
         "plots",
         "results",
         "assignment defaults",
@@ -59,7 +59,7 @@ LOOKS: frozenset[str] = frozenset(
 )
 """Calls that read a public fact off confidential data, were their subject a column of them."""
 
-STRICT = ("release", "estimate", "encode", "bins", "queries", "derive")
+STRICT = ("release", "estimate", "encode", "exclusive", "bins", "queries", "derive")
 
 PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",

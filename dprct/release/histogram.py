@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
+from dprct.encode import decoded
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.cells import cell_count
 from dprct.privacy.histogram import (
@@ -177,7 +178,7 @@ class MVHistogram(ReleaseModel):
     def _columns(self, drawn: HistogramRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         rng = noise.post_processing_rng()
         rows = draw_rows(drawn, self.n, rng)
-        return {e.name: e.decode(rows[:, j], rng) for j, e in enumerate(self.encodings)}
+        return decoded(self.encodings, rows, rng)
 
     def _limits(self) -> tuple[str, ...]:
         return (

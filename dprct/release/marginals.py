@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dprct.encode import decoded
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
 from dprct.queries import one_way_counts
@@ -109,7 +110,7 @@ class Marginals(ReleaseModel):
     def _columns(self, drawn: OneWayRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         rng = noise.post_processing_rng()
         rows = draw_independent_rows(drawn, self.n, rng)
-        return {e.name: e.decode(rows[:, j], rng) for j, e in enumerate(self.encodings)}
+        return decoded(self.encodings, rows, rng)
 
     def _limits(self) -> tuple[str, ...]:
         return (

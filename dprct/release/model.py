@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from dprct.encode import Encoding, encodings
+from dprct.encode import Coded, encodings
 from dprct.errors import DprctWarning, ModelPicklingError, ParameterError, SchemaError
 from dprct.formula import names as formula_names
 from dprct.privacy.budget import Budget
@@ -191,7 +191,7 @@ class ReleaseModel(ABC):
             not_covered=tuple(f"column {name} (declared public)" for name in self._public),
         )
 
-    def _encodings(self, default_bins: int | None) -> tuple[Encoding, ...]:
+    def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
         """Return the codes of the modelled columns, from the schema alone."""
         return encodings(self.schema, modelled(self.schema), default_bins)
 

@@ -43,6 +43,9 @@ delta = 0.0
 # Read them, then say that they may be published:
 confirm = false
 # columns = ["_dta"]               # or column by column; "_dta" is what the file says of itself
+
+# Dummies of arms, of which a row has at most one, each get:
+#   fate = "modelled"; levels = [0, 1]; missing = "never"; exclusive = "arm"
 """
 
 

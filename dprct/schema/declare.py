@@ -277,6 +277,7 @@ _READERS: dict[str, Callable[[Any, Column], Any]] = {
     "missing": lambda value, column: check_missing_codes(value, column.name),
     "fate": _choice("fate", Fate),
     "role": _choice("role", Role),
+    "exclusive": _text("exclusive"),
     "built_from": _choice("built_from", BuiltFrom),
     "constants_public": _flag("constants_public"),
     "coordinates": _flag("coordinates"),

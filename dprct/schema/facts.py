@@ -156,6 +156,9 @@ class Column:
     missing : tuple of str or None
         The missing codes that are legal, each a level of its own; ``()`` says that no value may
         be missing; None says that nothing was declared.
+    exclusive : str or None
+        Name of a group of 0/1 columns of which a row has at most one, such as the dummies of arms;
+        they are modelled as one.
     built_from : {"own", "cohort"} or None
         Whether a value is computed from its own record only, or from other people's too.
     constants_public : bool
@@ -185,6 +188,7 @@ class Column:
     fate: Fate | None = None
     derived: str | None = None
     missing: tuple[str, ...] | None = None
+    exclusive: str | None = None
     built_from: BuiltFrom | None = None
     constants_public: bool = False
     coordinates: bool | None = None

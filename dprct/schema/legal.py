@@ -57,6 +57,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
     broken = [
         f"{name}: {rule}" for name in names for rule in broken_rules(schema.column(name), frame)
     ]
+    broken += _overlaps(schema, names, frame)
     broken += [f"{schema.unit.id}: {rule}" for rule in _unit_rules(schema, frame)]
     if broken:
         more = f"; and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
@@ -147,6 +148,18 @@ def _text_rules(column: Column, text: NDArray[np.object_]) -> Iterator[str]:
     levels = None if column.levels is None else set(column.levels)
     if levels is not None and not all(value in levels for value in text):
         yield "a text outside the declared levels"
+
+
+def _overlaps(schema: Schema, names: Iterable[str], frame: Frame) -> Iterator[str]:
+    """Yield the exclusive groups of which a row has several."""
+    groups: dict[str, list[str]] = {}
+    for column in map(schema.column, names):
+        if column.exclusive is not None and not column.is_text:
+            groups.setdefault(column.exclusive, []).append(column.name)
+    for members in groups.values():
+        several = np.sum([numbers_of(frame, name)[0] == 1 for name in members], axis=0)
+        if (several > 1).any():
+            yield f"{', '.join(members)}: a row with several of what is declared exclusive"
 
 
 def _unit_rules(schema: Schema, frame: Frame) -> Iterator[str]:
