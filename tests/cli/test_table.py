@@ -505,12 +505,13 @@ def test_two_studies_in_one_folder_keep_their_papers_apart(
         assert dprct("table", study, "--expect", study.parent / expected).code == 0
 
 
-def test_the_papers_hold_nothing_of_the_confidential_file(made: Path) -> None:
-    data, _ = package.read_dta(made.parent / "trial.dta")
-    effect = data.got[data.arm == 1].mean() - data.got[data.arm == 0].mean()
-    text = (made.parent / "expected.csv").read_text("utf-8")
-    assert repr(float(effect)) not in text
-    certificate = json.loads(
-        (made.parent / "trial_protected.certificate.json").read_text("utf-8")
-    )  # fmt: skip
-    assert certificate["file"]["sha256"] in (made.parent / "README-data.md").read_text("utf-8")
+def test_the_papers_hold_nothing_of_a_withheld_column(
+    trial: Path, dprct: Callable[..., Run]
+) -> None:
+    change_data(trial, w=float(SECRET))
+    assert dprct("protect", trial, "--yes").code == 0
+    papers = ("README-data.md", "expected.csv", "trial_protected.certificate.json")
+    texts = {name: (trial.parent / name).read_text("utf-8") for name in papers}
+    assert not any(SECRET in text for text in texts.values())
+    certificate = json.loads(texts["trial_protected.certificate.json"])
+    assert certificate["file"]["sha256"] in texts["README-data.md"]
