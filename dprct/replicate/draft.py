@@ -48,6 +48,26 @@ confirm = false
 #   fate = "modelled"; levels = [0, 1]; missing = "never"; exclusive = "arm"
 """
 
+_TAIL = """
+# The tables of the paper, one section each; dprct table makes them from the protected file.
+# [[table]]
+# name = "table2"
+# outcomes = []                    # columns
+# arms = []                        # columns of 0 and 1
+# covariates = []                  # terms, such as "age" or "C(village)"
+# groups = ""                      # the column of clusters, if there is one
+
+# What a data editor asks and only you know; it goes into README-data.md.
+# [availability]
+# title = ""                       # of the article
+# authors = ""
+# contact = ""                     # whom to ask for the confidential data
+# access = ""                      # who may apply, where, how long it takes, what it costs
+# rights = ""                      # why you may use the data and publish the protected file
+# license = ""                     # of the protected file
+# citation = ""                    # of the data
+"""
+
 
 def draft(schema: Schema, data: Path, study: Path) -> str:
     """Return a study file for a schema that was read from a header.
@@ -76,7 +96,7 @@ def draft(schema: Schema, data: Path, study: Path) -> str:
         data=_text(_relative(data, study.absolute().parent).as_posix()),
         dataset_id=_text(_dataset_id(data.stem)),
     )
-    return head + "".join(_column(schema, column) for column in schema.columns)
+    return head + "".join(_column(schema, column) for column in schema.columns) + _TAIL
 
 
 def _relative(data: Path, folder: Path) -> Path:

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
+from dprct.replicate.declared_tables import TableSpec
+from dprct.replicate.draft import draft
 from dprct.replicate.readme import Availability, TableNote, mark, readme
+from dprct.replicate.sections import section
 from dprct.results.certificate import Certificate
+from dprct.schema import Column, Schema
 
 ODD = "A | *new* `way`\n# to <b>see</b> [it](javascript:x) <!-- gone"
 CERTIFICATE = Certificate(
@@ -145,3 +151,13 @@ def test_the_first_line_says_whose_it_is() -> None:
     first = readme("study.toml", CERTIFICATE, FULL, ()).splitlines()[0]
     assert first == mark("survey-1")
     assert mark("survey-1") != mark("survey-2") != mark(None)
+
+
+def test_a_draft_asks_for_what_the_readme_needs() -> None:
+    text = draft(Schema((Column("x"),)), Path("a.dta"), Path("study.toml"))
+    tail = text[text.index("# [[table]]") :]
+    lines = [line[2:] for line in tail.splitlines() if re.match(r"# (\[|\w+ = )", line)]
+    blanks = tomllib.loads("\n".join(lines))
+    assert list(blanks["availability"]) == [field.name for field in fields(Availability)]
+    assert section(Availability, blanks["availability"], "[availability]") == Availability()
+    assert section(TableSpec, blanks["table"][0], "[[table]]").name == "table2"
