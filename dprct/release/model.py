@@ -7,9 +7,12 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+import numpy as np
+
 from dprct.encode import Coded, encodings
 from dprct.errors import DprctWarning, ModelPicklingError, ParameterError, SchemaError
 from dprct.formula import names as formula_names
+from dprct.missing import tagged
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row
 from dprct.privacy.guarantee import Guarantee
@@ -79,7 +82,7 @@ class ReleaseModel(ABC):
         self._public: Mapping[str, NDArray[Any]] = {
             name: text_of(frame, name)
             if schema.column(name).is_text
-            else numbers_of(frame, name)[0]
+            else _with_payloads(*numbers_of(frame, name))
             for name in public
         }
 
@@ -225,6 +228,11 @@ class ReleaseModel(ABC):
     def __repr__(self) -> str:
         names = ", ".join(modelled(self.schema))
         return f"{type(self).__name__}(n={self.n}, modelled: {names})"
+
+
+def _with_payloads(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers (n,) with their missing codes (n,) in NaN payloads, whatever held them."""
+    return np.where(codes >= 0, tagged(np.maximum(codes, 0)), values)
 
 
 def modelled(schema: Schema) -> list[str]:

@@ -275,3 +275,14 @@ def test_a_domain_without_end_is_fast_and_exact_in_size() -> None:
     release.schema.validate(release.protected)
     bins = release.protected.to_numpy() // 100
     assert len(np.unique(bins, axis=0)) >= 3
+
+
+def test_public_columns_keep_missing_codes_that_stand_in_a_companion() -> None:
+    """Polars has no NaN payloads: .b comes in beside the column."""
+    facts = {"levels": [0, 1], "missing": "never", "fate": "modelled"}
+    declared = Schema((Column("y", "byte"), Column("wave", "byte"))).declare(
+        y=facts, wave={"fate": "public"}
+    )
+    data = pl.DataFrame({"y": [0, 1] * 20, "wave": [1, None] * 20, "wave__missing": [-1, 2] * 20})
+    wave = MVHistogram(data, declared).fit(5, rng=1).protected["wave"].to_numpy()
+    assert sorted(set(missing_numbers(wave).tolist())) == [-1, 2]
