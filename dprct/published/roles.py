@@ -85,7 +85,7 @@ def roles(
     >>> roles("y ~ t + x", schema, "t", Block("t", block="site")).covariates
     ('x', 'site')
     """
-    given = (treatment,) if isinstance(treatment, str) else tuple(treatment)
+    given = (treatment,) if isinstance(treatment, str) else tuple(dict.fromkeys(treatment))
     parsed = parse(formula)
     if not parsed.outcomes:
         raise FormulaError(f"{parsed.text!r} has no outcome; write y ~ {' + '.join(given)} + x")
