@@ -165,10 +165,10 @@ def proxies(
     ([1.0, 5.0], 3.9)
     """
     normal = rng.standard_normal((len(released.root), B))
-    deviations = linalg.blas.dtrmm(math.sqrt(sigma2), released.root, normal)
-    means = released.projected(beta)
+    drawn = (math.sqrt(sigma2) * released.root) @ normal
+    drawn += released.projected(beta)[:, None]
     xi = sigma2 * rng.chisquare(released.df_resid, B) / released.rows
-    return Proxies(deviations + means[:, None], xi)
+    return Proxies(drawn, xi)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

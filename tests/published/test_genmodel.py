@@ -1,0 +1,203 @@
+"""Algorithm 3 end to end: effects, budgets, variants, floors, and that nothing is promised."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import dprct
+from dprct.errors import (
+    BudgetError,
+    ConfirmationError,
+    DprctWarning,
+    FileError,
+    FormulaError,
+    ParameterError,
+)
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget
+from dprct.published import Allocation, GenModel
+
+FORMULA = "y ~ treat + age + score + C(site)"
+DESIGN = dprct.Block("treat", block="site")
+
+
+def bound(data, schema, formula=FORMULA, **options):
+    settings = {"treatment": "treat", "assignment": DESIGN} | options
+    return GenModel.from_formula(formula, data, schema, **settings)
+
+
+def test_with_a_huge_budget_it_is_hybrid(simulation):
+    """Table 1, epsilon = 5000: mean effect of 40 files and mean coefficient; alarms at 6 errors."""
+    data, schema = simulation
+    formula = "y ~ t1 + x1 + x2 + x3 + x4 + x5 + x6 + x7 + x8"
+    model = GenModel.from_formula(
+        formula, data, schema, treatment="t1", assignment=dprct.Complete("t1")
+    )
+    releases = [model.fit(epsilon=5000, rng=seed) for seed in range(40)]
+    private = np.array([r.estimates["y"].params["t1"] for r in releases])
+    assert abs(private.mean() - 5.198862) < 6 * private.std(ddof=1) / 40**0.5 < 0.01
+    fits = [dprct.ols(formula, r.protected, schema) for r in releases]
+    effects = np.array([fit.params["t1"] for fit in fits])
+    assert abs(effects.mean() - 5.198862) < 6 * effects.std(ddof=1) / 40**0.5 < 0.15
+    errors = np.mean([fit.bse["t1"] for fit in fits])
+    assert abs(errors / 0.1240195 - 1) < 0.02  # not the 0.00 of the authors' code
+
+
+def test_what_the_budget_buys_adds_up(experiment, schema):
+    model = bound(experiment, schema, "y + visits ~ treat + age + C(site)")
+    for epsilon, delta in ((1, 0), (0.3, 1e-5), (7, 0)):
+        parts = model.division(epsilon, delta)
+        assert parts.total == Budget(epsilon, delta)
+        assert sum((b for _, b in parts.entries()), Budget(0)) == Budget(epsilon, delta)
+        assert model.plan(epsilon, delta).budget == Budget(epsilon, delta)
+    assert set(parts.outcomes["y"].coefficients) == set(model.regressors)
+    treat = parts.outcomes["y"].coefficients["treat"]
+    assert treat.range_ + treat.noise == parts.outcomes["y"].epsilon * 3 / 10
+
+
+def test_section_5_divides_between_outcomes(experiment, schema):
+    model = bound(
+        experiment, schema, "y + visits ~ treat + age", allocation=Allocation.section5(0.5),
+        assignment=dprct.Complete("treat"),
+    )  # fmt: skip
+    parts = model.division(1)
+    assert parts.covariates == Budget(0.5)
+    assert [share.epsilon for share in parts.outcomes.values()] == [Budget(0.25).epsilon] * 2
+    with pytest.raises(BudgetError, match="leaves nothing"):
+        model.division(0.5)
+
+
+def test_estimates_are_the_coefficients_that_outcomes_are_drawn_with(experiment, schema):
+    model = bound(experiment, schema)
+    release = model.fit(epsilon=2000, rng=3)
+    found = release.estimates["y"]
+    assert list(found.params.index) == list(model.regressors)
+    refit = dprct.ols(FORMULA, release.protected, schema, cov_type="nonrobust")
+    assert ((refit.params - found.params) / refit.bse).abs().max() < 5
+    np.testing.assert_allclose(found.bse / refit.bse, 1, atol=0.35)
+    assert (found.bse_noise < found.bse).all()
+    assert not found.guarantee.holds
+    assert "of which noise" in found.summary()
+    assert pickle.loads(pickle.dumps(release)).estimates["y"].params.equals(found.params)
+
+
+def test_noise_grows_as_epsilon_shrinks(experiment, schema):
+    model = bound(experiment, schema, B=50_000)
+    sds = [model.fit(epsilon=e, rng=1).estimates["y"].bse_noise["treat"] for e in (4, 40)]
+    assert 5 < sds[0] / sds[1] < 20
+
+
+def test_variants_of_section_3_2_2(experiment, schema):
+    last = bound(experiment, schema, sigma="confidential")
+    assert last.division(1).outcomes["y"].variance > 0
+    early = bound(experiment, schema, sigma="confidential", confidential_from="line 17")
+    assert early.division(1).outcomes["y"].variance == 0
+    assert early.division(1).total == Budget(1)
+    for model in (last, early):
+        assert "residual variance is that of the confidential fit" in str(
+            model.guarantee(Budget(1))
+        )
+        found = dprct.ols(FORMULA, model.fit(epsilon=100, rng=2).protected, schema)
+        assert found.rmse == pytest.approx(model._fits[0].sigma2 ** 0.5, rel=0.15)
+
+
+def test_a_variance_at_its_floor_is_said(experiment, schema):
+    """So few proxies that noise exceeds the variance: half of the draws are below the floor."""
+    model = bound(experiment, schema, B=2, sigma_min=0.25, sigma_max=4)
+    said = 0
+    for seed in range(12):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            release = model.fit(epsilon=1, rng=seed, confirm=True)
+        if caught:
+            said += 1
+            assert all(issubclass(w.category, DprctWarning) for w in caught)
+            assert "sigma_min^2 = 0.0625" in str(caught[0].message)
+            assert "raised to" in release.estimates["y"].notes[0]
+    assert 1 <= said <= 11
+
+
+def test_the_floor_is_in_the_certificate(experiment, schema):
+    model = bound(experiment, schema, B=2, sigma_min=0.25, sigma_max=4)
+    for _ in range(60):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            release = model.fit(epsilon=1, confirm=True)
+        limits = release.certificate().limits
+        assert any("raised to sigma_min^2" in limit for limit in limits) == bool(caught)
+        if caught:
+            return
+    pytest.fail("the floor was never reached in 60 draws")
+
+
+def test_too_few_proxies_are_refused_with_how_many_are_enough(experiment, schema):
+    few = bound(experiment, schema, B=500)
+    with pytest.raises(ConfirmationError, match=r"B=500 is too small.*give B=\d+ or more"):
+        few.fit(epsilon=1)
+    enough = int(few.plan(1).refusal.split("give B=")[1].split(" ")[0])
+    assert bound(experiment, schema, B=enough).plan(1).refusal == ""
+    assert few.fit(epsilon=1, confirm=True, rng=7).protected.shape == experiment.shape
+
+
+def test_nothing_is_promised_and_every_file_says_so(experiment, schema, tmp_path):
+    release = bound(experiment, schema).fit(epsilon=4)
+    sentence = release.guarantee.sentence()
+    assert "per proxy and not per person" in sentence
+    assert "dprct.Calibrated" in sentence
+    assert "charged to no ledger" in release.ledger
+    with pytest.raises(FileError, match="no_dp_guarantee"):
+        release.write_dta(tmp_path / "made.dta")
+    path = tmp_path / "made_no_dp_guarantee.dta"
+    release.write_dta(path)
+    assert dprct.compare((experiment, schema), path).unexpected == ()
+    _, header = dprct.read_dta(path)
+    assert header.file.label.startswith("NO DP GUARANTEE:")
+    written = json.loads(path.with_suffix(".certificate.json").read_text("utf-8"))
+    assert written["guarantee"]["measure"] == "none"
+
+
+def test_strict_covariates_are_charged_their_part_only(experiment, strict_schema):
+    model = bound(experiment, strict_schema, x_method="strict")
+    accountant = Accountant(1)
+    release = model.fit(epsilon=2, accountant=accountant, confirm=True)
+    assert accountant.spent == Budget(1)
+    assert "differentially private with epsilon=1" in release.guarantee.sentence()
+    with pytest.raises(ParameterError, match="no price"):
+        bound(experiment, strict_schema).fit(epsilon=4, accountant=accountant)
+
+
+def test_without_covariates_outcomes_get_all(experiment, schema):
+    model = bound(experiment, schema, "y ~ treat", assignment=dprct.Complete("treat"))
+    assert model.division(1).covariates == Budget(0)
+    assert model.fit(epsilon=1, rng=1).protected["treat"].sum() == 200
+
+
+def test_released_rows_without_a_level_do_without_its_coefficient(experiment, schema):
+    own = experiment[["age", "score", "site"]].assign(site=lambda d: np.minimum(d["site"], 3))
+    release = bound(experiment, schema, x_method=own).fit(epsilon=50, rng=1)
+    found = release.estimates["y"]
+    assert found.omitted == ("C(site)[T.4]",)
+    assert found.df_resid == 400 - 6
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"B": 1}, ParameterError, "B=1"),
+        ({"B": 2.5}, ParameterError, "B=2.5"),
+        ({"v": 0}, ParameterError, "v=0"),
+        ({"alpha": 1}, ParameterError, "alpha=1"),
+        ({"sigma_min": 0}, ParameterError, "sigma_min=0"),
+        ({"sigma": "public"}, ParameterError, "sigma='public'; allowed: private, confidential"),
+        ({"confidential_from": "line 3"}, ParameterError, "confidential_from='line 3'"),
+        ({"formula": "y ~ age"}, FormulaError, "'treat' is not in the formula"),
+    ],
+)
+def test_refusals(experiment, schema, options, error, says):
+    with pytest.raises(error, match=says):
+        bound(experiment, schema, **options)
