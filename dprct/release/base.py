@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import DisclosureError, SimulationError
 from dprct.io.facets import DATASET
 from dprct.release.fates import released_schema
-from dprct.release.keys import repeats
 from dprct.release.writing import write_protected
 from dprct.results.certificate import (
     Certificate,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.privacy.guarantee import Guarantee
-    from dprct.release.plan import Plan
+    from dprct.results.plan import Plan
     from dprct.schema.facts import FileFacts
     from dprct.schema.schema import Schema
 
@@ -306,10 +305,8 @@ def _differences(
             yield PermittedDifference("variables", name, "dropped")
         elif fate != "public":
             yield PermittedDifference("values", name, reasons[fate])
-        elif repeats(schema):
-            yield PermittedDifference("values", name, "public, with the units in a random order")
-        elif old.sorted_by:
-            yield PermittedDifference("values", name, "public, in the order of the sorted rows")
+        else:
+            yield PermittedDifference("values", name, "public, with the rows in a random order")
     for column in schema.columns:
         if not column.format and column.fate != "drop":
             yield PermittedDifference("format", column.name, "the default; the original has none")

@@ -76,12 +76,12 @@ def assembled(
 
     Notes
     -----
-    With ``units`` the rows are shuffled first: public columns and the key stay together, and the
-    place of a unit in the confidential file is gone.
+    Public columns and ``units`` are shuffled first, together: a file that lies in the order of a
+    confidential column would otherwise tell it, row by row, of whoever the public columns name.
     """
-    if units is not None:
+    if public or units is not None:
         order = rng.permutation(rows)
-        units = units[order]
+        units = None if units is None else units[order]
         public = {name: values[order] for name, values in public.items()}
     known: dict[str, NDArray[Any]] = {}
     for column in schema.columns:

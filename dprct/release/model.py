@@ -18,10 +18,10 @@ from dprct.privacy.composition import per_row
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import NoiseSource, source
 from dprct.release.base import Release, announced_schema, released
-from dprct.release.charging import Receipt, charged
 from dprct.release.fates import assembled, check_fates
 from dprct.release.keys import key_limits, repeats, unit_rows
 from dprct.release.writing import check_name, rehearse
+from dprct.results.charging import Receipt, charged
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
 from dprct.schema.table import eager, numbers_of, text_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
-    from dprct.release.plan import Plan
+    from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 
 
@@ -69,7 +69,8 @@ class ReleaseModel(ABC):
         default_bins: int | None = None,
     ) -> None:
         frame = eager(data)
-        schema = _with_fates(schema, columns).seal()
+        # the data are here: only a seal from before they came can say that it came first
+        schema = _with_fates(schema, columns).as_opened().seal()
         self.n = len(frame)
         check_fates(schema, self.n)
         self.schema = schema

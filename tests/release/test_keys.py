@@ -154,12 +154,25 @@ def test_ids_have_no_influence_but_which_rows_belong_together() -> None:
         assert released(one, schema, seed).equals(released(other, schema, seed))
 
 
-def test_public_columns_keep_their_rows_where_no_key_repeats() -> None:
-    data, schema = panel({1: 1, 2: 1, 3: 1})
-    data["wave"] = [5.0, 1.0, 3.0]
+def test_the_order_of_the_confidential_rows_is_gone_where_no_key_repeats() -> None:
+    """A file that lies in the order of incomes must not tell them of public waves."""
+    data, schema = panel({unit: 1 for unit in range(1, 7)})
+    data["wave"] = [5.0, 1.0, 3.0, 6.0, 2.0, 4.0]
     assert not repeats(schema)
     assert unit_rows(schema, eager(data)) is None
-    assert released(data, schema, 1)["wave"].tolist() == [5.0, 1.0, 3.0]
+    orders = {tuple(released(data, schema, seed)["wave"]) for seed in range(20)}
+    assert all(sorted(order) == [1, 2, 3, 4, 5, 6] for order in orders)
+    assert len(orders) > 10  # of 720; fewer than 11 in 20 draws has a chance below 1e-14
+
+
+def test_ties_of_the_sort_order_do_not_keep_the_confidential_order() -> None:
+    """The sort flag stays when its column is withheld, and then all rows tie."""
+    income = Column("income", "int", fate="withheld")
+    schema = Schema((Column("id", "byte", fate="public"), income), FileFacts(sorted_by=("income",)))
+    ids = np.arange(60.0)
+    table = assembled(schema, {}, {"id": ids}, 60, rng(1))
+    assert sorted(table["id"]) == ids.tolist()
+    assert table["id"].tolist() != ids.tolist()
 
 
 def test_missing_codes_of_public_columns_move_with_their_rows() -> None:
@@ -187,7 +200,7 @@ def test_the_guarantee_and_the_limits_say_what_keys_do() -> None:
     certificate = release.certificate()
     assert LIMIT in certificate.limits
     reasons = {(d.facet, d.column): d.reason for d in certificate.differences}
-    assert reasons["values", "wave"] == "public, with the units in a random order"
+    assert reasons["values", "wave"] == "public, with the rows in a random order"
     flat = schema.declare(unit=Unit("row"), id={"fate": "withheld"})
     assert LIMIT not in dprct.MVHistogram(data, flat).fit(1).certificate().limits
 

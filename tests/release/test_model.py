@@ -184,6 +184,20 @@ def test_the_guarantee_says_what_is_public(data: pd.DataFrame, schema: Schema) -
     assert approximate.measure == "approximate"
 
 
+@pytest.mark.parametrize("columns", [None, ["got", "arm", "age"]])
+def test_a_schema_that_meets_the_data_unsealed_was_not_sealed_before(
+    columns: list[str] | None, kind: type[ReleaseModel]
+) -> None:
+    """The header alone was read into the schema, but the rows are in memory already."""
+    schema = small() if columns else small().declare_rest("modelled")
+    assert not schema.opened
+    late = kind(table(), schema, columns=columns).fit(8, confirm=True).certificate()
+    assert late.seal.endswith("sealed after opening")
+    fated = small().declare_rest("modelled").seal()
+    early = kind(table(), fated).fit(8, confirm=True).certificate()
+    assert early.seal.endswith("before the data were read")
+
+
 def test_several_rows_of_a_unit_divide_the_budget() -> None:
     schema = Schema((Column("hh", "int"), Column("got", "byte"))).declare(
         got={**LEVELS, "fate": "modelled"}, hh={"fate": "drop"}
