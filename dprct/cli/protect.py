@@ -11,7 +11,6 @@ import typer
 from dprct.cli.show import errors, say, working
 from dprct.errors import ConfirmationError, DprctError, FileError
 from dprct.release.base import Release
-from dprct.release.plan import Plan
 from dprct.release.writing import check_target
 from dprct.replicate.package import (
     accompany,
@@ -23,6 +22,7 @@ from dprct.replicate.package import (
 )
 from dprct.replicate.study import Study, load_study
 from dprct.results.certificate import Certificate
+from dprct.results.plan import Plan
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from dprct.errors import ParameterError, SchemaError
 from dprct.published.histogram import UNCHARGED, MVHistogram
-from dprct.release.charging import Receipt
 from dprct.release.histogram import MVHistogram as StrictHistogram
 from dprct.release.marginals import Marginals
+from dprct.results.charging import Receipt
 from dprct.schema.facts import FileFacts
 from dprct.schema.legal import validate
 from dprct.schema.table import eager, numbers_of, text_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.release.model import ReleaseModel
-    from dprct.release.plan import Plan
+    from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 
 XMethod = Literal["strict", "marginals", "published"]

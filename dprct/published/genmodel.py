@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dprct.published.covariates import XMethod
     from dprct.published.informed import MissingOutcomes
     from dprct.published.outcomes import OutcomeFit
-    from dprct.release.plan import Plan
+    from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 
 REASON = (

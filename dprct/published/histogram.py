@@ -15,9 +15,9 @@ from dprct.privacy.aggregate import MOVED_ROWS
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.codes import coded
-from dprct.release.charging import Receipt
 from dprct.release.model import ReleaseModel, modelled
-from dprct.release.plan import Plan
+from dprct.results.charging import Receipt
+from dprct.results.plan import Plan
 from dprct.schema.table import eager
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dprct.published.informed import Imputed, ModelInformed, Rows
 if TYPE_CHECKING:
     import numpy as np
 
-    from dprct.release.plan import Plan
+    from dprct.results.plan import Plan
 
 REASON = (
     "the outcome model is confidential: outcomes are drawn from the coefficients and the residual "

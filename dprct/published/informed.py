@@ -21,9 +21,9 @@ from dprct.published.missingness import arms_of, made_missing, missingness
 from dprct.published.outcomes import families_of, fits
 from dprct.published.roles import Roles, fixed_levels, roles
 from dprct.release.model import ReleaseModel
-from dprct.release.plan import Plan
 from dprct.results.certificate import PermittedDifference
 from dprct.results.options import check_finite
+from dprct.results.plan import Plan
 from dprct.schema.facts import INTEGER_LIMITS, Column
 from dprct.schema.legal import stored
 from dprct.schema.table import Frame, numbers_of, text_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.published.outcomes import Family, OutcomeFit
     from dprct.release.base import Release
-    from dprct.release.charging import Receipt
+    from dprct.results.charging import Receipt
     from dprct.schema.schema import Schema
 
 Array = NDArray[np.float64]

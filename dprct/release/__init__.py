@@ -3,6 +3,6 @@
 from dprct.release.base import Release
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
-from dprct.release.plan import Plan
+from dprct.results.plan import Plan
 
 __all__ = ["MVHistogram", "Marginals", "Plan", "Release"]

@@ -17,7 +17,7 @@ from dprct.privacy.histogram import (
 )
 from dprct.queries import cell_counts
 from dprct.release.model import ReleaseModel
-from dprct.release.plan import Plan
+from dprct.results.plan import Plan
 from dprct.schema.table import eager
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dprct.privacy.budget import Budget, Real
 from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
 from dprct.queries import one_way_counts
 from dprct.release.model import ReleaseModel
-from dprct.release.plan import Plan
+from dprct.results.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

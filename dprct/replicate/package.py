@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from dprct.release.base import Release
     from dprct.release.model import ReleaseModel
-    from dprct.release.plan import Plan
     from dprct.replicate.declared_tables import TableSpec
     from dprct.replicate.study import Study
     from dprct.results.itt import ITTTable
+    from dprct.results.plan import Plan
 
 
 def read_header(study: Study) -> Schema:

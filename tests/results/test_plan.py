@@ -4,7 +4,7 @@ import pytest
 
 from dprct.errors import ConfirmationError
 from dprct.privacy.budget import Budget
-from dprct.release.plan import Plan
+from dprct.results.plan import Plan
 
 REFUSED = Plan("a method", Budget(1), {"n": "3 rows"}, refusal="too few rows")
 
