@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import typer
 
-from dprct.cli import compare, demo, describe, protect, table
+from dprct.cli import compare, demo, describe, protect, replicate, table
 from dprct.cli.show import allow_any_text, complain
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
@@ -87,6 +87,7 @@ for _name, _command in (
     ("protect", protect.protect),
     ("table", table.table),
     ("compare", compare.compare_files),
+    ("replicate", replicate.replicate),
     ("demo", demo.demo),
 ):
     app.command(_name)(guarded(_command))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+TABLE_1 = ("--tables", "1", "--reps", "1", "--jobs", "1")
+
+
+def test_a_table_is_printed_beside_the_papers(dprct: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = dprct(
+        "replicate", "rct-paper", "--tables", "1", "--reps", "1", "--jobs", "1", "--out", out
+    )
+    assert (ran.code, ran.err) == (0, "")
+    for part in ("Table 1: printed and ours", "5.21", "epsilon 5000", "generated here"):
+        assert part in ran.out
+    assert (out / "table_01.html").exists()
+
+
+def test_what_cannot_be_regenerated_is_refused(dprct: Callable[..., Any], tmp_path: Path) -> None:
+    for tables, words in (("2", "table 2 is not regenerated"), ("11", "table 11 is about Liberia")):
+        ran = dprct("replicate", "rct-paper", "--tables", tables, "--out", tmp_path / "out")
+        assert ran.code == 2
+        assert words in ran.err
+    assert not (tmp_path / "out").exists()
+    assert dprct("replicate", "other-paper").code == 2
