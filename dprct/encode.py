@@ -257,7 +257,7 @@ def _companion(frame: Frame, name: str) -> nw.Expr:
     absent = value.is_null() | value.is_nan()
     code = nw.lit(0, nw.Int8)
     if name + COMPANION in frame.columns:
-        given = nw.col(name + COMPANION).cast(nw.Int8)
+        given = nw.col(name + COMPANION).fill_null(0).cast(nw.Int8)
         code = nw.when(given >= 0).then(given).otherwise(code)
     return nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8)).alias(name + COMPANION)
 

@@ -36,7 +36,8 @@ def ledger_path(data_path: str | os.PathLike[str], dataset_id: str) -> Path:
     Parameters
     ----------
     data_path : path
-        The confidential data file; it need not exist.
+        The confidential data file; it need not exist.  A link stands for what it points to, so
+        that a second name in another folder does not begin a second budget.
     dataset_id : str
         The declared name of the data set: letters, digits, ``. _ -``, at most 100 of them.
 
@@ -50,7 +51,9 @@ def ledger_path(data_path: str | os.PathLike[str], dataset_id: str) -> Path:
     >>> ledger_path("study/liberia.dta", "liberia-2017").as_posix()
     'study/liberia-2017.ledger.json'
     """
-    return Path(data_path).parent / f"{checked_id(dataset_id)}{SUFFIX}"
+    path = Path(data_path)
+    folder = (path.resolve() if path.is_symlink() else path).parent
+    return folder / f"{checked_id(dataset_id)}{SUFFIX}"
 
 
 def checked_id(dataset_id: str) -> str:

@@ -5,6 +5,7 @@ Messages name columns and rules; they show neither a value nor a count of the da
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
             "the data are not legal in the schema: "
             + "; ".join(broken[:_MOST_SHOWN])
             + more
-            + "; mend the data or the declaration"
+            + "; mend the data, or declare what is possible (what could be, not what the data hold)"
         )
 
 
@@ -171,7 +172,8 @@ def _unit_rules(schema: Schema, frame: Frame) -> Iterator[str]:
         text = text_of(frame, unit.id)
         if (text == "").any():
             yield "an id that is missing"
-        _, counts = np.unique(text.astype(str), return_counts=True)
+        # bytes that no encoding reads are ids too, and NumPy would show them in its refusal
+        counts = np.array(list(Counter(text.tolist()).values()), np.int64)
     else:
         values, codes = numbers_of(frame, unit.id)
         if (codes >= 0).any():

@@ -10,7 +10,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ColumnError, SchemaError
-from dprct.missing import missing_numbers
+from dprct.missing import MISSING_CODES, missing_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
     ColumnError
         If there is no such column.
     SchemaError
-        If it does not hold numbers.
+        If it does not hold numbers, or what is beside it is no missing codes.
     """
     series = _series(frame, name)
     if not _holds_numbers(series):
@@ -70,7 +70,7 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
         )
     values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if name + COMPANION in frame.columns:
-        codes = frame[name + COMPANION].cast(nw.Int8).fill_null(0).to_numpy()
+        codes = _companion_codes(frame[name + COMPANION])
         return values, np.where(np.isnan(values), np.maximum(codes, 0), -1).astype(np.int8)
     if has_payloads(frame):
         return values, missing_numbers(values)
@@ -95,6 +95,17 @@ def _holds_numbers(series: nw.Series[Any]) -> bool:
     if not isinstance(dtype, nw.Object):
         return False
     return all(value is None or isinstance(value, numbers.Real) for value in series.to_list())
+
+
+def _companion_codes(series: nw.Series[Any]) -> NDArray[Any]:
+    """Return missing codes; an engine that cannot cast them would show them."""
+    codes = series.fill_null(0).to_numpy() if series.dtype.is_numeric() else None
+    if codes is None or not np.isin(codes, np.arange(-1, len(MISSING_CODES))).all():
+        raise SchemaError(
+            f"column {series.name!r} must hold missing codes, whole numbers from -1 (not missing) "
+            f"to {len(MISSING_CODES) - 1} (.z); give these, or rename it"
+        )
+    return codes
 
 
 def _series(frame: Frame, name: str) -> nw.Series[Any]:

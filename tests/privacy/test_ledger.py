@@ -252,6 +252,19 @@ def test_states_lie_beside_the_ledger(path: Path) -> None:
     assert Accountant.load(path).recover(entry.id) == {"cells": [1, 2]}
 
 
+def test_a_link_in_another_folder_has_the_ledger_of_the_file(tmp_path: Path) -> None:
+    """Otherwise a second budget would begin there."""
+    data = tmp_path / "confidential" / "data.dta"
+    data.parent.mkdir()
+    data.touch()
+    link = tmp_path / "link.dta"
+    try:
+        link.symlink_to(data)
+    except OSError:
+        pytest.skip("this account may make no links")
+    assert ledger_path(link, "trial") == ledger_path(data.resolve(), "trial")
+
+
 @pytest.mark.parametrize("name", ["liberia", "a", "A-1_b.2", "x" * 100])
 def test_a_safe_id_is_the_name_of_the_file(name: str) -> None:
     expected = f"folder/{name}.ledger.json"

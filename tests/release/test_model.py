@@ -300,3 +300,16 @@ def test_public_columns_keep_missing_codes_that_stand_in_a_companion() -> None:
     data = pl.DataFrame({"y": [0, 1] * 20, "wave": [1, None] * 20, "wave__missing": [-1, 2] * 20})
     wave = MVHistogram(data, declared).fit(5, rng=1).protected["wave"].to_numpy()
     assert sorted(set(missing_numbers(wave).tolist())) == [-1, 2]
+
+
+def test_a_companion_with_gaps_counts_as_the_door_read_it() -> None:
+    """A plain pandas column of codes with a NaN among them once stopped fit after its charge."""
+    facts = {"levels": [0, 1], "missing": [".", ".a"], "fate": "modelled"}
+    declared = Schema((Column("y", "byte"),)).declare(y=facts)
+    data = pd.DataFrame(
+        {"y": [0.0, None, None, 1.0] * 100, "y__missing": [None, 1, None, -1] * 100}
+    )
+    y = MVHistogram(data, declared).fit(20).protected["y"].to_numpy()
+    counts = np.unique(missing_numbers(y), return_counts=True)
+    assert counts[0].tolist() == [-1, 0, 1]
+    assert np.abs(counts[1] - [200, 100, 100]).max() < 20  # a count is off by 0.1, within 3 or so

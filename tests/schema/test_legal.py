@@ -192,6 +192,14 @@ def test_an_id_may_not_be_missing(column: Column, ids: list[Any]) -> None:
         validate(schema, pd.DataFrame({"id": ids}))
 
 
+def test_ids_that_no_encoding_reads_are_counted_and_not_shown() -> None:
+    column = Column("id", "str5")
+    schema = Schema((column,), unit=Unit("person", "id"))
+    validate(schema, pd.DataFrame({"id": [b"s\xe9c", b"t\xe9c"]}, dtype=object))
+    with pytest.raises(SchemaError, match="a person with several rows"):
+        validate(schema, pd.DataFrame({"id": [b"s\xe9c", b"s\xe9c"]}, dtype=object))
+
+
 def test_the_unit_is_checked_even_where_its_column_is_not_asked_for() -> None:
     schema = Schema((Column("id", "long"), Column("x", "byte")), unit=Unit(id="id"))
     data = pd.DataFrame({"id": [1.0, 1.0], "x": [1.0, 2.0]})

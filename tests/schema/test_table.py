@@ -75,7 +75,8 @@ def test_payloads_are_read_in_pandas_and_companions_everywhere() -> None:
     values = tagged([0, 1, 26])
     assert numbers_of(eager(pd.DataFrame({"x": values})), "x")[1].tolist() == [0, 1, 26]
     facts = {"x": [None, None, None, 5.0], "x" + COMPANION: [3, -1, None, 7]}
-    for data in (pd.DataFrame(facts, dtype="Float64"), pl.DataFrame(facts)):
+    frames = pd.DataFrame(facts, dtype="Float64"), pd.DataFrame(facts), pl.DataFrame(facts)
+    for data in frames:
         # a companion is believed where the number is missing, and only there
         assert numbers_of(eager(data), "x")[1].tolist() == [3, 0, 0, -1]
 
@@ -146,3 +147,16 @@ def test_a_column_that_is_not_there_is_named_with_the_closest() -> None:
     for read in (numbers_of, text_of):
         with pytest.raises(ColumnError, match="no column 'aeg' in the data; did you mean 'age'"):
             read(frame, "aeg")
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(
+    "codes", [["Aurelia", "Quint"], [417, 1], [-2, 0], [1.5, 0.0], [2**40, 0], [float("inf"), 0.0]]
+)
+def test_a_companion_that_holds_no_missing_codes_is_refused_unseen(
+    codes: list[object], kind: type
+) -> None:
+    frame = eager(kind({"x": [1.0, None], "x__missing": codes}))
+    with pytest.raises(SchemaError, match="column 'x__missing' must hold missing codes") as caught:
+        numbers_of(frame, "x")
+    assert not any(str(code) in str(caught.value) for code in codes if code not in (0, 1))
