@@ -185,6 +185,7 @@ class GenModel(ModelInformed):
         """
         parts = self.division(epsilon, delta)
         settings = self.settings
+        scale, bins = self._worst(parts)
         first = next(iter(parts.outcomes.values()))
         variance = "confidential"
         if settings.sigma == "private":
@@ -201,8 +202,11 @@ class GenModel(ModelInformed):
         }
         consequences = (
             "epsilon is the parameter of noise that hides one simulated proxy, not one person",
+            "in its worst histogram noise hides the fullest bin with probability about "
+            f"{min(1.0, bins / 2 * math.exp(-_FULLEST / scale)):.2g}; then that coefficient, or "
+            "the residual variance and with it everything, may be anything",
         )
-        return self._planned(parts.total, facts, consequences, self._refusal(parts))
+        return self._planned(parts.total, facts, consequences, self._refusal(scale, bins))
 
     def _divided(self, budget: Budget, names: dict[str, list[str]]) -> Division:
         return self.allocation.divide(
@@ -214,19 +218,25 @@ class GenModel(ModelInformed):
             variance=self.settings.has_private_variance,
         )
 
-    def _refusal(self, parts: Division) -> str:
-        """Refuse where the noise of a histogram is likely to exceed its fullest bin."""
+    def _worst(self, parts: Division) -> tuple[float, int]:
+        """Return scale and bins of the histogram whose fullest bin its noise hides most easily."""
         settings = self.settings
-        worst = 0.0
+        # the number of a range's bins depends on the data; this is that of a coefficient of sd one
+        range_bins = Bins(-math.ceil(settings.v), math.ceil(settings.v)).size
+        found = []
         for share in parts.outcomes.values():
             if share.variance:
                 own = DPVariance(share.variance, 0, settings.sigma_min, settings.sigma_max)
-                worst = max(worst, own.mode(settings.B).scale * math.log(own.bins.size))
+                found.append((own.mode(settings.B).scale, own.bins.size))
             smallest = min(c.range_ for c in share.coefficients.values())
-            # the number of bins depends on the data; this is that of a coefficient of sd one
-            r = math.ceil(settings.v)
             mode = DPRange(1.0, smallest, 0, settings.v).mode(settings.B)
-            worst = max(worst, mode.scale * math.log(Bins(-r, r).size))
+            found.append((mode.scale, range_bins))
+        return max(found, key=lambda one: one[0] * math.log(one[1]))
+
+    def _refusal(self, scale: float, bins: int) -> str:
+        """Refuse where more than half an empty bin is expected above the fullest one."""
+        settings = self.settings
+        worst = scale * math.log(bins)
         if worst <= _FULLEST:
             return ""
         enough = math.ceil(settings.B * worst / _FULLEST / 1000) * 1000
