@@ -150,7 +150,7 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     Raises
     ------
     ParameterError
-        If ``delta`` is 0.
+        If ``delta`` is 0, or so small that no sampler reaches the scale; known before a charge.
 
     Notes
     -----
@@ -181,6 +181,10 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     needed = min(max(_SPARE * least, _USUAL_SIGMA), max(least, _LARGEST_SIGMA))
     refinement = max(0, math.ceil(math.log2(needed / sigma)))
     scale = math.ldexp(sigma, refinement)
+    if scale > _LARGEST_SCALE:
+        raise ParameterError(
+            f"{budget} asks for a noise scale above 2^53 on the refined grid; give a larger delta"
+        )
     return GaussianNoise(scale, refinement, mu, size * ROUNDING_DISTANCE / Fraction(scale) ** 2)
 
 

@@ -179,10 +179,14 @@ class ReleaseModel(ABC):
         schema = self.schema
         facts = [
             f"the number of rows, n = {self.n}",
-            "the declared bounds, levels and bins of the modelled columns",
+            "the declared bounds, levels, bins, missing codes and exclusive groups of the columns",
             "names, types, formats, labels and label sets of all columns",
+            "the file's own label, sort order and characteristics that are kept",
         ]
-        if schema.unit.id is not None:
+        if schema.unit.id is None:
+            facts.append(f"that no {schema.unit.name} has two rows (declared: without an id it "
+                         "cannot be checked)")  # fmt: skip
+        else:
             facts.append(f"how many rows each {schema.unit.name} has (at most "
                          f"{schema.unit.max_rows})")  # fmt: skip
         if repeats(schema):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 import time
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
+from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.release import Marginals, MVHistogram
 from dprct.schema import Column, Schema, Unit
@@ -177,7 +179,8 @@ def test_the_guarantee_says_what_is_public(data: pd.DataFrame, schema: Schema) -
     assert (guarantee.measure, guarantee.relation) == ("pure", "replace-one")
     assert guarantee.unit == "household"
     text = str(guarantee)
-    for part in ("n = 400", "bounds, levels and bins", "how many rows each household has",
+    for part in ("n = 400", "bounds, levels, bins, missing codes and exclusive groups",
+                 "label, sort order and characteristics", "how many rows each household has",
                  "column village (declared public)"):  # fmt: skip
         assert part in text
     approximate = MVHistogram(data, schema).guarantee(Budget(1, 1e-6))
@@ -196,6 +199,11 @@ def test_a_schema_that_meets_the_data_unsealed_was_not_sealed_before(
     fated = small().declare_rest("modelled").seal()
     early = kind(table(), fated).fit(8, confirm=True).certificate()
     assert early.seal.endswith("before the data were read")
+
+
+def test_without_an_id_one_row_for_each_is_a_fact_that_the_claim_rests_on() -> None:
+    model = MVHistogram(table(), small(), columns=["got", "arm", "age"])
+    assert "that no person has two rows" in str(model.guarantee(Budget(1)))
 
 
 def test_several_rows_of_a_unit_divide_the_budget() -> None:
@@ -313,3 +321,11 @@ def test_a_companion_with_gaps_counts_as_the_door_read_it() -> None:
     counts = np.unique(missing_numbers(y), return_counts=True)
     assert counts[0].tolist() == [-1, 0, 1]
     assert np.abs(counts[1] - [200, 100, 100]).max() < 20  # a count is off by 0.1, within 3 or so
+
+
+def test_noise_that_no_sampler_draws_is_refused_before_the_charge() -> None:
+    model = Marginals(table(), small(), columns=["got", "arm", "age"])
+    accountant = Accountant(2, Fraction(1, 100))
+    with pytest.raises(ParameterError, match="give a larger delta"):
+        model.fit(1, 1e-40, accountant=accountant)
+    assert accountant.ledger == ()
