@@ -13,8 +13,7 @@ import pandas as pd
 
 from dprct.io.atomic import atomic_write
 from dprct.privacy.noise import source as noise_source
-from dprct.published import Allocation
-from dprct.replicate.rct_paper.methods import bound, drawn
+from dprct.replicate.rct_paper.methods import allocation_of, bound, drawn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,19 +60,12 @@ class Cell:
         words = f"{self.study} {self.model} {self.method} {self.epsilon}"
         return re.sub(r"[^\w.]+", "-", words.lower()) + f"-{self.key[:12]}"
 
-    def allocation(self) -> Allocation | None:
-        """Return how GenModel divides epsilon (Table 19), None for the other methods."""
-        if self.method != "GenModel":
-            return None
-        if self.study != "liberia":
-            return Allocation.section4()
-        return Allocation.section5(min(Fraction(self.epsilon) / 2, Fraction(1)))
-
     def compute(self, source: Source) -> pd.DataFrame:
         """Draw the releases, and return the effects in each; see ``methods.drawn``."""
         spec = source.models()[self.model]
         rng = noise_source(int(self.key, 16)).post_processing_rng()
-        model = bound(self.method, source.frame(), spec, self.allocation())
+        allocation = allocation_of(self.study, self.method, Fraction(self.epsilon))
+        model = bound(self.method, source.frame(), spec, allocation)
         return drawn(model, spec, Fraction(self.epsilon), self.draws, rng)
 
 

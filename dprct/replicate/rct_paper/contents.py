@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from dprct.errors import ParameterError
 from dprct.replicate.rct_paper.printed import printed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 CONFIDENTIAL = "Confidential"
 AVERAGES = (1, 3, 4)
 REGRESSIONS = (11, 12)
 DISTRIBUTIONS = (6, 13, 14, 15, 16, 17, 18)
-IMPLEMENTED = tuple(sorted((*AVERAGES, *REGRESSIONS, *DISTRIBUTIONS)))
+TIMES = 7
+BASE = "MV Histogram"
+"""The method whose time is the unit of the others."""
+
+IMPLEMENTED = tuple(sorted((*AVERAGES, *REGRESSIONS, *DISTRIBUTIONS, TIMES)))
+
+WITHOUT: Mapping[int, str] = MappingProxyType(
+    {
+        2: "which only defines the models of Tables 3 and 4",
+        5: "which only lists variables",
+        8: "which times steps per outcome, where here all outcomes are drawn together",
+        9: "which only lists variables",
+        10: "which only lists variables",
+        19: "which only lists parameters",
+    }
+)
+"""Tables that are not regenerated, and why not."""
 
 _GENMODEL = {"GenM-1": "1", "GenM-2": "2", "GenM-9": "9"}
 
@@ -60,6 +77,8 @@ def asked(table: int, panel: str, row: str, method: str) -> Asked | None:
     if method == CONFIDENTIAL:
         return None
     study = study_of(table)
+    if table == TIMES:
+        panel = panel or row
     if table == 1:
         return Asked(study, "Table 1", method, row)
     name = "GenModel" if method in _GENMODEL else method
@@ -68,7 +87,7 @@ def asked(table: int, panel: str, row: str, method: str) -> Asked | None:
 
 def releases(table: int) -> list[Asked]:
     """Return all releases that a table is made of, each once."""
-    if table in REGRESSIONS:
+    if table in (*REGRESSIONS, TIMES):
         return []
     page = printed(table)
     rows = zip(page["panel"], page["row"], page["method"], strict=True)
@@ -108,11 +127,16 @@ def check_tables(tables: Iterable[int]) -> tuple[int, ...]:
     for number in wanted:
         if number not in IMPLEMENTED:
             raise ParameterError(
-                f"table {number} is not regenerated; there are {_listed(IMPLEMENTED)}"
+                f"table {number}{_why_not(number)} is not regenerated; there are "
+                f"{_listed(IMPLEMENTED)}"
             )
     if not wanted:
         raise ParameterError(f"no table is asked for; there are {_listed(IMPLEMENTED)}")
     return wanted
+
+
+def _why_not(number: int) -> str:
+    return f", {WITHOUT[number]}," if number in WITHOUT else ""
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.replicate.rct_paper import liberia
-from dprct.replicate.rct_paper.contents import AVERAGES, CONFIDENTIAL, REGRESSIONS
+from dprct.replicate.rct_paper.contents import AVERAGES, CONFIDENTIAL, REGRESSIONS, TIMES
 from dprct.replicate.rct_paper.methods import METHODS
 from dprct.replicate.rct_paper.printed import as_printed, records
 from dprct.results.cells import Column, Row
@@ -27,6 +27,7 @@ _MEASURES = {
     "overlap": "CI overlap",
     "difference": "|difference|",
     "control_mean": "Control mean",
+    "seconds": "Seconds, and over MV Histogram",
 }
 _AVERAGED = {"overlap": "Avg. overlap", "difference": "Med. |difference|"}
 
@@ -63,6 +64,8 @@ def _columns(table: int, measure: str) -> list[Column]:
     over = (_AVERAGED if table in AVERAGES else {}).get(measure, _MEASURES[measure])
     if table in REGRESSIONS:
         return [Column(f"{measure}.{k}", k, over) for k in ("printed", "ours")]
+    if table == TIMES:
+        return [Column(k, k, over) for k in ("printed", "printed ratio", "our ratio")]
     if table in AVERAGES:
         return [Column(f"{measure}.{k}", k, over) for k in ("printed", "ours", "runs")]
     parts = [Column(f"{measure}.{k}", k, over) for k in ("printed", "median")]
@@ -92,7 +95,7 @@ def _rows(table: int, numbers: pd.DataFrame, shown: list[str]) -> Iterator[Row]:
 def _section(table: int, numbers: pd.DataFrame) -> pd.Series[str]:
     if table == 1:
         return numbers["method"]
-    if table in AVERAGES:
+    if table in AVERAGES or table == TIMES:
         return numbers["row"]
     if table in (6, 17, 18):
         return numbers["panel"] + ": " + numbers["row"]
@@ -102,7 +105,7 @@ def _section(table: int, numbers: pd.DataFrame) -> pd.Series[str]:
 def _name(table: int, row: str, method: str, arm: str) -> str:
     if table == 1:
         return f"epsilon {row}"
-    if table in AVERAGES:
+    if table in AVERAGES or table == TIMES:
         return method
     label = liberia.ARMS.get(arm, "Control")
     return f"{method}, {label}" if table in (6, 17, 18) else f"{row}, {label}"
@@ -117,6 +120,8 @@ def _cells(table: int, by_measure: dict[str, dict[str, Any]], measure: str) -> l
     if np.isnan(ours):
         return [text, *["-"] * (width - 1)]
     here = as_printed(ours, decimals)
+    if table == TIMES:
+        return [text, f"{number['printed_ratio']:,.0f}", f"{ours:,.1f}"]
     if table in REGRESSIONS:
         return [text, here if number["same"] else f"{here} !"]
     low, high = (as_printed(number[k], max(decimals, 2)) for k in ("low", "high"))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from dprct.errors import DprctWarning, ParameterError
-from dprct.published import GenModel, Hybrid, MVHistogram
+from dprct.published import Allocation, GenModel, Hybrid, MVHistogram
 from dprct.schema.facts import Column
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from fractions import Fraction
     from typing import Any
 
     import numpy as np
 
-    from dprct.published import Allocation
     from dprct.release.model import ReleaseModel
     from dprct.replicate.rct_paper.specification import Specification
 
@@ -49,14 +48,14 @@ def bound(
 
     Notes
     -----
-    The histogram has the noise that the paper prints, of scale 1/(n epsilon), which is that of
-    adding or removing a row.  Outcomes of the model-informed methods are observed in every row,
+    The histogram has noise of scale 2/(n epsilon), which the paper's relation needs; see
+    ``reasons.HISTOGRAM``.  Outcomes of the model-informed methods are observed in every row,
     as the printed standard errors of the outcome with 217 missing values tell.
     """
     schema = Schema(tuple(Column(name, "double") for name in spec.columns))
     if method == "MV Histogram":
         return MVHistogram(
-            frame[spec.columns], schema, columns=spec.columns, zeta=ZETA, neighbors="add-remove"
+            frame[spec.columns], schema, columns=spec.columns, zeta=ZETA, neighbors="replace-one"
         )
     options: dict[str, Any] = {
         "formula": spec.formula,
@@ -73,6 +72,15 @@ def bound(
             data=frame[spec.columns], schema=schema, allocation=allocation, **options
         )
     raise ParameterError(f"method {method!r}; the paper's are {', '.join(METHODS)}")
+
+
+def allocation_of(study: str, method: str, epsilon: Fraction) -> Allocation | None:
+    """Return how GenModel divides epsilon (Table 19), None for the other methods."""
+    if method != "GenModel":
+        return None
+    if study != "liberia":
+        return Allocation.section4()
+    return Allocation.section5(min(epsilon / 2, Fraction(1)))
 
 
 def drawn(

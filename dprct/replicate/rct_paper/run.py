@@ -25,6 +25,7 @@ from dprct.replicate.rct_paper.contents import (
     AVERAGES,
     IMPLEMENTED,
     REGRESSIONS,
+    TIMES,
     check_tables,
     releases,
     study_of,
@@ -32,6 +33,7 @@ from dprct.replicate.rct_paper.contents import (
 from dprct.replicate.rct_paper.layout import laid_out
 from dprct.replicate.rct_paper.sources import find_sources
 from dprct.replicate.rct_paper.summary import notes_of, summary
+from dprct.replicate.rct_paper.timings import compared_timings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -226,16 +228,18 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _replicated(number: int, source: Source, effects: Mapping[Asked, pd.DataFrame]) -> Replication:
+    of_study = {one: found for one, found in effects.items() if one.study == source.study}
     if number in REGRESSIONS:
         numbers = _regressions(number, source)
+    elif number == TIMES:
+        numbers = compared_timings(source)
     else:
         frame = source.frame()
         own = {name: spec.effects(frame) for name, spec in source.models().items()}
-        of_study = {one: f for one, f in effects.items() if one.study == source.study}
         compare = compared_averages if number in AVERAGES else compared_distributions
         numbers = compare(number, of_study, own)
     sentence = summary(number, numbers)
-    most = max((f["draw"].nunique() for f in effects.values()), default=0)
+    most = max((f["draw"].nunique() for f in of_study.values()), default=0)
     notes = (sentence, *notes_of(number, generated=source.generated, draws=most))
     return Replication(number, laid_out(number, numbers, notes), numbers, sentence)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dprct.replicate.rct_paper import reasons
 from dprct.replicate.rct_paper.comparison import RUN
-from dprct.replicate.rct_paper.contents import AVERAGES, CONFIDENTIAL, REGRESSIONS
+from dprct.replicate.rct_paper.contents import AVERAGES, BASE, CONFIDENTIAL, REGRESSIONS, TIMES
 from dprct.replicate.rct_paper.layout import within
 from dprct.replicate.rct_paper.printed import as_printed, printed, records
 
@@ -25,6 +25,8 @@ def summary(table: int, numbers: pd.DataFrame) -> str:
     numbers : DataFrame
         See :mod:`dprct.replicate.rct_paper.comparison`.
     """
+    if table == TIMES:
+        return _ratios(numbers)
     if table in REGRESSIONS:
         mended = numbers["panel"] == reasons.CORRECTED
         words = f"{numbers[~mended]['same'].sum()} of {(~mended).sum()} printed numbers are ours"
@@ -33,6 +35,16 @@ def summary(table: int, numbers: pd.DataFrame) -> str:
             words += f"{mended.sum()} in the full panel differ"
         return words + "."
     return "; ".join(_per_method(table, numbers)) + "."
+
+
+def _ratios(numbers: pd.DataFrame) -> str:
+    words = []
+    for method in dict.fromkeys(numbers["method"]):
+        group = numbers[numbers["method"] == method]
+        theirs, ours = group["printed_ratio"].median(), group["ours"].median()
+        if method != BASE:
+            words.append(f"{method} {theirs:,.0f} printed, {ours:,.1f} ours")
+    return f"Times over that of the {BASE}, medians: {'; '.join(words)}."
 
 
 def _per_method(table: int, numbers: pd.DataFrame) -> list[str]:
@@ -72,6 +84,8 @@ def notes_of(table: int, *, generated: bool, draws: int) -> tuple[str, ...]:
     """
     if table == 11:
         return (reasons.TABLE_11,)
+    if table == TIMES:
+        return (reasons.TIMES, reasons.DIRECT, reasons.NO_GUARANTEE)
     if table == 12:
         return (reasons.TABLE_12, reasons.SLIP)
     methods = set(printed(table)["method"]) - {CONFIDENTIAL}
@@ -79,6 +93,8 @@ def notes_of(table: int, *, generated: bool, draws: int) -> tuple[str, ...]:
     found = [_how(table, draws), reasons.OVERLAP]
     found += [reasons.GENERATED] if generated else []
     found += [reasons.BY_METHOD[name] for name in of_paper]
+    if "GenModel" in of_paper:
+        found.append(reasons.GENMODEL_SIMULATED if table in AVERAGES else reasons.GENMODEL_LIBERIA)
     if table not in AVERAGES:
         found += [reasons.SLIP] if table != 6 else []
         found += [reasons.ASSIGNMENT] if set(of_paper) - {"MV Histogram"} else []

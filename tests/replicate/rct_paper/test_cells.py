@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
-from dprct.published import Allocation
 from dprct.replicate.rct_paper.cells import Cell, Store
 from dprct.replicate.rct_paper.sources import Source
 
@@ -57,12 +55,3 @@ def test_the_same_settings_draw_the_same() -> None:
     other = replace(CELL, seed=2).compute(source)
     assert (first["estimate"] != other["estimate"]).all()
     assert first["estimate"].nunique() == 3
-
-
-def test_genmodel_divides_as_table_19() -> None:
-    liberia = replace(CELL, study="liberia", method="GenModel")
-    shares = {e: replace(liberia, epsilon=e).allocation() for e in ("1", "2", "9")}
-    assert shares["1"] == Allocation.section5(Fraction(1, 2))
-    assert shares["2"] == shares["9"] == Allocation.section5(1)
-    assert replace(CELL, method="GenModel").allocation() == Allocation.section4()
-    assert CELL.allocation() is None

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.replicate.rct_paper.methods import METHODS, bound, drawn
+from dprct.published import Allocation
+from dprct.replicate.rct_paper.methods import METHODS, allocation_of, bound, drawn
 from dprct.replicate.rct_paper.simulated import generate, models
 
 
@@ -28,3 +29,11 @@ def test_another_method_is_refused() -> None:
     frame = generate(4, np.random.default_rng(1))
     with pytest.raises(ParameterError, match="MV Histogram, Hybrid, GenModel"):
         bound("Calibrated", frame, models("sim1")["Table 1"])
+
+
+def test_genmodel_divides_as_table_19() -> None:
+    shares = {e: allocation_of("liberia", "GenModel", Fraction(e)) for e in (1, 2, 9)}
+    assert shares[1] == Allocation.section5(Fraction(1, 2))
+    assert shares[2] == shares[9] == Allocation.section5(1)
+    assert allocation_of("sim1", "GenModel", Fraction(1)) == Allocation.section4()
+    assert allocation_of("sim1", "Hybrid", Fraction(1)) is None
