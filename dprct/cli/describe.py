@@ -36,11 +36,13 @@ def describe(
         say(f"sorted by: {' '.join(schema.file.sorted_by)}")
     table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
     for heading in ("name", "type", "format", "label", "values"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading not in ("label", "values"))
     for column in schema.columns:
         cells = (column.name, column.type, column.format, shown(column.label))
         table.add_row(*map(printable, (*cells, _values(schema, column))))
-    output.print(table, soft_wrap=False)
+    with output.capture() as drawn:
+        output.print(table, soft_wrap=False)
+    say("\n".join(line.rstrip() for line in drawn.get().splitlines()))
     if draft_file is not None:
         if draft_file.exists():
             raise FileError(f"{draft_file.name!r} exists; give another name or remove it")

@@ -6,24 +6,41 @@ import functools
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import typer
 
+from dprct import __version__
 from dprct.cli import compare, demo, describe, protect, replicate, table
-from dprct.cli.show import allow_any_text, complain
+from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
 USAGE, REFUSED, DEFECT, INTERRUPTED = 2, 3, 70, 130
 
 app = typer.Typer(
     name="dprct",
-    help="Publish an experiment without publishing its participants.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 done; 1 unexpected differences or open points; 2 wrong usage or input; "
     "3 refused (budget, confirmation); 130 interrupted.",
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        say(f"dprct {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _whole(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, help="Print the version.", is_eager=True),
+    ] = False,
+) -> None:
+    """Publish an experiment without publishing its participants."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

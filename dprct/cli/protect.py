@@ -33,13 +33,18 @@ def check(study_file: StudyFile) -> None:
     problems = study.problems(read_header(study))
     for problem in problems:
         say(f"- {problem}")
-    say(f"{len(problems)} open points" if problems else "complete: nothing is open")
+    points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
+    say(points if problems else "complete: nothing is open; next: dprct plan")
     if problems:
         raise typer.Exit(1)
 
 
 def plan(study_file: StudyFile) -> None:
-    """Print what STUDY will cost and how good it can be, from public facts only."""
+    """Print what STUDY will cost and how good it can be.
+
+    What is printed follows from public facts; the data are read
+    only to refuse what the declarations do not allow.
+    """
     say(str(planned(load_study(study_file))))
 
 

@@ -114,6 +114,7 @@ def _check(expect: Path, study: str, made: Mapping[str, ITTTable], form: _Format
     for mismatch in different:
         say(form.comment(f"differs: {mismatch}"))
     if different:
-        say(form.comment(f"{len(different)} numbers differ from {expect.name}"))
+        many = "1 number differs" if len(different) == 1 else f"{len(different)} numbers differ"
+        say(form.comment(f"{many} from {expect.name}"))
         raise typer.Exit(1)
     say(form.comment(f"every number is that of {expect.name}"))

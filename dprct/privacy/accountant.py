@@ -103,7 +103,8 @@ class Accountant:
             raise LedgerError(
                 f"ledger {file.path} has {found.total}, {found.relation}, per {found.unit}, "
                 f"{found.composition}, which is not what was asked for; "
-                "continue it with Accountant.load"
+                "give these terms (in a study file: the same [budget] and [unit], or no [budget]), "
+                "or continue it with Accountant.load"
             )
         return cls._kept_in(file, found)
 

@@ -134,6 +134,9 @@ class Release:
         ]
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return self.summary()
 

@@ -23,6 +23,8 @@ from dprct.replicate.readme import TableNote, mark, readme
 from dprct.results.certificate import Certificate
 from dprct.schema.schema import Schema
 
+_MOST_SHOWN = 5
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
@@ -50,13 +52,16 @@ def bound_model(study: Study) -> ReleaseModel:
     Raises
     ------
     StudyError
-        If something is still open; the message lists it.
+        If something is still open; the message begins to list it.
     """
     header = read_header(study)
     problems = study.problems(header)
     if problems:
+        rest = len(problems) - _MOST_SHOWN
+        more = f"; and {rest} more" if rest > 0 else ""
         raise StudyError(
-            f"the study is not complete: {'; '.join(problems)}. Fill it in, then: dprct check"
+            f"the study is not complete: {'; '.join(problems[:_MOST_SHOWN])}{more}; fill it in "
+            "(dprct check lists everything)"
         )
     sealed = study.declared(header).seal()
     if study.data.suffix.lower() == ".dta":

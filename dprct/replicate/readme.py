@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dprct import __version__
 from dprct.replicate.markdown import code, plain, prose
 
 if TYPE_CHECKING:
@@ -220,7 +221,10 @@ def _tables(
 def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator[str]:
     yield "## Computational requirements"
     yield ""
-    yield "Python 3.11 to 3.13 and the package dprct. Every table takes seconds on a laptop."
+    yield (
+        f"Python 3.11 to 3.13 and the package dprct (this file was written by version "
+        f"{__version__}). Every table takes seconds on a laptop."
+    )
     yield ""
     yield "## Instructions to Replicators"
     yield ""
@@ -231,8 +235,9 @@ def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator
             "ends with an error if a number differs."
         )
     yield (
-        "- Do-files that ran on the confidential file run on the protected one as they are, as far "
-        "as they need no column that is withheld or not in the file."
+        "- Do-files that ran on the confidential file run on the protected one: change only the "
+        f"name of the file that they `use`, to {code(_name(certificate))}. They need columns that "
+        "are neither withheld nor left out."
     )
     yield (
         "- Do not run `dprct protect` again: that needs the confidential data, gives another file "

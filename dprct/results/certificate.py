@@ -171,6 +171,9 @@ class Certificate:
             blocks += ["", f"SHA-256 of the file: {self.file['sha256']}"]
         return "\n".join(_wrapped(block) for block in blocks) + f"\n\nIssued {self.issued}.\n"
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return self.to_text()
 

@@ -176,6 +176,8 @@ def _headed(
     models: Sequence[LinearResults] | Mapping[str, LinearResults],
 ) -> dict[str, LinearResults]:
     fits: dict[str, LinearResults]
+    if isinstance(models, LinearResults):
+        raise ParameterError("etable got one model by itself; give a list of fits, such as [fit]")
     if isinstance(models, Mapping):
         fits = dict(models)
     else:

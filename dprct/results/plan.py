@@ -56,6 +56,9 @@ class Plan:
         if self.refusal and not confirm:
             raise ConfirmationError(self.refusal)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [f"Plan: {self.method}, {self.budget}"]
         width = max((len(key) for key in self.facts), default=0)

@@ -107,8 +107,12 @@ def _check_text(column: Column) -> None:
     if free and column.fate not in (None, "public", *FREE_FATES):
         raise SchemaError(
             f"column {column.name!r} is free text and cannot be {column.fate!r}; "
-            f"allowed: {', '.join(FREE_FATES)}"
-            + ("" if column.type == "strL" else ", or declare its levels")
+            f"allowed: {', '.join(FREE_FATES)}, or "
+            + (
+                "store a list of known texts as labelled codes (Stata's encode, or a categorical)"
+                if column.type == "strL"
+                else "declare its levels"
+            )
         )
     if column.type == "strL" and column.fate == "public":
         raise SchemaError(
@@ -177,6 +181,7 @@ def _number(value: object, column: Column, fact: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SchemaError(
             f"column {column.name!r}: {fact} must be numbers; got {type(value).__name__}"
+            + _as_number(column.format)
         )
     try:
         number = float(value)
@@ -185,6 +190,15 @@ def _number(value: object, column: Column, fact: str) -> float:
     if not math.isfinite(number):
         raise SchemaError(f"column {column.name!r}: {fact} must be finite; got {number}")
     return number + 0.0  # no negative zero: it would be another fact than zero
+
+
+def _as_number(display: str) -> str:
+    """Return how a date is given as a number, for a column that is displayed as one."""
+    if display.startswith(("%td", "%d", "%-td")):
+        return "; give a date as its days since 1 January 1960"
+    if display.startswith(("%tc", "%-tc")):
+        return "; give a time as its milliseconds since 1 January 1960"
+    return ""
 
 
 def _bounds(value: object, column: Column) -> tuple[float, float]:

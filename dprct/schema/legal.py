@@ -66,7 +66,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
             "the data are not legal in the schema: "
             + "; ".join(broken[:_MOST_SHOWN])
             + more
-            + "; mend the data, or declare what is possible (what could be, not what the data hold)"
+            + "; mend the data, or declare all that is possible (never what the data hold)"
         )
 
 

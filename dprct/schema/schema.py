@@ -225,13 +225,18 @@ class Schema:
             "unit": [self.unit.name, self.unit.id, self.unit.max_rows],
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         rows = "" if self.file.rows is None else f"{self.file.rows} rows, "
         seal = "not sealed" if self.seal_of is None else str(self.seal_of)
         lines = [f"{rows}{len(self.columns)} columns; one record is one {self.unit.name}; {seal}"]
         width = max((len(name) for name in self.names), default=0)
+        fates = max((len(c.fate) + 2 for c in self.columns if c.fate), default=0)
         lines += [
-            f"  {c.name:<{width}}  {c.type:<8}{shown(c.label)}".rstrip() for c in self.columns
+            f"  {c.name:<{width}}  {c.type:<8}{c.fate or '':<{fates}}{shown(c.label)}".rstrip()
+            for c in self.columns
         ]
         return "\n".join(lines)
 

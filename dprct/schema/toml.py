@@ -71,7 +71,12 @@ def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
         raise FileError(
             f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file"
         ) from None
-    except (TOMLKitError, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError:
+        raise error(
+            f"{str(path)!r} is not TOML: it is not text in UTF-8; give a study or schema file, or "
+            "save it as UTF-8"
+        ) from None
+    except TOMLKitError as problem:
         raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
 
 

@@ -3,9 +3,11 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 
-from dprct.io.stata import read_header
+from dprct.io.stata import read_header, write_dta
+from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,17 @@ def test_a_codebook(dprct: Callable[..., Any], folder: Path) -> None:
     ):  # fmt: skip
         assert part in ran.out
     assert "Aurelia" not in ran.out
+
+
+def test_a_long_name_stays_in_one_piece_and_no_line_ends_in_blanks(
+    dprct: Callable[..., Any], folder: Path
+) -> None:
+    name = "a_name_of_thirty_two_characters_"
+    column = Column(name, "double", label="a label that says very much " * 3)
+    write_dta(pd.DataFrame({name: [1.0]}), Schema((column,)), folder / "long.dta")
+    lines = dprct("describe", folder / "long.dta").out.splitlines()
+    assert sum(line.startswith(name + "  ") for line in lines) == 1
+    assert all(line == line.rstrip() and len(line) <= 80 for line in lines)
 
 
 def _data_bytes(path: Path) -> tuple[int, int]:

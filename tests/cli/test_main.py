@@ -32,6 +32,13 @@ def test_help_names_every_command_and_the_exit_codes(dprct: Callable[..., Any]) 
         assert word in ran.out
 
 
+def test_the_version_is_that_of_the_package(dprct: Callable[..., Any]) -> None:
+    import dprct as package
+
+    ran = dprct("--version")
+    assert (ran.code, ran.out) == (0, f"dprct {package.__version__}\n")
+
+
 @pytest.mark.parametrize(
     "arguments", [["nothing"], ["protect"], ["protect", "a", "b"], ["check", "x", "--why"]]
 )

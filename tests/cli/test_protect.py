@@ -27,7 +27,7 @@ def spent(folder: Path) -> Budget:
 
 def test_check_says_that_nothing_is_open(dprct: Callable[..., Any], study: Path) -> None:
     ran = dprct("check", study)
-    assert (ran.code, ran.out, ran.err) == (0, "complete: nothing is open\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "complete: nothing is open; next: dprct plan\n", "")
 
 
 def test_check_lists_what_is_open_and_reads_no_data(

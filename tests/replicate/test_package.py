@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
 from dprct.errors import (
@@ -15,12 +16,13 @@ from dprct.errors import (
 )
 from dprct.io import read
 from dprct.io.compare import compare
-from dprct.io.stata import read_dta
+from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
 from dprct.release import Marginals, MVHistogram, histogram
 from dprct.replicate.package import bound_model, ledger, planned, protected, read_header
 from dprct.replicate.study import Study, load_study
+from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +103,7 @@ def test_without_a_total_the_first_release_is_the_last(folder: Path) -> None:
 def test_a_ledger_on_other_terms_is_refused(folder: Path) -> None:
     study = load_study(folder / "study.toml")
     protected(study)
-    with pytest.raises(LedgerError, match="not what was asked for"):
+    with pytest.raises(LedgerError, match=r"not what was asked for.*the same \[budget\]"):
         protected(edited(folder, ("epsilon = 1.5", "epsilon = 9.0")))
 
 
@@ -172,3 +174,14 @@ def test_other_formats_are_protected_too(folder: Path) -> None:
     table, _ = read(study.output)
     release.schema.validate(table)
     assert compare(study.data, study.output).unexpected == ()
+
+
+def test_of_many_open_points_five_are_told(folder: Path) -> None:
+    schema = Schema(tuple(Column(f"x{k}", "byte") for k in range(40)))
+    write_dta(pd.DataFrame({name: [1.0] for name in schema.names}), schema, folder / "wide.dta")
+    (folder / "wide.toml").write_text(
+        'version = 1\ndata = "wide.dta"\ndataset_id = "wide"\n[release]\nepsilon = 1.0\n'
+    )
+    with pytest.raises(StudyError, match=r"and \d+ more; fill it in \(dprct check") as caught:
+        bound_model(load_study(folder / "wide.toml"))
+    assert str(caught.value).count(";") <= 6

@@ -162,3 +162,8 @@ def test_what_is_no_model(arguments, error, says):
 def test_options_that_do_not_fit(options, error, says):
     with pytest.raises(error, match=says):
         dprct.etable(FITS, **options)
+
+
+def test_one_fit_by_itself_is_refused():
+    with pytest.raises(ParameterError, match=r"give a list of fits, such as \[fit\]"):
+        dprct.etable(dprct.ols("y ~ x", rows()))

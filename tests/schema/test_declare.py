@@ -267,3 +267,11 @@ def test_no_refusal_shows_a_list_of_levels() -> None:
     assert "secret-name" not in refusal(Column("x"), names)
     assert "secret-name" not in refusal(Column("s", "str20"), names)
     assert "secret-name" not in refusal(Column("s", "str20"), ["secret-name"] * 2)
+
+
+def test_a_date_that_is_no_number_says_how_it_is_one() -> None:
+    days = refusal(Column("born", "int", format="%td"), ("1990-01-01", "1999-12-31"))
+    assert "bounds must be numbers; got str; give a date as its days since 1 January 1960" in days
+    seen = refusal(Column("seen", "double", format="%tc"), ("2020-01-01", "2020-12-31"))
+    assert "as its milliseconds since 1 January 1960" in seen
+    assert "1960" not in refusal(Column("age", "byte"), ("a", "b"))

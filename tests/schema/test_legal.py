@@ -120,8 +120,8 @@ def test_every_broken_rule_of_every_column_is_listed() -> None:
         validate(schema, pd.DataFrame({"a": [12.5], "b": [NAN]}))
     assert str(caught.value) == (
         "the data are not legal in the schema: a: a value that is not whole; a: a value outside "
-        "the bounds; b: a missing code that is not declared (declared: none); mend the data or "
-        "the declaration"
+        "the bounds; b: a missing code that is not declared (declared: none); mend the data, "
+        "or declare all that is possible (never what the data hold)"
     )
 
 

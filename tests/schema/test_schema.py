@@ -202,3 +202,10 @@ def test_the_source_is_never_shown_or_compared() -> None:
     assert "secret" not in repr(with_source) + str(with_source)
     assert with_source.digest() == SCHEMA.digest()
     assert "source" not in column_facts(AGE)
+
+
+def test_what_is_shown_is_a_line_for_every_column_with_its_fate() -> None:
+    schema = Schema((Column("age", "byte", label="in years"), Column("y", "double")))
+    assert repr(schema) == str(schema)
+    assert "  age  byte    in years" in str(schema)
+    assert "  age  byte    filler  in years" in str(schema.declare(age=dict(fate="filler")))

@@ -16,12 +16,12 @@ from dprct.io.stata.labels import pack_label_sets
 from dprct.io.stata.layout import LAYOUTS, RELEASES, Layout, default_format, type_code
 from dprct.io.stata.rows import pack_columns, write_rows
 from dprct.io.stata.strl import StrlWriter
+from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
-    from dprct.schema.schema import Schema
 
 _TIMESTAMP = 17
 _LABEL = {True: 320, False: 80}  # most bytes of the dataset label, by whether text is UTF-8
@@ -67,6 +67,10 @@ def write_dta(
     >>> file = os.path.join(tempfile.mkdtemp(), "ages.dta")
     >>> write_dta(pd.DataFrame({"age": [31.0, 47.0]}), Schema((Column("age", "byte"),)), file)
     """
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"schema is {type(schema).__name__}; write_dta takes the data, their schema and a path"
+        )
     layout = _layout(schema, version)
     _check_names(data, schema)
     check_fits(schema, layout, len(data))

@@ -142,3 +142,8 @@ def test_files_move_between_releases(everything, tmp_path, same):
     write_dta(newer, read, tmp_path / "old.dta", version=115)
     older, back = read_dta(tmp_path / "old.dta")
     same((data, schema.as_opened()), (older, back))
+
+
+def test_arguments_in_another_order_are_refused(tmp_path):
+    with pytest.raises(SchemaError, match="takes the data, their schema and a path"):
+        write_dta("a.dta", pd.DataFrame({"a": [1.0]}), tmp_path / "a.dta")
