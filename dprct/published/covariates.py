@@ -65,10 +65,10 @@ class Covariates:
         listed = ", ".join(self.names)
         if not self.names:
             return "there are no covariates"
-        if self.strict:
+        if self.model is not None and self.strict:
             return (
                 f"the covariates ({listed}) alone, without any outcome, are differentially "
-                f"private with {budget} (replace-one)"
+                f"private with {budget} for every {self.model.schema.unit.name} (replace-one)"
             )
         if self.model is not None:
             return f"the covariates ({listed}) come from Algorithm 1, which promises nothing either"

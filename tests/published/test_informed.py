@@ -11,7 +11,7 @@ from dprct.errors import ConfirmationError, DprctWarning, SchemaError
 from dprct.missing import missing_numbers, tagged
 from dprct.published import GenModel, Hybrid
 from dprct.published.informed import _storable, _with_missing
-from dprct.schema import Column, Schema
+from dprct.schema import Column, Schema, Unit
 
 METHODS = [Hybrid, GenModel]
 FORMULA = "y ~ treat + age + score + C(site)"
@@ -78,6 +78,46 @@ def test_text_covariates_and_arms(method, experiment, schema):
     released = model.fit(epsilon=4, rng=1).protected
     assert released["arm"].value_counts().to_dict() == {"control": 200, "letter": 100, "visit": 100}
     assert set(released["town"]) <= {"north", "south"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_arms_in_one_numeric_column(method, experiment, schema):
+    wide = Schema((*schema.columns, Column("arm", "byte")))
+    data = experiment.assign(arm=np.tile([0.0, 1.0, 2.0, 0.0], 100))
+    design = dprct.Complete([0, 1, 2], shares=[0.5, 0.25, 0.25], arm="arm")
+    model = bound(method, data, wide, "y ~ C(arm) + age", treatment="arm", assignment=design)
+    assert model.regressors == ("Intercept", "C(arm)[T.1]", "C(arm)[T.2]", "age")
+    released = model.fit(epsilon=4, rng=1).protected
+    assert released["arm"].value_counts().to_dict() == {0: 200, 1: 100, 2: 100}
+
+
+@pytest.mark.parametrize("x_method", ["published", "strict", "marginals"])
+def test_exclusive_arms_that_interact_stay_exclusive(experiment, schema, x_method):
+    two = [{"levels": [0, 1], "missing": "never", "exclusive": "arm"}] * 2
+    wide = Schema((*schema.columns, Column("letter", "byte"), Column("visit", "byte")))
+    wide = wide.declare(letter=two[0], visit=two[1],
+                        site={"levels": [1, 2, 3, 4], "missing": "never"})  # fmt: skip
+    data = experiment.assign(
+        letter=np.tile([1.0, 0, 0, 0], 100), visit=np.tile([0.0, 1, 0, 0], 100)
+    )
+    model = bound(Hybrid, data, wide, "y ~ (letter + visit)*site", treatment=["letter", "visit"],
+                  assignment=None, x_method=x_method)  # fmt: skip
+    released = model.fit(epsilon=4, rng=1, confirm=True).protected
+    assert (released["letter"] + released["visit"]).max() == 1
+
+
+def test_strict_covariates_of_units_with_several_rows(experiment, strict_schema):
+    wide = Schema((*strict_schema.columns, Column("hh", "int")))
+    wide = wide.declare(
+        unit=Unit("household", id="hh", max_rows=2), hh={"fate": "key"}, **{
+            name: {"fate": "modelled"} for name in ("y", "treat", "age", "score", "site")
+        },
+    ).declare_rest("withheld")  # fmt: skip
+    data = experiment.assign(hh=np.repeat(np.arange(200.0), 2))
+    release = bound(Hybrid, data, wide, x_method="strict").fit(epsilon=4, rng=1, confirm=True)
+    assert "for every household" in release.guarantee.sentence()
+    assert "price of max_rows" in str(release.plan)
+    assert release.protected["hh"].nunique() == 200
 
 
 @pytest.mark.parametrize("method", METHODS)
