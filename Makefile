@@ -5,6 +5,7 @@
 #   make check   format, lint, types and tests
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make audit   the end-to-end privacy audits, which take minutes
+#   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
 VENV ?= .venv
@@ -19,7 +20,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo test check lint types bench audit r clean
+.PHONY: help demo test check lint types bench audit replicate-rct r clean
 .DEFAULT_GOAL := help
 
 help:
@@ -47,6 +48,14 @@ bench: $(dev)
 
 audit: $(dev)
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
+
+# the paper's data are not part of the project: PAPER_DATA is a folder that holds them
+PAPER_DATA ?= $(wildcard ../shared/data)
+REPLICATE_ARGS ?=
+
+replicate-rct: $(dev)
+	$(VENV)/bin/dprct replicate rct-paper --out build/rct-paper \
+		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
 r:
 	@scripts/r-for-tests

@@ -21,6 +21,12 @@ def test_a_table_is_printed_beside_the_papers(dprct: Callable[..., Any], tmp_pat
     assert (out / "table_01.html").exists()
 
 
+def test_make_has_a_target_for_it(checkout: Path) -> None:
+    makefile = (checkout / "Makefile").read_text("utf-8")
+    assert "\nreplicate-rct: " in makefile
+    assert "dprct replicate rct-paper" in makefile
+
+
 def test_what_cannot_be_regenerated_is_refused(dprct: Callable[..., Any], tmp_path: Path) -> None:
     for tables, words in (
         ("2", "table 2, which only defines"),

@@ -129,7 +129,8 @@ def _cells(table: int, by_measure: dict[str, dict[str, Any]], measure: str) -> l
     if number["method"] == CONFIDENTIAL:
         return [text, here, *[""] * (width - 2)]
     if table in AVERAGES:
-        return [text + ("" if within(number) else "*"), here, f"[{low}, {high}]"]
+        outside = low != high and not within(number)  # one run has no extremes
+        return [text + "*" * outside, here, f"[{low}, {high}]"]
     share = "-" if np.isnan(number["share"]) else f"{number['share']:.2f}"
     return [text, here, *([f"{low}, {high}"] if measure == "itt" else []), share]
 

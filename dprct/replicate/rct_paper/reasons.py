@@ -74,6 +74,10 @@ AVERAGES = (
     "releases, and in brackets the smallest and largest of {runs} such runs. An asterisk marks a "
     "printed value outside: as any one run would be with probability {chance:.0%}."
 )
+ONE_RUN = (
+    "The paper averages 20 releases (medians for |difference|). Ours: one run of {of}, too few to "
+    "say how far another run would be from it."
+)
 TIMES = (
     "Seconds depend on the machine, so that only ratios within one machine are compared: each "
     "time over that of the MV Histogram with the same covariates."

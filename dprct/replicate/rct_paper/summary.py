@@ -104,7 +104,9 @@ def notes_of(table: int, *, generated: bool, draws: int) -> tuple[str, ...]:
 def _how(table: int, draws: int) -> str:
     if table not in AVERAGES:
         return f"{draws} draws. {reasons.SINGLE_DRAW}"
-    runs = max(draws // RUN, 1)
+    runs = draws // RUN
+    if runs < 2:
+        return reasons.ONE_RUN.format(of=min(draws, RUN))
     return reasons.AVERAGES.format(of=min(draws, RUN), runs=runs, chance=2 / (runs + 1))
 
 

@@ -40,6 +40,13 @@ def test_a_printed_average_may_be_rounded() -> None:
     assert not within(number | {"value": 0.91})
 
 
+def test_a_star_marks_an_average_outside_of_several_runs() -> None:
+    page = printed(1).assign(ours=9.0, low=8.0, high=10.0, share=np.nan)
+    assert laid_out(1, page, []).rows[1].cells[0] == "5.21*"
+    one_run = page.assign(low=9.0, high=9.0)
+    assert laid_out(1, one_run, []).rows[1].cells[0] == "5.21"
+
+
 def test_numbers_not_drawn_are_dashes_and_other_digits_are_marked() -> None:
     page = printed(13).assign(ours=np.nan, low=np.nan, high=np.nan, share=np.nan)
     first = laid_out(13, page, []).rows[1]

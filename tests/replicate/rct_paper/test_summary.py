@@ -49,6 +49,7 @@ def test_generated_data_are_said_to_be() -> None:
     notes = notes_of(1, generated=True, draws=300)
     assert reasons.GENERATED in notes
     assert "15 such runs" in notes[0]
+    assert notes_of(1, generated=True, draws=39)[0].startswith(reasons.ONE_RUN[:70])
     assert "12%" in notes[0]  # 2 in 16: as likely as any other run to be an extreme
 
 
