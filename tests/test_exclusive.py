@@ -85,3 +85,15 @@ def test_a_member_is_zero_or_one_and_never_missing(facts: dict[str, object]) -> 
     declared = schema(cash=facts | {"exclusive": "arm", "fate": "modelled"})
     with pytest.raises(SchemaError, match=r"'cash' is in the exclusive group 'arm'"):
         MVHistogram(table(), declared)
+
+
+@pytest.mark.parametrize("fate", ["public", "filler"])
+def test_a_group_is_modelled_or_public_as_a_whole(fate: str) -> None:
+    apart = {"levels": [0, 1], "missing": "never", "exclusive": "arm", "fate": fate}
+    with pytest.raises(SchemaError, match="'arm' has columns that are filled apart"):
+        MVHistogram(table(), schema(cash=apart))
+    given = {**apart, "fate": "public"}
+    public = schema(cash=given, therapy=given, both=given)
+    found = MVHistogram(table(), public).fit(20).protected[list(ARMS)]
+    assert (found.sum() == table()[list(ARMS)].sum()).all()
+    assert found.sum(axis=1).max() == 1

@@ -47,7 +47,22 @@ def check_fates(schema: Schema, rows: int) -> None:
             _check_parents(column, schema)
         elif column.fate == "filler":
             _filler_encoding(column)
+    _check_groups(schema)
     check_keys(schema, rows)
+
+
+def _check_groups(schema: Schema) -> None:
+    """Refuse an exclusive group whose columns are filled apart: rows could be in several."""
+    groups: dict[str, set[str | None]] = {}
+    for column in schema.columns:
+        if column.exclusive is not None and column.fate in ("modelled", "public", "filler"):
+            groups.setdefault(column.exclusive, set()).add(column.fate)
+    for group, fates in groups.items():
+        if fates not in ({"modelled"}, {"public"}):
+            raise SchemaError(
+                f"the exclusive group {group!r} has columns that are filled apart "
+                f"({', '.join(sorted(map(str, fates)))}); model all of them, or make all public"
+            )
 
 
 def assembled(

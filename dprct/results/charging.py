@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import LedgerError
 from dprct.io.atomic import file_error
 from dprct.privacy.accountant import Accountant, find_ledger
+from dprct.privacy.ledger import ledger_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,13 +89,24 @@ def charged(
     if content is not None:
         with _staying_charged(entry.id):
             accountant.note_content(content)
-    kept = f" of data set {accountant.dataset_id!r}" if kept_on_file else ""
+    kept = f"data set {accountant.dataset_id!r}" if kept_on_file else "an accountant in memory"
     left = accountant.remaining
     return Receipt(
-        f"entry {entry.id}{kept}; {guarantee.budget} charged, {left} of {accountant.total} left",
+        f"entry {entry.id} of {kept}; {guarantee.budget} charged, {left} of {accountant.total} "
+        f"left{_passed_over(schema, accountant)}",
         accountant,
         entry.id,
     )
+
+
+def _passed_over(schema: Schema, accountant: Accountant) -> str:
+    """Say if the ledger of the data is another than the one that was charged."""
+    if schema.source is None or schema.dataset_id is None:
+        return ""
+    own = ledger_path(schema.source, schema.dataset_id).resolve()
+    if accountant.path == own or not own.exists():
+        return ""
+    return f"; the ledger of data set {schema.dataset_id!r} was not charged"
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ VERSION = 1
 _HEADER_FACTS = ("type", "value_label")
 _FILE = ("release", "byteorder", "label", "timestamp", "sorted_by", "rows")
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false"}
-_TOP = ("version", "dataset_id", "unit", "seal", "file", "columns", "value_labels",
+_TOP = ("version", "dataset_id", "opened", "unit", "seal", "file", "columns", "value_labels",
         "characteristics")  # fmt: skip
 
 
@@ -108,6 +108,8 @@ def to_document(schema: Schema) -> dict[str, Any]:
     """Return every public fact of a schema as TOML-ready values."""
     file = schema.file
     document: dict[str, Any] = {"version": VERSION, "dataset_id": schema.dataset_id}
+    if schema.opened:  # else what was read, saved and loaded would count as sealed before
+        document["opened"] = True
     document["unit"] = {
         "name": schema.unit.name, "id": schema.unit.id, "max_rows": schema.unit.max_rows,
     }  # fmt: skip
@@ -166,6 +168,7 @@ def from_document(document: Mapping[str, Any]) -> Schema:
         dataset_id=_fact(document, "dataset_id", str, None, "the schema file"),
         unit=unit_from(_table(document, "unit")),
         seal_of=_seal_from(_table(document, "seal")) if "seal" in document else None,
+        opened=_fact(document, "opened", bool, False, "the schema file"),
     )
     seal = schema.seal_of
     return schema if seal is None or seal.sha256 == schema.digest() else schema.unsealed()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 
 from dprct.errors import BudgetError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged
 from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCHEMA = Schema((Column("y"),))
 GUARANTEE = Guarantee.of(Budget(1), "replace-one", unit="person")
@@ -25,6 +32,19 @@ def test_an_accountant_in_memory_is_charged_and_keeps_the_released_state() -> No
     assert receipt.entry_id in receipt.words
     with pytest.raises(BudgetError):
         charged(SCHEMA, GUARANTEE, "Method", accountant, source())
+
+
+def test_the_words_say_where_a_charge_is_kept_and_what_it_passed_over(tmp_path: Path) -> None:
+    data = tmp_path / "survey.dta"
+    data.write_bytes(b"rows")
+    schema = replace(SCHEMA, source=data, dataset_id="survey")
+    Accountant.open(ledger_path(data, "survey"), dataset_id="survey", epsilon=2)
+    beside = charged(schema, GUARANTEE, "Method", None, source()).words
+    assert "of data set 'survey'; epsilon=1 charged" in beside
+    assert "not charged" not in beside
+    elsewhere = charged(schema, GUARANTEE, "Method", Accountant(1), source()).words
+    assert "of an accountant in memory; epsilon=1 charged" in elsewhere
+    assert elsewhere.endswith("; the ledger of data set 'survey' was not charged")
 
 
 def test_a_simulation_and_a_schema_without_ledger_charge_nothing() -> None:

@@ -292,3 +292,14 @@ def test_whole_numbers_are_written_as_a_person_would() -> None:
     facts = to_document(Schema((column,)))["columns"]["x"]
     assert facts == {"type": "double", "bounds": [0, 2.5], "bins": [1, 1.5]}
     assert [type(x) for x in facts["bounds"]] == [int, float]
+
+
+def test_a_schema_saved_after_its_data_were_read_is_not_sealed_before(tmp_path: Path) -> None:
+    path = tmp_path / "schema.toml"
+    opened = Schema((Column("got", "byte"),)).as_opened()
+    opened.save(path)
+    seal = Schema.load(path).seal().seal_of
+    assert seal is not None
+    assert not seal.before_opening
+    opened.seal().save(path)
+    assert Schema.load(path) == opened.seal()
