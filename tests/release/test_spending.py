@@ -139,7 +139,8 @@ def test_an_accountant_given_is_the_one_that_is_charged(
     beside, given = begun(tmp_path), Accountant(3, unit="household")
     release = kind(*on_file).fit(1, accountant=given, confirm=True)
     assert (len(beside.ledger), len(given.ledger)) == (0, 1)
-    assert "of data set" not in release.ledger
+    assert "of an accountant in memory" in release.ledger
+    assert release.ledger.endswith("the ledger of data set 'survey' was not charged")
 
 
 def test_without_a_ledger_the_certificate_says_so(
