@@ -44,6 +44,14 @@ delta = 0.0
 confirm = false
 # columns = ["_dta"]               # or column by column; "_dta" is what the file says of itself
 
+# fate says what is published of a column:
+#   modelled   synthetic values from the private release; model few columns, coarsely
+#   filler     uniform over its declared values; keeps the layout, carries no information
+#   withheld   in the file, with every value missing
+#   key        fresh identifiers of the same type
+#   public     as it is, in shuffled rows: for what is public already
+#   drop       not in the file
+
 # Dummies of arms, of which a row has at most one, each get:
 #   fate = "modelled"; levels = [0, 1]; missing = "never"; exclusive = "arm"
 """
@@ -138,7 +146,7 @@ def _number_blanks(schema: Schema, column: Column) -> list[str]:
         lines = [_blank("# ", f"levels = {codes}", "the labelled codes; are there others?")]
     else:
         lines = [
-            _blank("# ", "bounds = [ , ]", "smallest and largest possible value"),
+            _blank("# ", "bounds = [ , ]", "smallest and largest possible, or levels = [0, 1]"),
             _blank("# ", "bins = 5", "or inner edges, such as [20, 30, 40]"),
         ]
     lines.append(_blank("# ", f"missing = {json.dumps(missing)}", 'or "never"'))

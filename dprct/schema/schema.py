@@ -252,7 +252,11 @@ class Schema:
 
     @classmethod
     def from_frame(cls, frame: IntoFrame) -> Schema:
-        """Return the types of a data frame's columns, and nothing else of it."""
+        """Return the types of a data frame's columns, and nothing else of it.
+
+        A frame with dates or categoricals also needs its values as codes and numbers:
+        :func:`dprct.schema.frames.table_of_frame` returns both.
+        """
         from dprct.schema.frames import schema_of_frame
 
         return schema_of_frame(frame)

@@ -66,7 +66,7 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
     if not _holds_numbers(series):
         raise SchemaError(
             f"column {name!r} holds {series.dtype}, the schema says numbers; give codes and "
-            "numbers (dprct.read_dta gives them), or a schema from this frame"
+            "numbers, as dprct.read and dprct.schema.frames.table_of_frame return them"
         )
     values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if name + COMPANION in frame.columns:

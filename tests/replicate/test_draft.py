@@ -4,7 +4,7 @@ import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from hypothesis import given
@@ -15,6 +15,7 @@ from dprct.privacy.ledger import checked_id
 from dprct.replicate.draft import draft
 from dprct.replicate.study import load_study, study_from
 from dprct.schema import Column, FileFacts, Schema
+from dprct.schema.facts import Fate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,3 +121,10 @@ def test_a_draft_says_nothing_that_the_data_say(folder: Path) -> None:
     assert draft(Schema.from_dta(folder / "survey.dta"), folder / "survey.dta", study) == first
     numbers = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?", re.sub(r"%\S+", "", first)))
     assert numbers <= {"0", "1", "1.0", "0.0", "5", "20", "30", "40"}
+
+
+def test_a_draft_says_what_every_fate_means() -> None:
+    text = draft(Schema((Column("age", "byte"),)), Path("a.dta"), Path("study.toml"))
+    explained = [line.split()[1] for line in text.splitlines() if line.startswith("#   ")]
+    assert set(get_args(Fate)) <= set(explained)
+    assert "or levels = [0, 1]" in text
