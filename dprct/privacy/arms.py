@@ -1,0 +1,50 @@
+"""Who is in which arm of an experiment: what is public where the design is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arms:
+    """Who is in which arm, block and cluster: public where the design is.
+
+    Parameters
+    ----------
+    codes : (n,) array of int
+        ``block * A + arm`` of each row, the control arm being 0; -1 for a row that does not count
+        because its outcome is missing and missingness is public.
+    sizes : tuple of tuples of int, (H, A)
+        Rows that count, by block and arm; at least 2.
+    weights : tuple of Fraction, (H,)
+        Public weights of the blocks, of sum one.
+    clusters : (n,) array of int or None
+        Cluster of each row, where clusters were assigned; then H is 1.
+    largest : int
+        Rows of the largest cluster (declared or public).
+    unit : {"person", "cluster"}
+        What one record is.
+    """
+
+    codes: NDArray[np.int64]
+    sizes: tuple[tuple[int, ...], ...]
+    weights: tuple[Fraction, ...] = (Fraction(1),)
+    clusters: NDArray[np.int64] | None = None
+    largest: int = 1
+    unit: Literal["person", "cluster"] = "person"
+
+    def reach(self, arm: int) -> Fraction:
+        """Return by how much an arm's mean moves when one record moves from l to u, over u - l."""
+        rows = self.largest if self.unit == "cluster" else 1
+        return rows * max(w / n[arm] for w, n in zip(self.weights, self.sizes, strict=True))
+
+    @property
+    def inflation(self) -> int:
+        """Sensitivity of an arm's variance over the square of :meth:`reach` times u - l."""
+        return 2 * self.largest - 1 if self.clusters is not None and self.unit == "person" else 1
