@@ -125,12 +125,14 @@ def covariates(
     Raises
     ------
     ParameterError
-        If ``x_method`` is something else, or ``zeta`` goes with one that has none.
+        If ``x_method`` is something else, or ``zeta`` goes with one that has no bins of its own.
     SchemaError, ColumnError
         If a public fact is missing, or a given frame lacks a column, or rows, or is not legal.
     """
     wanted = tuple(names)
     if not isinstance(x_method, str):
+        if zeta is not None:
+            raise ParameterError("zeta sets the bins of a histogram; leave it out for given rows")
         return Covariates(wanted, None, _given(x_method, schema, wanted, len(eager(data))))
     if x_method not in get_args(XMethod):
         raise ParameterError(

@@ -90,6 +90,7 @@ def test_the_units_id_need_not_be_a_covariate(experiment, strict_schema):
         ),
         ("marginals", 0.5, ParameterError, "leave it out for marginals"),
         ("strict", 3, ParameterError, "zeta=3"),
+        (pd.DataFrame({"age": [1.0]}), 0.5, ParameterError, "leave it out for given rows"),
         (pd.DataFrame({"age": [1.0], "score": [0.0], "site": [1.0]}), None, SchemaError, "1 rows"),
         (7, None, SchemaError, "data is int"),
     ],

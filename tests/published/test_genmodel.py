@@ -163,10 +163,10 @@ def test_nothing_is_promised_and_every_file_says_so(experiment, schema, tmp_path
 
 def test_strict_covariates_are_charged_their_part_only(experiment, strict_schema):
     model = bound(experiment, strict_schema, x_method="strict")
-    accountant = Accountant(1)
-    release = model.fit(epsilon=2, accountant=accountant, confirm=True)
-    assert accountant.spent == Budget(1)
-    assert "differentially private with epsilon=1" in release.guarantee.sentence()
+    accountant = Accountant(6)
+    release = model.fit(epsilon=10, accountant=accountant, confirm=True)
+    assert accountant.spent == Budget(5)
+    assert "differentially private with epsilon=5" in release.guarantee.sentence()
     with pytest.raises(ParameterError, match="no price"):
         bound(experiment, strict_schema).fit(epsilon=4, accountant=accountant)
 
