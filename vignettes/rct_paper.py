@@ -39,7 +39,8 @@ from dprct.replicate.rct_paper.sources import find_sources
 
 QUICK = bool(os.environ.get("DPRCT_QUICK"))  # fewer repetitions where only the code is checked
 DRAWS = 2 if QUICK else None  # by default 15 runs of the paper's 20, and 200 for Liberia
-JOBS = 1 if QUICK else os.cpu_count() or 1
+# one process, because a script is run again by every process that it starts; on all processors:
+# dprct replicate rct-paper --data FOLDER
 
 # %% [markdown]
 # ## The data
@@ -77,7 +78,7 @@ def regenerated(*tables: int) -> None:
     if "liberia" not in sources and tables[0] > 4:
         print(f"tables {tables} are about Liberia, whose file is not here")
         return
-    for one in regenerate(out, tables, data=data, draws=DRAWS, jobs=JOBS):
+    for one in regenerate(out, tables, data=data, draws=DRAWS):
         print(one.table.to_text(), "\n")
 
 

@@ -124,8 +124,7 @@ def _cells(table: int, by_measure: dict[str, dict[str, Any]], measure: str) -> l
         return [text, f"{number['printed_ratio']:,.0f}", f"{ours:,.1f}"]
     if table in REGRESSIONS:
         return [text, here if number["same"] else f"{here} !"]
-    low, high = (as_printed(number[k], max(decimals, 2)) for k in ("low", "high"))
-    here = as_printed(ours, max(decimals, 2))
+    low, high = (as_printed(number[k], decimals) for k in ("low", "high"))
     if number["method"] == CONFIDENTIAL:
         return [text, here, *[""] * (width - 2)]
     if table in AVERAGES:
