@@ -62,6 +62,9 @@ LOOKS: frozenset[str] = frozenset(
 STRICT = ("release", "estimate", "encode", "exclusive", "bins", "queries", "derive")
 
 PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
+    ("dprct/estimate/correction.py", "_shortfall", "max"): "coverages, of public numbers alone",
+    ("dprct/estimate/correction.py", "_refined", "max"): "coverages, of public numbers alone",
+    ("dprct/estimate/correction.py", "_refined", "argmax"): "coverages, of public numbers alone",
     ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",
     ("dprct/release/histogram.py", "MVHistogram.plan", "describe"): "encodings say their levels",
     ("dprct/release/marginals.py", "Marginals.plan", "describe"): "encodings say their levels",
