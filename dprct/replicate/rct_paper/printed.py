@@ -21,7 +21,7 @@ def _every_table() -> pd.DataFrame:
     frame["value"] = found[0].astype(float)
     frame["decimals"] = found["after"].fillna("").str.len().astype(int)
     # some pages drop zeros at the end: 0 and -0.4 stand for 0.00 and -0.40
-    frame["decimals"] = frame.groupby(["table", "measure"])["decimals"].transform("max")
+    frame["decimals"] = frame.groupby("table")["decimals"].transform("max")
     return frame.astype({"table": int})
 
 
@@ -36,8 +36,8 @@ def printed(table: int) -> pd.DataFrame:
     -------
     DataFrame
         ``panel``, ``row``, ``method``, ``arm`` and ``measure`` name a number; ``printed`` is its
-        text, with brackets and stars, ``value`` the number, ``decimals`` how many of them its
-        measure has on the page.
+        text, with brackets and stars, ``value`` the number, ``decimals`` how many of them the
+        page has.
 
     References
     ----------
