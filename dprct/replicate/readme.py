@@ -255,7 +255,7 @@ _FATES: Mapping[str, str] = {
     "filler": "uniform over the public domain, no information",
     "withheld": "missing throughout",
     "key": "fresh keys",
-    "public": "public, unchanged",
+    "public": "public, with the rows in a random order",
     "drop": "not in the file",
 }
 _FORMS = {"txt": "text", "json": "JSON"}
