@@ -23,6 +23,7 @@ _HOME = {
     "Guarantee": "dprct.privacy.guarantee",
     "MVHistogram": "dprct.release",
     "Marginals": "dprct.release",
+    "PrivateATE": "dprct.estimate",
     "Release": "dprct.release",
     "Schema": "dprct.schema",
     "Simple": "dprct.assignment",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
+    from dprct.estimate import PrivateATE
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta

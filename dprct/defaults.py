@@ -13,6 +13,15 @@ SPURIOUS_SHARE = Fraction(1, 20)
 FEWEST_SURVIVORS = 5
 """A histogram that can keep fewer combinations than this (n / t) must be confirmed."""
 
+TWO_ARM_SHARES = (Fraction(67, 100), Fraction(28, 100), Fraction(5, 100))
+"""Shares of epsilon for an effect, its variance and the control mean (ALGORITHMS.md, section 4)."""
+
+MANY_ARM_SHARES = (Fraction(7, 10), Fraction(3, 10))
+"""Shares of epsilon for arm means and for their variances."""
+
+VALID_LEVELS = (0.05,)
+"""Sizes of tests at which a standard error times z is an interval that covers."""
+
 
 def bins_by_zeta(n: int, zeta: float) -> int:
     """Return eta = ceil(n^zeta), the bins of a continuous column (dp_rct.txt, Algorithm 1).

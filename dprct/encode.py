@@ -206,7 +206,7 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
             f"column {column.name!r} has no declared missing policy; declare missing='never', or "
             "missing=['.'] to make missing a level"
         )
-    _check_own(column)
+    check_own(column)
     if column.levels is not None:
         return _of_levels(column, column.levels if column.is_text else tuple(sorted(column.levels)))
     if column.is_text or column.bounds is None:
@@ -218,7 +218,8 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
     return _of_bounds(column, column.bounds, default_bins)
 
 
-def _check_own(column: Column) -> None:
+def check_own(column: Column) -> None:
+    """Refuse, with a SchemaError, a column in whose values other people's are."""
     if column.built_from == "cohort" and not column.constants_public:
         raise SchemaError(
             f"column {column.name!r} is built from other people's values (cohort), so one person "

@@ -1,1 +1,6 @@
 """Data in, private estimates out: strict methods whose results are numbers, not rows."""
+
+from dprct.estimate.ate import PrivateATE
+from dprct.estimate.results import PrivateATEResults
+
+__all__ = ["PrivateATE", "PrivateATEResults"]

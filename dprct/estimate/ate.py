@@ -1,0 +1,367 @@
+"""PrivateATE: effects of an experiment under pure differential privacy, with valid intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from dprct.defaults import VALID_LEVELS
+from dprct.encode import check_own
+from dprct.errors import FormulaError, ModelPicklingError, ParameterError, SchemaError
+from dprct.estimate.experiment import experiment_of
+from dprct.estimate.mechanism import Outcome, released, state_of
+from dprct.estimate.planning import facts_of, warnings_of
+from dprct.estimate.reporting import results_of
+from dprct.formula import parse
+from dprct.privacy.budget import Budget, exact
+from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.noise import source
+from dprct.queries import observed
+from dprct.results.charging import charged
+from dprct.results.plan import Plan
+from dprct.schema.facts import given
+from dprct.schema.legal import validate
+from dprct.schema.table import eager
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from dprct.assignment.base import Design
+    from dprct.assignment.groups import Level
+    from dprct.estimate.experiment import BlockRule, UnitRule
+    from dprct.estimate.results import PrivateATEResults
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Real
+    from dprct.schema.facts import Column
+    from dprct.schema.schema import Schema
+
+
+class PrivateATE:
+    """Average treatment effects of an experiment, under pure differential privacy.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, n rows, legal in ``schema``.
+    schema : Schema
+        With bounds (or levels) for every outcome and a missing policy.
+    outcome : str or sequence of str
+        Several outcomes divide the budget.
+    treatment : str or sequence of str, optional
+        The 0/1 columns of the arms; who is in none is a control.
+    assignment : Design, optional
+        How treatment was assigned; complete randomisation of rows if not given.
+    control : str or float, optional
+        The group to compare with, where the design has no group that is in no arm.
+    missing : {"public"}, number, or mapping from outcome to these, optional
+        ``"public"``: who has no value is public, as part of the design; effects are among the
+        others.  A number: what is missing is that number, by declaration; another estimand.
+        Needed for every outcome that may be missing.
+    weights : mapping from outcome to number, optional
+        Shares of the budget, of sum one; equal if not given.
+    sd : mapping from outcome to number, optional
+        Declared standard deviations, for :meth:`plan` only; without, the largest that the bounds
+        allow.
+    blocks : {"weight", "ignore"}
+        Average over the blocks of the design by their sizes, or leave them out, which is
+        conservative where everybody has the same shares and refused elsewhere.
+    unit : {"person", "cluster"}
+        What is protected where clusters were assigned.
+    largest_cluster : int, optional
+        Most rows that a cluster can have; needed for ``unit="cluster"``.
+    levels : sequence of float
+        Sizes of tests at which ``params -+ z bse`` is to be valid.
+    attrition : bool
+        Rows were lost after the assignment: shares are not held against it.
+    neighbors : {"replace-one-design-public"}
+        Which data sets are neighbours.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError
+        If a public fact is missing, or data, schema and design contradict each other.
+
+    Notes
+    -----
+    Relation: one person's outcomes and covariates are replaced; n, treatment, arm sizes, blocks
+    and declared missingness are public.  With two arms, ``tau + Laplace(b)`` is released,
+    b = w / (min(n1, n0) .67 epsilon) for bounds w apart, and V + Laplace(b_V),
+    b_V = w^2 / (min(n1, n0)^2 .28 epsilon); the control mean takes .05.  With more arms, every arm
+    mean and its variance, at .7 and .3, in parallel.  Intervals are quantiles of
+    N(0, V~) + Laplace, V~ = max(0, V + Laplace + c b_V), where c makes them cover whatever V is.
+    The estimand is the effect on the **clipped** outcome.  It is assumed that the difference in
+    means is about normal, as for every z-interval.
+
+    References
+    ----------
+    ALGORITHMS.md, section 4.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("y", bounds=(0, 1), missing=()), Column("t", "byte")))
+    >>> data = pd.DataFrame({"y": [0.0, 1.0, 1.0, 1.0] * 500, "t": [0.0, 1.0] * 1000})
+    >>> model = PrivateATE.from_formula("y ~ t", data, schema)
+    >>> result = model.fit(epsilon=1)
+    >>> bool(0.3 < result.params["t"] < 0.7), result.guarantee.relation
+    (True, 'replace-one-design-public')
+    """
+
+    method = "PrivateATE (Laplace, closed-form intervals)"
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        outcome: str | Sequence[str],
+        treatment: str | Sequence[str] | None = None,
+        assignment: Design | None = None,
+        control: Level | None = None,
+        missing: str | float | Mapping[str, str | float] | None = None,
+        weights: Mapping[str, Real] | None = None,
+        sd: Mapping[str, float] | None = None,
+        blocks: BlockRule = "weight",
+        unit: UnitRule = "person",
+        largest_cluster: int | None = None,
+        levels: Sequence[float] = VALID_LEVELS,
+        attrition: bool = False,
+        neighbors: str = "replace-one-design-public",
+    ) -> None:
+        _check_relation(neighbors)
+        frame = eager(data)
+        schema = schema.seal()
+        if schema.unit.max_rows > 1:
+            raise SchemaError(
+                f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
+                "assign them as clusters with unit='cluster'"
+            )
+        names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
+        columns = [_bounded(schema.column(name)) for name in names]
+        self.experiment = experiment_of(
+            data, treatment, assignment, control=control, blocks=blocks, unit=unit,
+            largest_cluster=largest_cluster, attrition=attrition,
+        )  # fmt: skip
+        design = self.experiment.design
+        self.design_columns = tuple(dict.fromkeys([*design.columns, *design.uses]))
+        validate(schema, frame, [*names, *(c for c in self.design_columns if c not in names)])
+        shares = _shares(weights, names)
+        self.outcomes = tuple(
+            self._outcome(frame, column, missing, share)
+            for column, share in zip(columns, shares, strict=True)
+        )
+        self.schema, self.n, self.sd = schema, len(frame), dict(sd or {})
+        self.levels = _levels(levels)
+        self._frame = frame
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
+        """Estimate the effects of the arms that a formula names; other arguments as for the class.
+
+        Raises
+        ------
+        FormulaError
+            If it names anything but outcomes and 0/1 columns of arms.
+        """
+        parsed = parse(formula)
+        terms = [term[0] for term in parsed.terms if len(term) == 1 and term[0].kind == "name"]
+        if len(terms) != len(parsed.terms) or not terms or not parsed.intercept:
+            raise FormulaError(
+                f"{formula!r} has more than arms on its right; a private effect is a difference in "
+                "means: name the 0/1 columns of the arms alone"
+            )
+        if any(factor.kind != "name" for factor in parsed.outcomes) or not parsed.outcomes:
+            raise FormulaError(
+                f"{formula!r} has no plain outcome on its left; declare a derived column with its "
+                "own bounds and name it"
+            )
+        arms = [factor.names[0] for factor in terms]
+        options = {"treatment": arms, **options}
+        return cls(data, schema, outcome=[f.names[0] for f in parsed.outcomes], **options)
+
+    def _outcome(
+        self,
+        frame: Any,
+        column: Column,
+        missing: str | float | Mapping[str, str | float] | None,
+        share: Fraction,
+    ) -> Outcome:
+        policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
+        if column.missing == ():
+            return Outcome(column, self.experiment.counted(), share)
+        if policy is None:
+            raise SchemaError(
+                f"outcome {column.name!r} may be missing; say missing='public' (who has no value "
+                "is public), or a number that stands for it, or declare missing='never'"
+            )
+        if policy == "public":
+            return Outcome(
+                column, self.experiment.counted(observed(frame, column)), share, among_observed=True
+            )
+        fill = _constant(policy, column)
+        return Outcome(column, self.experiment.counted(), share, fill)
+
+    def plan(self, epsilon: Real) -> Plan:
+        """Return prices, noise and expected standard errors; free, a function of public facts.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        """
+        budget = Budget.asked(epsilon)
+        names = self.experiment.arms
+        facts = {"n": f"{self.n:,} rows", "arms": ", ".join(names)}
+        warnings: list[str] = []
+        for outcome in self.outcomes:
+            sd = self.sd.get(outcome.column.name)
+            facts |= facts_of(outcome, names, budget.epsilon, sd, self.levels)
+            warnings += warnings_of(outcome, names, budget.epsilon, sd, self.levels)
+        consequences = (
+            "the estimate is a difference in means, not adjusted for covariates",
+            "the estimand is the effect on the outcome clipped to its bounds",
+        )
+        return Plan(self.method, budget, facts, consequences, tuple(warnings))
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return what a fit at this budget promises; free."""
+        experiment = self.experiment
+        unit = self.schema.unit.name
+        if experiment.unit == "cluster":
+            unit = f"cluster of {', '.join(getattr(experiment.design, 'cluster_columns', ()))}"
+        facts = [
+            f"the number of rows, n = {self.n}",
+            f"columns {', '.join(self.design_columns)} (treatment, blocks, clusters): arm sizes",
+            "the declared bounds of " + ", ".join(o.column.name for o in self.outcomes),
+        ]
+        hidden = [o.column.name for o in self.outcomes if o.among_observed]
+        if hidden:
+            facts.append("who has a value of " + ", ".join(hidden))
+        return Guarantee.of(
+            budget,
+            "replace-one-design-public",
+            unit=unit,
+            public_facts=tuple(facts),
+            not_covered=("participation, treatment, blocks and clusters of anybody",)
+            + ((f"whether anybody's {', '.join(hidden)} is missing",) if hidden else ()),
+        )
+
+    def fit(
+        self, epsilon: Real, *, accountant: Accountant | None = None, rng: object = None
+    ) -> PrivateATEResults:
+        """Spend the budget, once, and return the effects.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0; pure.
+        accountant : Accountant, optional
+            Is charged before anything is drawn; by default the ledger beside the data file, if
+            there is one.
+        rng : int or numpy.random.Generator, optional
+            For simulation only: the guarantee is void.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is not allowed.
+        BudgetError
+            If the budget does not fit; then nothing is drawn.
+        """
+        budget = Budget.asked(epsilon)
+        for outcome in self.outcomes:
+            outcome.rho(budget.epsilon)
+        noise = source(rng)
+        guarantee = self.guarantee(budget)
+        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
+        found = [released(o, self._frame, budget.epsilon, noise) for o in self.outcomes]
+        receipt.save(state_of(self.outcomes, found))
+        if noise.simulation:
+            guarantee = guarantee.as_simulation()
+        return results_of(
+            self.outcomes,
+            found,
+            self.experiment.arms,
+            self.levels,
+            guarantee,
+            receipt.words,
+            self.n,
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ModelPicklingError(
+            "PrivateATE holds confidential rows and is not pickled or copied; pickle the results "
+            "that fit returns"
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(outcome.column.name for outcome in self.outcomes)
+        return f"PrivateATE(n={self.n}, outcome: {names}, arms: {', '.join(self.experiment.arms)})"
+
+
+def _check_relation(neighbors: object) -> None:
+    if neighbors == "replace-one":
+        raise ParameterError(
+            "neighbors='replace-one' (treatment private too) is not offered by this version; use "
+            "'replace-one-design-public', under which treatment is public"
+        )
+    if neighbors != "replace-one-design-public":
+        raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public'")
+
+
+def _bounded(column: Column) -> Column:
+    """Return an outcome with bounds, those of its levels if it has levels."""
+    if column.is_text or (column.bounds is None and column.levels is None):
+        raise SchemaError(
+            f"outcome {column.name!r} needs bounds=(low, high) or levels of numbers; declare them "
+            "from public knowledge, never from the data"
+        )
+    if column.missing is None:
+        raise SchemaError(
+            f"outcome {column.name!r} has no declared missing policy; declare missing='never', or "
+            "the codes that are legal, such as missing=['.']"
+        )
+    check_own(column)
+    if column.bounds is not None:
+        return column
+    ordered = sorted(float(level) for level in column.levels or ())
+    return replace(column, bounds=(ordered[0], ordered[-1]))
+
+
+def _shares(weights: Mapping[str, Real] | None, names: Sequence[str]) -> tuple[Fraction, ...]:
+    if not names:
+        raise ParameterError("outcome= names no column; name one or several")
+    if weights is None:
+        return tuple(
+            b.epsilon for b in Budget(1).split([Budget(1).epsilon / len(names)] * len(names))
+        )
+    if set(weights) != set(names):
+        raise ParameterError(
+            f"weights= names {', '.join(map(str, weights))}; give one share for each of "
+            f"{', '.join(names)}"
+        )
+    return tuple(b.epsilon for b in Budget(1).split([exact(weights[n], "weight") for n in names]))
+
+
+def _constant(policy: object, column: Column) -> float:
+    if isinstance(policy, bool) or not isinstance(policy, (int, float)):
+        raise ParameterError(
+            f"missing={given(policy)} for {column.name!r}; allowed: 'public', or a number within "
+            "the bounds (a private count of the observed is not offered by this version)"
+        )
+    assert column.bounds is not None
+    if not column.bounds[0] <= policy <= column.bounds[1]:
+        raise ParameterError(f"missing={policy!r} is outside the bounds of {column.name!r}")
+    return float(policy)
+
+
+def _levels(levels: Sequence[float]) -> tuple[float, ...]:
+    found = tuple(float(level) for level in levels)
+    if not found or not all(1e-9 <= level <= 0.5 for level in found):
+        raise ParameterError(
+            "levels= are sizes of tests between 1e-9 and 0.5, such as (0.05, 0.01)"
+        )
+    return found

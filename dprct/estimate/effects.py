@@ -1,0 +1,114 @@
+"""Private effects as values: what was released, and the law by which it is read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dprct.estimate.correction import correction
+from dprct.estimate.normal_laplace import cdf, quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
+"""Levels at which c(rho) is computed for p-values; between two, the larger of both serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyVariance:
+    """A released variance, as drawn: it may be below zero.
+
+    Parameters
+    ----------
+    value : float
+        V + Laplace(scale), in squared units of the outcome.
+    scale : float
+        b_V; public.
+    rho : float
+        b_V / b^2; public.
+    """
+
+    value: float
+    scale: float
+    rho: float
+
+    def at(self, alpha: float) -> float:
+        """Return V~ = max(0, V + Laplace + c b_V) with the c of level ``1 - alpha``."""
+        return self.raised(correction(self.rho, alpha))
+
+    def raised(self, c: float) -> float:
+        """Return V~ for a given c."""
+        return max(0.0, self.value + c * self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyEffect:
+    """A released effect, tau + Laplace noise, and its released variances.
+
+    Parameters
+    ----------
+    value : float
+    scales : tuple of one or two floats
+        Of the Laplace draws in it.
+    variances : tuple of NoisyVariance
+        Of its independent parts.
+
+    Examples
+    --------
+    >>> effect = NoisyEffect(0.5, (0.03,), (NoisyVariance(0.01, 1e-4, 0.11),))
+    >>> round(effect.half_width(0.05), 3)
+    0.213
+    """
+
+    value: float
+    scales: tuple[float, ...]
+    variances: tuple[NoisyVariance, ...]
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the privacy noise."""
+        return math.sqrt(2 * sum(b * b for b in self.scales))
+
+    def variance(self, alpha: float) -> float:
+        """Return the sampling variance that the interval of a level uses."""
+        return math.fsum(part.at(alpha) for part in self.variances)
+
+    def half_width(self, alpha: float) -> float:
+        """Return q: the interval of level ``1 - alpha`` is value -+ q."""
+        return float(quantile(alpha, self.variance(alpha), self.scales))
+
+    def standard_error(self, levels: Sequence[float]) -> float:
+        """Return the largest q / z over the levels at which z-intervals are to cover."""
+        return max(self.half_width(alpha) / normal_quantile(alpha) for alpha in levels)
+
+    def p_value(self, alphas: Sequence[float]) -> float:
+        """Return the largest level that an interval containing zero has.
+
+        Notes
+        -----
+        c depends on the level.  Between two of ``alphas`` the larger c of both is used, so that
+        the p-value is not below the one of the exact inversion; and the largest level over all
+        pieces is taken, so that it is monotone.  It is not printed below the smallest of them.
+        """
+        return max(self._pieces(sorted({*ALPHAS, *alphas})), default=ALPHAS[0])
+
+    def _pieces(self, alphas: list[float]) -> Iterator[float]:
+        raised = [self.variance(alpha) for alpha in alphas]
+        ends = [*alphas[1:], 1.0]
+        for low, high, v, w in zip(alphas, ends, raised, [*raised[1:], raised[-1]], strict=True):
+            p = 2 * float(cdf(-abs(self.value), max(v, w), self.scales))
+            if p >= low:
+                yield min(p, high)
+
+
+def normal_quantile(alpha: float) -> float:
+    """Return z of a two-sided test of size alpha.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.05), 2)
+    1.96
+    """
+    return float(quantile(alpha, 1.0, (1e-12,)))

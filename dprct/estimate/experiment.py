@@ -1,0 +1,234 @@
+"""The public side of an experiment: groups, arm sizes, blocks and clusters, checked at the door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dprct.assignment.base import Design
+from dprct.assignment.designs import Complete
+from dprct.assignment.groups import CONTROL
+from dprct.assignment.units import Units, rows_of, units_of
+from dprct.errors import ParameterError, SchemaError
+from dprct.privacy.arms import Arms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.assignment.groups import Level
+
+BlockRule = Literal["weight", "ignore"]
+UnitRule = Literal["person", "cluster"]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A design bound to the public columns of a table.
+
+    Parameters
+    ----------
+    design : Design
+    arms : tuple of str
+        Names of the groups, the control group first.
+    codes : (n,) array of int
+        Group of each row, 0 for control.
+    units : Units
+        Blocks and clusters of the rows.
+    clustered : bool
+    unit : {"person", "cluster"}
+    largest : int
+        Rows of the largest cluster.
+    """
+
+    design: Design
+    arms: tuple[str, ...]
+    codes: NDArray[np.int64]
+    units: Units
+    clustered: bool
+    unit: UnitRule
+    largest: int
+
+    def counted(self, observed: NDArray[np.bool_] | None = None) -> Arms:
+        """Return who counts where, given which rows have a value if that is public.
+
+        Raises
+        ------
+        ParameterError
+            If an arm of a block has fewer than two rows, or two clusters.
+        """
+        count = len(self.arms)
+        cells = self.units.block[self.units.member] * count + self.codes
+        if observed is not None:
+            cells = np.where(observed, cells, -1)
+        shape = (len(self.units.labels), count)
+        sizes = np.bincount(cells + 1, minlength=shape[0] * count + 1)[1:].reshape(shape)
+        total = int(sizes.sum())
+        self._check(sizes if not self.clustered else self._clusters(cells))
+        return Arms(
+            cells,
+            tuple(tuple(int(n) for n in row) for row in sizes),
+            tuple(Fraction(int(row.sum()), total) for row in sizes),
+            clusters=self.units.member if self.clustered else None,
+            largest=self.largest,
+            unit=self.unit,
+        )
+
+    def _clusters(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many clusters with rows that count each arm has; (1, A)."""
+        pairs = {(int(c), int(m)) for c, m in zip(cells, self.units.member, strict=True) if c >= 0}
+        return np.bincount([c for c, _ in pairs], minlength=len(self.arms))[None, :]
+
+    def _check(self, sizes: NDArray[np.int64]) -> None:
+        few = [name for name, n in zip(self.arms, sizes.T, strict=True) if (n < 2).any()]
+        if few:
+            what = "clusters" if self.clustered else "people with an outcome"
+            raise ParameterError(
+                f"arm {few[0]!r} has fewer than two {what} in some block; say blocks='ignore' "
+                "where the declared shares are the same everywhere, else pool blocks in the design"
+            )
+
+
+def experiment_of(
+    data: Any,
+    treatment: str | Sequence[str] | None,
+    assignment: Design | None,
+    *,
+    control: Level | None,
+    blocks: BlockRule,
+    unit: UnitRule,
+    largest_cluster: int | None,
+    attrition: bool,
+) -> Experiment:
+    """Read the public columns of a table and hold them against the design.
+
+    Raises
+    ------
+    ParameterError
+        If design and columns contradict each other, or the design is not one of those that
+        ALGORITHMS.md, section 4, covers.
+    """
+    design = _design(treatment, assignment)
+    rows, _ = rows_of(data, dict.fromkeys([*design.columns, *design.uses]))
+    problems = design.groups.problems(rows)
+    if assignment is not None and not problems:
+        problems = design.broken(rows, attrition=attrition)
+    if problems:
+        raise ParameterError(
+            f"the assignment is not one of the design ({'; '.join(problems)}); declare the design "
+            "that was used, or say attrition=True if rows were lost after it"
+        )
+    names, codes = _control_first(design, design.groups.codes(rows), control)
+    block, cluster = _columns_of(design, blocks)
+    if not block:
+        _check_constant(design, rows)
+    units = units_of(rows, block, cluster)
+    return Experiment(
+        design,
+        names,
+        codes,
+        units,
+        bool(cluster),
+        *_clustering(units, cluster, unit, largest_cluster),
+    )
+
+
+def _design(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
+    if assignment is None:
+        if treatment is None:
+            raise ParameterError(
+                "neither treatment= nor assignment= is given; name the 0/1 columns"
+            )
+        return Complete(treatment)
+    if not isinstance(assignment, Design):
+        raise ParameterError(
+            f"assignment is {type(assignment).__name__}; give a design such as "
+            "dprct.Complete('treat')"
+        )
+    if treatment is None:
+        return assignment
+    named = (treatment,) if isinstance(treatment, str) else tuple(treatment)
+    if set(named) != set(assignment.columns):
+        raise ParameterError(
+            f"treatment= names {', '.join(named)}, the design has {', '.join(assignment.columns)}; "
+            "give one of them, or the same columns"
+        )
+    return assignment
+
+
+def _control_first(
+    design: Design, codes: NDArray[np.int64], control: Level | None
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    names = design.groups.names
+    wanted = CONTROL if control is None else control
+    if wanted not in names:
+        shown = ", ".join(map(_shown, names))
+        raise ParameterError(f"control={control!r} is not a group; give one of: {shown}")
+    if len(names) < 2:
+        raise ParameterError("the design has one group; effects need a control group beside an arm")
+    first = names.index(wanted)
+    order = [first, *(i for i in range(len(names)) if i != first)]
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    return tuple(_shown(names[i]) for i in order), place[codes]
+
+
+def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the block and cluster columns that the estimate uses."""
+    if blocks not in ("weight", "ignore"):
+        raise ParameterError(f"blocks={blocks!r}; allowed: weight, ignore")
+    block = tuple(getattr(design, "block_columns", ()))
+    cluster = tuple(getattr(design, "cluster_columns", ()))
+    if set(design.uses) - {*block, *cluster} and blocks == "weight":
+        raise ParameterError(
+            f"{type(design).__name__} designs with blocks of their own need blocks='ignore', which "
+            "is valid (and conservative) where everybody has the same shares"
+        )
+    if block and cluster and blocks == "weight":
+        raise ParameterError(
+            "clusters within blocks need blocks='ignore'; weighting blocks of clusters is not "
+            "offered"
+        )
+    return (block if blocks == "weight" else ()), cluster
+
+
+def _check_constant(design: Design, rows: Any) -> None:
+    """Refuse to leave out blocks between which the chances differ."""
+    chances = design.propensities(rows)
+    if not np.allclose(chances, chances[:1], rtol=0, atol=1e-12):
+        raise ParameterError(
+            "the declared shares differ between blocks, so that blocks='ignore' would be biased; "
+            "say blocks='weight'"
+        )
+
+
+def _clustering(
+    units: Units, cluster: tuple[str, ...], unit: UnitRule, declared: int | None
+) -> tuple[UnitRule, int]:
+    if unit not in ("person", "cluster"):
+        raise ParameterError(f"unit={unit!r}; allowed: person, cluster")
+    if not cluster:
+        if unit == "cluster" or declared is not None:
+            raise ParameterError("unit='cluster' and largest_cluster= need a design of clusters")
+        return unit, 1
+    sizes = np.bincount(units.member)
+    if declared is None:
+        if unit == "cluster":
+            raise SchemaError(
+                "unit='cluster' needs largest_cluster=, the most rows that a cluster can have, "
+                "from public knowledge"
+            )
+        return unit, int(np.sort(sizes)[-1])
+    if type(declared) is not int or (sizes > declared).any():
+        raise ParameterError(
+            "a cluster has more rows than largest_cluster=; declare the true limit"
+        )
+    return unit, declared
+
+
+def _shown(name: Level) -> str:
+    return name if isinstance(name, str) else f"{name:g}"

@@ -1,0 +1,164 @@
+"""The private step of an effect: what is released of one outcome, at which scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dprct.defaults import MANY_ARM_SHARES, TWO_ARM_SHARES
+from dprct.errors import ParameterError
+from dprct.estimate.correction import LARGEST_RHO
+from dprct.estimate.effects import NoisyEffect, NoisyVariance
+from dprct.privacy.mechanisms import DiscreteLaplace
+from dprct.queries import GRID, Clipped, arm_aggregates, difference_aggregates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.privacy.arms import Arms
+    from dprct.privacy.noise import NoiseSource
+    from dprct.schema.facts import Column
+    from dprct.schema.table import Frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """One outcome, who counts for it, its share of the budget, and what stands for missing.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds.
+    arms : Arms
+    share : Fraction
+    fill : float or None
+    among_observed : bool
+        Who has a value is public, and the others do not count.
+    """
+
+    column: Column
+    arms: Arms
+    share: Fraction
+    fill: float | None = None
+    among_observed: bool = False
+
+    @property
+    def two_arms(self) -> bool:
+        """Whether the difference itself is released, rather than arm means."""
+        return len(self.arms.sizes[0]) == 2
+
+    @property
+    def width(self) -> Fraction:
+        """U - l, exactly as the grid has it."""
+        return Fraction(Clipped(self.column).step) * GRID
+
+    def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
+        """Return the epsilon of effects, of variances and, with two arms, of the control mean."""
+        shares = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
+        return tuple(epsilon * self.share * part for part in shares)
+
+    def rho(self, epsilon: Fraction) -> float:
+        """Return b_V / b^2 = eps_tau^2 / eps_v, times (2m - 1) for people in clusters.
+
+        Raises
+        ------
+        ParameterError
+            If it is so large that no noise is left to speak of.
+        """
+        of_effect, of_variance = self.split(epsilon)[:2]
+        rho = float(self.arms.inflation * of_effect**2 / of_variance)
+        if rho > LARGEST_RHO:
+            raise ParameterError(
+                f"epsilon={float(epsilon):g} is above what this estimate is made for (rho={rho:g}, "
+                f"at most {LARGEST_RHO:g}); lower epsilon"
+            )
+        return rho
+
+    def reaches(self) -> tuple[Fraction, ...]:
+        """Return by how much one record moves what is released, in units of the outcome.
+
+        Of the difference, with two arms; else of each arm mean, control first.
+        """
+        each = [self.width * self.arms.reach(a) for a in range(len(self.arms.sizes[0]))]
+        return (sorted(each)[-1],) if self.two_arms else tuple(each)
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What left the confidential table for one outcome.
+
+    Parameters
+    ----------
+    effects : tuple of NoisyEffect
+        Of each arm against control.
+    control : float
+        Noisy control mean.
+    control_scale : float
+        Scale of its Laplace noise.
+    """
+
+    effects: tuple[NoisyEffect, ...]
+    control: float
+    control_scale: float
+
+
+def released(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+    """Draw the release of one outcome; the caller has charged ``epsilon * outcome.share``."""
+    if outcome.two_arms:
+        return _difference(outcome, frame, epsilon, noise)
+    return _arm_means(outcome, frame, epsilon, noise)
+
+
+def _difference(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+    sealed = difference_aggregates(frame, outcome.column, outcome.arms, outcome.fill)
+    parts = (sealed.difference, sealed.variance, sealed.control)
+    tau, v, control = (
+        float(DiscreteLaplace(share, l1=GRID).release(part, noise).values[0])
+        for part, share in zip(parts, outcome.split(epsilon), strict=True)
+    )
+    of_effect, of_variance, of_control = outcome.split(epsilon)
+    (reach,) = outcome.reaches()
+    scale = float(reach**2 * outcome.arms.inflation / of_variance)
+    low = outcome.column.bounds[0] if outcome.column.bounds else 0.0
+    effect = NoisyEffect(
+        tau, (float(reach / of_effect),), (NoisyVariance(v, scale, outcome.rho(epsilon)),)
+    )
+    control_scale = float(outcome.width * outcome.arms.reach(0) / of_control)
+    return Released((effect,), low + control, control_scale)
+
+
+def _arm_means(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+    sealed = arm_aggregates(frame, outcome.column, outcome.arms, outcome.fill)
+    of_effect, of_variance = outcome.split(epsilon)
+    means, spreads = (
+        [int(unit) for unit in DiscreteLaplace(share, l1=GRID).release(part, noise).units]
+        for part, share in zip(sealed, (of_effect, of_variance), strict=True)
+    )
+    reaches, rho = outcome.reaches(), outcome.rho(epsilon)
+    inflated = [reach**2 * outcome.arms.inflation for reach in reaches]
+    mean = [float(unit * reach / GRID) for unit, reach in zip(means, reaches, strict=True)]
+    scale = [float(reach / of_effect) for reach in reaches]
+    variance = [
+        NoisyVariance(float(unit * most / GRID), float(most / of_variance), rho)
+        for unit, most in zip(spreads, inflated, strict=True)
+    ]
+    effects = tuple(
+        NoisyEffect(mean[a] - mean[0], (scale[a], scale[0]), (variance[a], variance[0]))
+        for a in range(1, len(mean))
+    )
+    low = outcome.column.bounds[0] if outcome.column.bounds else 0.0
+    return Released(effects, low + mean[0], scale[0])
+
+
+def state_of(outcomes: Sequence[Outcome], found: Sequence[Released]) -> dict[str, Any]:
+    """Return what was released as JSON-ready values, for the ledger."""
+    return {
+        outcome.column.name: {
+            "control": one.control,
+            "effects": [
+                {"value": e.value, "variances": [v.value for v in e.variances]} for e in one.effects
+            ],
+        }
+        for outcome, one in zip(outcomes, found, strict=True)
+    }

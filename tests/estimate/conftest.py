@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCHEMA = Schema(
+    (
+        Column("y", bounds=(-15.0, 30.0), missing=()),
+        Column("got", "byte", levels=(0.0, 1.0), missing=(".",)),
+        Column("t", "byte", levels=(0.0, 1.0), missing=()),
+        Column("t2", "byte", levels=(0.0, 1.0), missing=()),
+        Column("village", "int", missing=()),
+    )
+)
+
+
+@pytest.fixture
+def schema() -> Schema:
+    return SCHEMA
+
+
+@pytest.fixture
+def trial() -> Callable[..., pd.DataFrame]:
+    """n people, a third in each of t, t2 and control; effects 5 and 2; 20 villages."""
+
+    def make(n: int = 900, seed: int = 1) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        arm = rng.permutation(np.arange(n) % 3)
+        y = np.clip(rng.normal(0, 3, n) + 5 * (arm == 1) + 2 * (arm == 2), -15, 30)
+        got: np.ndarray[Any, Any] = (rng.random(n) < 0.4).astype(float)
+        got[rng.random(n) < 0.1] = np.nan
+        return pd.DataFrame(
+            {
+                "y": y,
+                "got": got,
+                "t": (arm == 1).astype(float),
+                "t2": (arm == 2).astype(float),
+                "village": (np.arange(n) % 20).astype(float),
+            }
+        )
+
+    return make

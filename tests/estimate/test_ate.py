@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dprct.assignment import Block, Cluster, Complete
+from dprct.errors import (
+    BudgetError,
+    FormulaError,
+    ModelPicklingError,
+    ParameterError,
+    SchemaError,
+)
+from dprct.estimate.ate import PrivateATE
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dprct.schema import Schema
+
+    Trial = Callable[..., pd.DataFrame]
+
+
+def two_arms(data: pd.DataFrame) -> pd.DataFrame:
+    return data[data["t2"] == 0].drop(columns="t2").reset_index(drop=True)
+
+
+def test_two_arms_give_the_difference_in_means_and_its_error(trial: Trial, schema: Schema) -> None:
+    data = two_arms(trial(30_000))
+    result = PrivateATE.from_formula("y ~ t", data, schema).fit(epsilon=8)
+    groups = data.groupby("t")["y"]
+    means, variances = groups.mean(), groups.var() / groups.size()
+    noise = 45 / 10_000 / (0.67 * 8)
+    assert result.params["t"] == pytest.approx(means[1.0] - means[0.0], abs=25 * noise)
+    assert result.bse_noise is not None
+    assert result.bse_noise["t"] == pytest.approx(np.sqrt(2) * noise, rel=1e-6)
+    assert result.effects[0].variances[0].value == pytest.approx(
+        variances.sum(), abs=25 * 45**2 / 10_000**2 / (0.28 * 8)
+    )
+    assert result.control.loc["y", "mean"] == pytest.approx(
+        means[0.0], abs=25 * 45 / 10_000 / (0.05 * 8)
+    )
+
+
+def test_arms_share_a_control_and_so_a_covariance(trial: Trial, schema: Schema) -> None:
+    data = trial(9_000)
+    result = PrivateATE(data, schema, outcome="y", treatment=["t", "t2"]).fit(epsilon=4)
+    assert list(result.params.index) == ["t", "t2"]
+    b = 45 / 3_000 / (0.7 * 4)
+    for name, true in (("t", 5.0), ("t2", 2.0)):
+        # 25 noise scales and 7 sampling errors
+        assert result.params[name] == pytest.approx(true, abs=50 * b + 7 * 0.08)
+    cov = result.cov_params()
+    shared = result.effects[0].variances[1].at(0.05) + 2 * b**2
+    assert cov.loc["t", "t2"] == cov.loc["t2", "t"] == pytest.approx(shared, rel=1e-5)
+    assert cov.loc["t", "t"] == pytest.approx(result.bse["t"] ** 2)
+
+
+@pytest.mark.parametrize("as_frame", [pd.DataFrame, pl.DataFrame])
+def test_a_seed_means_the_same_in_every_engine_and_promises_nothing(
+    trial: Trial, schema: Schema, as_frame: Any
+) -> None:
+    data = two_arms(trial())
+    given = as_frame({name: data[name].to_numpy() for name in data})
+    found = PrivateATE.from_formula("y ~ t", given, schema).fit(epsilon=1, rng=3)
+    expected = PrivateATE.from_formula("y ~ t", data, schema).fit(epsilon=1, rng=3)
+    assert found.params["t"] == expected.params["t"]
+    assert not found.guarantee.holds
+    assert "simulation" in found.summary()
+
+
+def test_the_guarantee_is_never_called_replace_one(trial: Trial, schema: Schema) -> None:
+    result = PrivateATE.from_formula("y ~ t", two_arms(trial()), schema).fit(epsilon=1)
+    assert result.guarantee.relation == "replace-one-design-public"
+    assert result.guarantee.measure == "pure"
+    text = result.summary()
+    assert "It does not protect: participation, treatment" in text
+    assert "clipped to [-15, 30]" in text
+    with pytest.raises(ParameterError, match="design-public"):
+        PrivateATE.from_formula("y ~ t", two_arms(trial()), schema, neighbors="replace-one")
+
+
+def test_the_budget_is_charged_once_and_before_the_draw(trial: Trial, schema: Schema) -> None:
+    model = PrivateATE.from_formula("y ~ t", two_arms(trial()), schema)
+    accountant = Accountant(1, relation="replace-one-design-public")
+    model.fit(epsilon=0.75, accountant=accountant)
+    assert accountant.spent == Budget(0.75)
+    with pytest.raises(BudgetError):
+        model.fit(epsilon=0.5, accountant=accountant)
+    assert accountant.spent == Budget(0.75)
+
+
+def test_outcomes_divide_the_budget_by_weights(trial: Trial, schema: Schema) -> None:
+    data = two_arms(trial())
+    options = {"treatment": "t", "missing": "public", "weights": {"y": 0.75, "got": 0.25}}
+    result = PrivateATE(data, schema, outcome=["y", "got"], **options).fit(epsilon=1, rng=1)
+    assert list(result.params.index) == ["y: t", "got: t"]
+    n = int(data.groupby("t")["got"].count().min())
+    assert result.effects[0].scales[0] == pytest.approx(45 / 300 / (0.67 * 0.75), rel=1e-6)
+    assert result.effects[1].scales[0] == pytest.approx(1 / n / (0.67 * 0.25), rel=1e-6)
+    assert np.isnan(result.cov_params().iloc[0, 1])
+    with pytest.raises(ParameterError, match="weights"):
+        PrivateATE(data, schema, outcome=["y", "got"], **{**options, "weights": {"y": 1}})
+
+
+def test_missing_needs_a_policy_and_each_policy_its_estimand(trial: Trial, schema: Schema) -> None:
+    data = two_arms(trial(20_000))
+    with pytest.raises(SchemaError, match="may be missing"):
+        PrivateATE.from_formula("got ~ t", data, schema)
+    with pytest.raises(ParameterError, match="outside the bounds"):
+        PrivateATE.from_formula("got ~ t", data, schema, missing=7)
+    with pytest.raises(ParameterError, match="not offered"):
+        PrivateATE.from_formula("got ~ t", data, schema, missing="count")
+    public = PrivateATE.from_formula("got ~ t", data, schema, missing="public").fit(epsilon=8)
+    filled = PrivateATE.from_formula("got ~ t", data, schema, missing=1).fit(epsilon=8)
+    observed = data[data["t"] == 0]["got"]
+    noise = 25 / 6_000 / (0.05 * 8)
+    assert public.control.loc["got", "mean"] == pytest.approx(observed.mean(), abs=noise)
+    assert filled.control.loc["got", "mean"] == pytest.approx(observed.fillna(1).mean(), abs=noise)
+    assert "who has a value of got" in public.guarantee.public_facts
+    assert "missing values being 1" in filled.summary()
+
+
+def test_blocks_are_averaged_by_their_sizes(trial: Trial, schema: Schema) -> None:
+    rng = np.random.default_rng(4)
+    block = np.repeat([0.0, 1.0], [4_000, 16_000])
+    t = np.concatenate(
+        [rng.permutation(np.arange(m) < m * p) for m, p in ((4000, 0.2), (16000, 0.5))]
+    )
+    y = 10 * block + 3 * t + rng.normal(0, 1, 20_000)
+    data = pd.DataFrame({"y": y, "t": t.astype(float), "village": block})
+    design = Block("t", block="village", shares={0.0: [0.2], 1.0: [0.5]})
+    model = PrivateATE(data, schema, outcome="y", assignment=design)
+    result = model.fit(epsilon=8)
+    # the largest w_h / n_ha is that of the treated of the first block: .2 / 800
+    b = 45 * 0.2 / 800 / (0.67 * 8)
+    assert result.effects[0].scales[0] == pytest.approx(b, rel=1e-6)
+    assert result.params["t"] == pytest.approx(3, abs=25 * b + 7 * 0.02)
+    with pytest.raises(ParameterError, match="biased"):
+        PrivateATE(data, schema, outcome="y", assignment=design, blocks="ignore")
+
+
+def test_clusters_cost_by_the_unit_that_is_protected(schema: Schema) -> None:
+    village = np.repeat(np.arange(200.0), 10)
+    t = (village % 2).astype(float)
+    rng = np.random.default_rng(5)
+    y = 2 * t + rng.normal(0, 1, 200)[village.astype(int)] + rng.normal(0, 1, 2_000)
+    data = pd.DataFrame({"y": y, "t": t, "village": village})
+    design = Cluster("t", cluster="village")
+    people = PrivateATE(data, schema, outcome="y", assignment=design).fit(epsilon=2, rng=1)
+    whole = PrivateATE(
+        data, schema, outcome="y", assignment=design, unit="cluster", largest_cluster=12
+    ).fit(epsilon=2, rng=1)
+    of_person, of_cluster = people.effects[0], whole.effects[0]
+    assert of_cluster.scales[0] == pytest.approx(12 * of_person.scales[0])
+    assert of_person.variances[0].rho == pytest.approx(19 * of_cluster.variances[0].rho)
+    assert whole.guarantee.unit == "cluster of village"
+    with pytest.raises(SchemaError, match="largest_cluster"):
+        PrivateATE(data, schema, outcome="y", assignment=design, unit="cluster")
+    with pytest.raises(ParameterError, match="largest_cluster"):
+        PrivateATE(data, schema, outcome="y", assignment=design, unit="cluster", largest_cluster=9)
+
+
+def test_the_plan_costs_nothing_and_does_not_look(trial: Trial, schema: Schema) -> None:
+    data = two_arms(trial())
+    other = data.assign(y=0.0)
+    plans = [
+        str(PrivateATE.from_formula("y ~ t", frame, schema).plan(epsilon=1))
+        for frame in (data, other)
+    ]
+    assert plans[0] == plans[1]
+    assert "80% power" in plans[0]
+    narrow = PrivateATE.from_formula("y ~ t", data.iloc[:40], schema, sd={"y": 3.0})
+    assert "not usable at this n" in str(narrow.plan(epsilon=0.1))
+
+
+def test_what_is_not_an_experiment_is_refused(trial: Trial, schema: Schema) -> None:
+    data = two_arms(trial())
+    with pytest.raises(FormulaError, match="more than arms"):
+        PrivateATE.from_formula("y ~ t + C(village)", data, schema)
+    with pytest.raises(FormulaError, match="its own bounds"):
+        PrivateATE.from_formula("I(y * 2) ~ t", data, schema)
+    with pytest.raises(FormulaError, match="plain outcome"):
+        PrivateATE.from_formula("~ t", data, schema)
+    with pytest.raises(SchemaError, match="bounds"):
+        PrivateATE.from_formula("village ~ t", data, schema)
+    with pytest.raises(ParameterError, match="not one of the design"):
+        PrivateATE(data, schema, outcome="y", assignment=Complete("t", shares=0.3))
+    with pytest.raises(ParameterError, match="levels="):
+        PrivateATE.from_formula("y ~ t", data, schema, levels=[0.9])
+    with pytest.raises(ParameterError, match="rho="):
+        PrivateATE.from_formula("y ~ t", data, schema).fit(epsilon=1e5)
+    several = replace(schema, unit=replace(schema.unit, id="village", max_rows=100))
+    with pytest.raises(SchemaError, match="several rows"):
+        PrivateATE.from_formula("y ~ t", data, several)
+
+
+def test_a_model_stays_in_its_process_and_results_travel(trial: Trial, schema: Schema) -> None:
+    model = PrivateATE.from_formula("y ~ t", two_arms(trial()), schema)
+    with pytest.raises(ModelPicklingError):
+        pickle.dumps(model)
+    result = model.fit(epsilon=1)
+    again = pickle.loads(pickle.dumps(result))
+    assert again.summary() == result.summary()
+    assert repr(model) == "PrivateATE(n=600, outcome: y, arms: control, t)"

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dprct.estimate.effects import NoisyEffect, NoisyVariance
+from dprct.estimate.mechanism import Outcome, Released
+from dprct.estimate.reporting import results_of
+from dprct.privacy.arms import Arms
+from dprct.privacy.budget import Budget
+from dprct.privacy.guarantee import Guarantee
+from dprct.schema import Column
+
+ARMS = Arms(np.repeat([0, 1, 2], 4).astype(np.int64), ((4, 4, 4),))
+GUARANTEE = Guarantee.of(Budget(1), "replace-one-design-public")
+
+
+def test_the_covariance_is_known_within_outcomes_only() -> None:
+    outcomes = [Outcome(Column(n, bounds=(0.0, 1.0)), ARMS, Fraction(1, 2)) for n in ("a", "b")]
+    shared = NoisyVariance(0.04, 0.001, 0.5)
+    effects = tuple(
+        NoisyEffect(v, (0.2, 0.1), (NoisyVariance(0.02, 0.001, 0.5), shared)) for v in (1.0, 2.0)
+    )
+    found = [Released(effects, 0.5, 0.1)] * 2
+    result = results_of(
+        outcomes, found, ("control", "t", "u"), (0.05,), GUARANTEE, "charged to no ledger", 12
+    )
+    assert list(result.params.index) == ["a: t", "a: u", "b: t", "b: u"]
+    cov = result.cov_params()
+    assert cov.loc["a: t", "a: u"] == pytest.approx(shared.at(0.05) + 2 * 0.1**2)
+    assert cov.loc["a: t", "b: t":].isna().all()
+    assert result.bse["b: u"] == pytest.approx(effects[1].half_width(0.05) / 1.959964)
+    assert result.bse_noise is not None
+    assert result.bse_noise["a: t"] == pytest.approx(np.sqrt(2 * (0.04 + 0.01)))
+    assert result.control.loc["a", "noise"] == pytest.approx(np.sqrt(2) * 0.1)
+    assert sum("Estimand" in note for note in result.notes) == 2
