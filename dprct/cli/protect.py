@@ -10,6 +10,7 @@ import typer
 
 from dprct.cli.show import errors, say, working
 from dprct.errors import ConfirmationError, DprctError, FileError
+from dprct.privacy.budget import Budget
 from dprct.release.base import Release
 from dprct.release.writing import check_target
 from dprct.replicate.package import (
@@ -17,12 +18,12 @@ from dprct.replicate.package import (
     bound_model,
     companions,
     planned,
+    price,
     protected,
     read_header,
 )
 from dprct.replicate.study import Study, load_study
 from dprct.results.certificate import Certificate
-from dprct.results.plan import Plan
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 
@@ -75,33 +76,41 @@ def protect(
     released_plan = planned(study, model)
     say(str(released_plan))
     released_plan.check(confirm=study.release.confirm)
-    say(_price(study, released_plan))
+    cost = price(study, model)
+    say(_words(study, cost))
     if not yes and not _agreed():
         raise ConfirmationError("not released: the question was answered with no")
     with working("protecting"):
         release = protected(study, model)
-        certificate = _write(release, study)
+        certificate = _write(release, study, cost)
         beside = accompany(study, certificate)
     say(release.summary())
     say(f"wrote {study.output} with its certificate (.certificate.txt, .certificate.json)")
     for path in beside:
         say(f"wrote {path}")
-    if study.promises:
+    if cost is not None:
         say("Running protect again makes another file and charges the ledger again.")
 
 
-def _price(study: Study, plan: Plan) -> str:
-    if not study.promises:
+def _words(study: Study, cost: Budget | None) -> str:
+    """Say what a release charges and promises."""
+    if cost is None:
         return "NO DP GUARANTEE: nothing is promised to the people in the data, nothing is charged."
-    return f"This charges {plan.budget} to the ledger of {study.dataset_id!r}."
+    charge = f"This charges {cost} to the ledger of {study.dataset_id!r}"
+    if study.promises:
+        return f"{charge}."
+    return (
+        "NO DP GUARANTEE: nothing is promised to the people in the data. "
+        f"{charge}, for the covariates alone."
+    )
 
 
-def _write(release: Release, study: Study) -> Certificate:
+def _write(release: Release, study: Study, cost: Budget | None) -> Certificate:
     """Write a release whose budget is spent; a refusal says where its counts are kept."""
     try:
         return release.write_dta(study.output)
     except DprctError as error:
-        if not study.promises:
+        if cost is None:
             raise
         raise FileError(
             f"{error}; the budget is charged, and the released counts are kept in the folder "

@@ -180,6 +180,10 @@ class ModelInformed(ReleaseModel):
             not_covered=("anybody in the data", *(f"column {name}" for name in self._public)),
         )
 
+    def price(self, budget: Budget) -> Budget | None:
+        """Return what a ledger is charged: for strict covariates, else nothing (None)."""
+        return self._x_budget(budget) if self._covariates.strict else None
+
     def fit(
         self,
         epsilon: Real,

@@ -14,6 +14,7 @@ from dprct.io.atomic import atomic_write
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
+from dprct.published.informed import ModelInformed
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
 from dprct.release.writing import certificate_paths, is_described
@@ -69,6 +70,8 @@ def bound_model(study: Study) -> ReleaseModel:
     else:
         data, schema = read(study.data)[0], sealed
     options: dict[str, Any] = {"keep": study.release.keep}
+    if study.experiment is not None:
+        return study.experiment.model(data, schema, zeta=study.release.zeta, **options)
     if study.release.method == "marginals":
         return Marginals(data, schema, **options)
     if study.release.zeta is not None:
@@ -87,7 +90,7 @@ def planned(study: Study, model: ReleaseModel | None = None) -> Plan:
 def protected(study: Study, model: ReleaseModel | None = None) -> Release:
     """Charge the study's ledger (begun if there is none) and return the release.
 
-    A method without a guarantee has no price: no ledger is charged or begun.
+    What has no guarantee has no price: then no ledger is charged or begun.
 
     Raises
     ------
@@ -101,16 +104,31 @@ def protected(study: Study, model: ReleaseModel | None = None) -> Release:
     model = bound_model(study) if model is None else model
     planned(study, model).check(confirm=study.release.confirm)
     model.rehearse(study.output)
+    cost = price(study, model)
     return model.fit(
         study.release.epsilon,
         study.release.delta,
-        accountant=ledger(study) if study.promises else None,
+        accountant=None if cost is None else ledger(study, cost),
         confirm=study.release.confirm,
     )
 
 
-def ledger(study: Study) -> Accountant:
+def price(study: Study, model: ReleaseModel) -> Budget | None:
+    """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
+    budget = Budget.asked(study.release.epsilon, study.release.delta)
+    if study.promises:
+        return budget
+    return model.price(budget) if isinstance(model, ModelInformed) else None
+
+
+def ledger(study: Study, cost: Budget | None = None) -> Accountant:
     """Return the ledger beside the data, begun with the study's total budget if there is none.
+
+    Parameters
+    ----------
+    study : Study
+    cost : Budget, optional
+        The total, where the study gives none; the budget of ``[release]`` by default.
 
     Raises
     ------
@@ -122,7 +140,7 @@ def ledger(study: Study) -> Accountant:
     if found is not None and total is None:
         return found
     spec = study.release if total is None else total
-    budget = Budget(spec.epsilon, spec.delta)
+    budget = Budget(spec.epsilon, spec.delta) if cost is None or total is not None else cost
     return Accountant.open(
         ledger_path(study.data, study.dataset_id),
         dataset_id=study.dataset_id,

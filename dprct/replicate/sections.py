@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -22,8 +22,21 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "Covariates": ((list, Mapping), "a list of terms, or a table of lists"),
     "Families": ((str, Mapping), "'all', 'outcome', 'arm', or a table of lists"),
     "Sizes": ((Mapping,), "a table of whole numbers"),
+    "Arms | None": ((list, Mapping), "a list of columns, or a table of lists"),
+    "Names | None": ((str, list), "a column in quotes, or a list of columns"),
+    "Numbers | None": ((int, float, list), "a number, or a list of numbers"),
+    "Texts | None": ((Mapping,), "a table of texts"),
+    "Parts | None": ((Mapping,), "a table of tables"),
 }
 """What a field's annotation allows, and how a message says it."""
+
+_ITEMS: dict[str, tuple[type, ...]] = {
+    "Sizes": (int,),
+    "Numbers | None": (int, float),
+    "Texts | None": (str,),
+    "Parts | None": (Mapping,),
+}
+"""What stands in a list or table; text in lists and lists of text in tables, if not said here."""
 
 
 def section(kind: type[Any], table: object, where: str) -> Any:
@@ -40,22 +53,26 @@ def section(kind: type[Any], table: object, where: str) -> Any:
         allowed, words = _TYPES[str(known[name].type)]
         fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
         if fits and isinstance(value, (list, Mapping)):
-            fits, value = _frozen(value, whole=known[name].type == "Sizes")
+            fits, value = _frozen(value, _ITEMS.get(str(known[name].type)))
         if not fits:
             raise StudyError(f"{where} {name} = {value!r}; give {words}")
         values[name] = value
     return kind(**values)
 
 
-def _frozen(value: Any, *, whole: bool) -> tuple[bool, Any]:
+def _frozen(value: Any, items: tuple[type, ...] | None) -> tuple[bool, Any]:
     """Return whether a list or table holds what it may, and its tuples."""
     if isinstance(value, list):
-        return all(isinstance(item, str) for item in value), tuple(value)
-    if whole:
-        return all(type(item) is int for item in value.values()), dict(value)
+        return _all_are(value, items or (str,)), tuple(value)
+    if items is not None:
+        return _all_are(value.values(), items), dict(value)
     lists = [item for item in value.values() if isinstance(item, list)]
     fits = len(lists) == len(value) and all(isinstance(x, str) for item in lists for x in item)
     return fits, {name: tuple(item) for name, item in value.items()} if fits else value
+
+
+def _all_are(values: Iterable[object], kinds: tuple[type, ...]) -> bool:
+    return all(isinstance(item, kinds) and not isinstance(item, bool) for item in values)
 
 
 def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

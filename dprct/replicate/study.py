@@ -21,6 +21,7 @@ from dprct.release.fates import check_fates, released_schema
 from dprct.release.model import modelled
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.replicate.declared_tables import TableSpec, tables_from
+from dprct.replicate.design_section import Experiment, experiment_from
 from dprct.replicate.readme import Availability
 from dprct.replicate.sections import check_keys, section
 from dprct.schema.declare import declared
@@ -37,15 +38,25 @@ _SECTIONS = (
     "dataset_id",
     "unit",
     "release",
+    "design",
+    "informed",
     "budget",
     "header",
     "columns",
     "table",
     "availability",
 )
-Method = Literal["mv_histogram", "marginals", "published_mv_histogram"]
+Method = Literal[
+    "mv_histogram",
+    "marginals",
+    "published_mv_histogram",
+    "published_hybrid",
+    "published_gen_model",
+]
 
-UNPROMISED: frozenset[Method] = frozenset({"published_mv_histogram"})
+UNPROMISED: frozenset[Method] = frozenset(
+    {"published_mv_histogram", "published_hybrid", "published_gen_model"}
+)
 """Methods without a privacy guarantee: the papers' algorithms as published."""
 
 
@@ -72,8 +83,9 @@ class ReleaseSpec:
 
     Parameters
     ----------
-    method : {"mv_histogram", "marginals", "published_mv_histogram"}
-        The last one is the paper's algorithm as published: it has no privacy guarantee.
+    method : {"mv_histogram", "marginals"} or a published one
+        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the
+        paper's algorithms: they have no privacy guarantee.
     epsilon, delta : number
     zeta : float or None
         Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
@@ -84,6 +96,8 @@ class ReleaseSpec:
         ``<data>_no_dp_guarantee.dta`` if nothing is promised.
     keep : tuple of str
         Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
+    formula : str or None
+        The model of the outcomes, for ``published_hybrid`` and ``published_gen_model``.
     """
 
     epsilon: float
@@ -93,6 +107,7 @@ class ReleaseSpec:
     confirm: bool = False
     output: str | None = None
     keep: tuple[str, ...] = ()
+    formula: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +144,8 @@ class Study:
         The ``[[table]]`` sections.
     availability : Availability
         What a data editor must be told.
+    experiment : Experiment or None
+        Formula, ``[design]`` and ``[informed]``, for the methods that need them.
     path : Path
         The study file itself.
     """
@@ -142,6 +159,7 @@ class Study:
     budget: TotalBudget | None = None
     tables: tuple[TableSpec, ...] = ()
     availability: Availability = field(default_factory=Availability)
+    experiment: Experiment | None = None
     path: Path = Path("study.toml")
 
     @property
@@ -196,6 +214,8 @@ class Study:
             if name not in known
         ]
         found += [problem for table in self.tables for problem in table.problems(header.names)]
+        if self.experiment is not None:
+            found += self.experiment.problems(schema)
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
         found += self._without_domain(schema)
         return found + self._unconfirmed(schema)
@@ -207,12 +227,14 @@ class Study:
         bins = None
         if self.release.zeta is not None and rows:
             bins = bins_by_zeta(rows, self.release.zeta)
-        for column in schema.columns:
-            if self.promises and column.fate == "modelled" and column.derived is None:
-                try:
-                    encoding(column, bins)
-                except SchemaError as error:
-                    found.append(str(error))
+        names = modelled(schema) if self.promises else []
+        if self.experiment is not None:
+            names = self.experiment.encoded(schema)
+        for name in names:
+            try:
+                encoding(schema.column(name), bins)
+            except SchemaError as error:
+                found.append(str(error))
         if not any(_open_fate(c) for c in schema.columns):
             if not modelled(schema):
                 found.append('no column is modelled; give fate = "modelled" to those that matter')
@@ -276,6 +298,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         raise StudyError(f"[unit] {error}") from None
     release = section(ReleaseSpec, document.get("release", {}), "[release]")
     _check_release(release)
+    experiment = experiment_from(document, release)
     total = None
     if "budget" in document:
         total = section(TotalBudget, document["budget"], "[budget]")
@@ -290,6 +313,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         budget=total,
         tables=tables_from(document.get("table", [])),
         availability=section(Availability, document.get("availability", {}), "[availability]"),
+        experiment=experiment,
         path=path,
     )
 
