@@ -17,7 +17,7 @@ from dprct.formula import parse
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import source
-from dprct.queries import observed
+from dprct.queries import Clipped, observed
 from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
@@ -139,6 +139,7 @@ class PrivateATE:
                 f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
                 "assign them as clusters with unit='cluster'"
             )
+        _check_sample(schema)
         names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
         columns = [_bounded(schema.column(name)) for name in names]
         self.experiment = experiment_of(
@@ -147,7 +148,13 @@ class PrivateATE:
         )  # fmt: skip
         design = self.experiment.design
         self.design_columns = tuple(dict.fromkeys([*design.columns, *design.uses]))
-        validate(schema, frame, [*names, *(c for c in self.design_columns if c not in names)])
+        both = [name for name in names if name in self.design_columns]
+        if both:
+            raise ParameterError(
+                f"{both[0]!r} is an outcome and part of the design, which is public; an outcome is "
+                "what the treatment may have changed"
+            )
+        validate(schema, frame, [*names, *self.design_columns])
         shares = _shares(weights, names)
         self.outcomes = tuple(
             self._outcome(frame, column, missing, share)
@@ -217,6 +224,7 @@ class PrivateATE:
         facts = {"n": f"{self.n:,} rows", "arms": ", ".join(names)}
         warnings: list[str] = []
         for outcome in self.outcomes:
+            outcome.check(budget.epsilon)
             sd = self.sd.get(outcome.column.name)
             facts |= facts_of(outcome, names, budget.epsilon, sd, self.levels)
             warnings += warnings_of(outcome, names, budget.epsilon, sd, self.levels)
@@ -273,7 +281,7 @@ class PrivateATE:
         """
         budget = Budget.asked(epsilon)
         for outcome in self.outcomes:
-            outcome.rho(budget.epsilon)
+            outcome.check(budget.epsilon)
         noise = source(rng)
         guarantee = self.guarantee(budget)
         receipt = charged(self.schema, guarantee, self.method, accountant, noise)
@@ -312,6 +320,22 @@ def _check_relation(neighbors: object) -> None:
         raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public'")
 
 
+def _check_sample(schema: Schema) -> None:
+    """Refuse what a plain difference in means would get wrong: weights, surveys, panels."""
+    kept = {name for _, name, _ in schema.file.characteristics}
+    weighted = [column.name for column in schema.columns if column.role == "weight"]
+    if weighted or any(name.startswith("_svy") for name in kept):
+        raise SchemaError(
+            "the schema declares sampling weights or a survey design, which a private difference "
+            "in means does not use; drop the declaration if everybody is to count the same"
+        )
+    if schema.unit.id is None and kept & {"iis", "_TSpanel"}:
+        raise SchemaError(
+            "the file is declared a panel (xtset) and no unit is; declare Unit(name, id=...) with "
+            "one row per unit, for one person must not be in several rows"
+        )
+
+
 def _bounded(column: Column) -> Column:
     """Return an outcome with bounds, those of its levels if it has levels."""
     if column.is_text or (column.bounds is None and column.levels is None):
@@ -325,10 +349,10 @@ def _bounded(column: Column) -> Column:
             "the codes that are legal, such as missing=['.']"
         )
     check_own(column)
-    if column.bounds is not None:
-        return column
-    ordered = sorted(float(level) for level in column.levels or ())
-    return replace(column, bounds=(ordered[0], ordered[-1]))
+    if column.bounds is None:
+        ordered = sorted(float(level) for level in column.levels or ())
+        column = replace(column, bounds=(ordered[0], ordered[-1]))
+    return Clipped(column).column
 
 
 def _shares(weights: Mapping[str, Real] | None, names: Sequence[str]) -> tuple[Fraction, ...]:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from dprct.schema.facts import Column
     from dprct.schema.table import Frame
 
+LARGEST_SCALE = 1 << 52
+"""Noise scales above it, in grid units, are not drawn; epsilon is then below 1e-8."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
@@ -59,21 +62,25 @@ class Outcome:
         return tuple(epsilon * self.share * part for part in shares)
 
     def rho(self, epsilon: Fraction) -> float:
-        """Return b_V / b^2 = eps_tau^2 / eps_v, times (2m - 1) for people in clusters.
+        """Return b_V / b^2 = eps_tau^2 / eps_v, times (2m - 1) for people in clusters."""
+        of_effect, of_variance = self.split(epsilon)[:2]
+        return float(self.arms.inflation * of_effect**2 / of_variance)
+
+    def check(self, epsilon: Fraction) -> None:
+        """Refuse, before anything is charged, what could not be drawn or read afterwards.
 
         Raises
         ------
         ParameterError
-            If it is so large that no noise is left to speak of.
+            If epsilon leaves no noise to speak of, or more than the sampler can draw.
         """
-        of_effect, of_variance = self.split(epsilon)[:2]
-        rho = float(self.arms.inflation * of_effect**2 / of_variance)
-        if rho > LARGEST_RHO:
+        rho = self.rho(epsilon)
+        if rho > LARGEST_RHO or LARGEST_SCALE * self.split(epsilon)[-1] < GRID:
             raise ParameterError(
-                f"epsilon={float(epsilon):g} is above what this estimate is made for (rho={rho:g}, "
-                f"at most {LARGEST_RHO:g}); lower epsilon"
+                f"epsilon={float(epsilon):g} is outside what this estimate is made for "
+                f"(rho={rho:.3g}, at most {LARGEST_RHO:g}, and noise that a double holds); "
+                f"{'lower' if rho > LARGEST_RHO else 'raise'} epsilon"
             )
-        return rho
 
     def reaches(self) -> tuple[Fraction, ...]:
         """Return by how much one record moves what is released, in units of the outcome.

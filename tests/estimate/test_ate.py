@@ -203,6 +203,30 @@ def test_what_is_not_an_experiment_is_refused(trial: Trial, schema: Schema) -> N
         PrivateATE.from_formula("y ~ t", data, several)
 
 
+def test_an_epsilon_that_cannot_be_drawn_is_not_charged(trial: Trial, schema: Schema) -> None:
+    model = PrivateATE.from_formula("y ~ t", two_arms(trial()), schema)
+    accountant = Accountant(10**6, relation="replace-one-design-public")
+    for epsilon in (1e-12, 1e5):
+        with pytest.raises(ParameterError, match="epsilon="):
+            model.fit(epsilon=epsilon, accountant=accountant)
+    assert accountant.spent == Budget(0)
+
+
+def test_samples_that_need_more_than_a_difference_in_means_are_refused(
+    trial: Trial, schema: Schema
+) -> None:
+    data = two_arms(trial())
+    weighted = schema.with_columns([replace(schema.column("village"), role="weight")])
+    with pytest.raises(SchemaError, match="weights"):
+        PrivateATE.from_formula("y ~ t", data, weighted)
+    for name, words in (("_svy_wvar", "survey"), ("iis", "panel")):
+        file = replace(schema.file, characteristics=(("_dta", name, "village"),))
+        with pytest.raises(SchemaError, match=words):
+            PrivateATE.from_formula("y ~ t", data, replace(schema, file=file))
+    with pytest.raises(ParameterError, match="part of the design"):
+        PrivateATE(data, schema, outcome=["y", "t"], treatment="t")
+
+
 def test_a_model_stays_in_its_process_and_results_travel(trial: Trial, schema: Schema) -> None:
     model = PrivateATE.from_formula("y ~ t", two_arms(trial()), schema)
     with pytest.raises(ModelPicklingError):

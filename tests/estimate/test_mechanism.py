@@ -31,8 +31,17 @@ def test_rho_is_the_public_ratio_of_scales() -> None:
     assert outcome(4, 4).rho(Fraction(2)) == pytest.approx(0.67**2 / 0.28)
     clustered = outcome(4, 4, clusters=np.arange(8) // 2, largest=2)
     assert clustered.rho(Fraction(2)) == pytest.approx(3 * 0.67**2 / 0.28)
-    with pytest.raises(ParameterError, match="rho="):
-        outcome(4, 4).rho(Fraction(10**5))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"), [(Fraction(10**5), "lower"), (Fraction(1, 10**12), "raise")]
+)
+def test_what_cannot_be_drawn_is_refused_before_it_is_charged(
+    epsilon: Fraction, words: str
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        outcome(4, 4).check(epsilon)
+    outcome(4, 4).check(Fraction(1))
 
 
 @pytest.mark.parametrize("sizes", [(40, 10), (40, 10, 20)])
