@@ -205,6 +205,14 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
     ------
     StudyError
         If a key is unknown, of a wrong type, not allowed, or belongs to another method.
+
+    Examples
+    --------
+    >>> from dprct.replicate.study import ReleaseSpec
+    >>> release = ReleaseSpec(1.0, "published_hybrid", formula="y ~ treat + age")
+    >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
+    >>> experiment_from(document, release).design.uses
+    ('site',)
     """
     method = release.method
     if method not in get_args(InformedMethod):
@@ -310,6 +318,8 @@ def _check_informed(spec: InformedSpec, release: ReleaseSpec) -> None:
                          'x_method = "marginals"')  # fmt: skip
     if spec.B is not None and spec.B < 2:
         raise StudyError(f"[informed] B = {spec.B}; give at least 2, such as 5000")
+    if spec.v is not None and spec.v <= 0:
+        raise StudyError(f"[informed] v = {spec.v}; give a number above 0, such as 50")
     if (spec.epsilon_x is not None) != (spec.allocation == "section5"):
         raise StudyError('[informed] epsilon_x and allocation = "section5" go together; give both')
     if spec.epsilon_x is not None and not 0 < spec.epsilon_x < epsilon:

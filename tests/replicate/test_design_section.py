@@ -283,6 +283,7 @@ def test_a_wrong_design_is_refused_in_one_sentence(text, words):
         ("published_hybrid", "x_method = 'mine'", "allowed: strict"),
         ("published_hybrid", "missing_outcomes = 'keep'", "allowed: reproduce, drop"),
         ("published_gen_model", "B = 1", "give at least 2"),
+        ("published_gen_model", "v = 0", "give a number above 0"),
         ("published_gen_model", "sigma = 'public'", "allowed: private, confidential"),
         ("published_gen_model", "confidential_from = 'x'", "allowed: last step"),
         ("published_gen_model", "allocation = 'section6'", "allowed: section4, section5"),
