@@ -277,6 +277,38 @@ def cumulative(
     return _labelled(ax, title, label, "Share of records", watermark)
 
 
+def boxes(
+    samples: Mapping[str, ArrayLike],
+    marks: Sequence[float] | None = None,
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+    label: str = "",
+    outliers: bool = True,
+) -> Axes:
+    """Draw samples as boxes beside each other, each with a mark.
+
+    Parameters
+    ----------
+    samples : mapping of name to (m,) array
+        NaN is left out.
+    marks : sequence of float, optional
+        One per sample, drawn as a triangle.
+    ax : Axes, optional
+    title, label : str
+    outliers : bool
+        Whether points beyond 1.5 interquartile ranges are drawn.
+    """
+    ax = _axes(ax)
+    ax.boxplot([_finite(one) for one in samples.values()], showfliers=outliers)
+    place = np.arange(1, len(samples) + 1)
+    if marks is not None:
+        ax.scatter(place, marks, marker="^", color=ORIGINAL, zorder=3, label="original")
+        ax.legend(fontsize=8)
+    ax.set_xticks(place, [_words(name) for name in samples], rotation=45, ha="right")
+    return _labelled(ax, title, "", label, "")
+
+
 def stamp(ax: Axes, watermark: str) -> None:
     """Write a watermark across axes.
 

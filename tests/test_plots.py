@@ -199,3 +199,14 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'dprct\[plot\]'"):
         plots.panels(1)
+
+
+def test_boxes_have_their_medians_and_marks() -> None:
+    samples = {"a": [1.0, 2.0, 3.0, 50.0, np.nan], "b": [4.0, 5.0, 6.0]}
+    ax = plots.boxes(samples, [2.5, 5.5], label="effect", outliers=False)
+    drawn(ax)
+    assert points(ax).tolist() == [[1, 2.5], [2, 5.5]]
+    flat = [line.get_ydata() for line in ax.lines]
+    assert any(np.array_equal(y, [2.5, 2.5]) for y in flat)
+    assert max(float(np.max(y)) for y in flat if len(y)) < 50
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b"]

@@ -145,13 +145,13 @@ regenerated(6, 13, 14, 15, 16, 17, 18)
 # different machines cannot be compared; ratios to the histogram's time on the same machine can.
 
 # %%
-regenerated(7)
+regenerated(7, 8)
 
 # %% [markdown]
 # ## What is left out
 #
-# Tables 2, 5, 9, 10 and 19 only define or list. Table 8 times the steps of GenModel per outcome,
-# which has no counterpart where all outcomes are drawn together. The figures are not drawn.
+# Tables 2, 5, 9, 10 and 19 only define or list. Figures are drawn by
+# `dprct replicate rct-paper --figures`; 1 and 2 are diagrams, 16 and 17 parts of 7 and 8.
 #
 # ## What follows
 #

@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dprct.cli.show import errors, say
-from dprct.replicate.rct_paper import regenerate
+from dprct.errors import MissingDependencyError
+from dprct.replicate.rct_paper import draw_figures, regenerate
 from dprct.replicate.rct_paper.contents import IMPLEMENTED, parse_tables, study_of
 
 
@@ -49,6 +50,12 @@ def replicate(
         Path, typer.Option(help="Folder for the tables, and for draws that are kept.")
     ] = Path("rct-paper"),
     seed: Annotated[int, typer.Option(min=0, help="Of everything drawn.")] = 1,
+    figures: Annotated[
+        bool,
+        typer.Option(
+            "--figures", help="Draw the figures that belong to the tables, as PNG; matplotlib."
+        ),
+    ] = False,
 ) -> None:
     """Regenerate tables of "Assessing Utility of Differential Privacy for RCTs".
 
@@ -57,24 +64,39 @@ def replicate(
     given: keep it with them.
     """
     wanted = None if tables is None else parse_tables(tables)
+    settings: dict[str, Any] = {
+        "data": data,
+        "draws": reps,
+        "jobs": jobs or os.cpu_count() or 1,
+        "seed": seed,
+    }
+    drawn = ""
     with _bar() as bar:
         task = bar.add_task("drawing", total=None)
-        made = regenerate(
-            out,
-            wanted,
-            data=data,
-            draws=reps,
-            jobs=jobs or os.cpu_count() or 1,
-            seed=seed,
-            progress=lambda what, done, of: bar.update(
-                task, completed=done, total=of, description=what
-            ),
-        )
+
+        def progress(what: str, done: int, of: int) -> None:
+            bar.update(task, completed=done, total=of, description=what)
+
+        made = regenerate(out, wanted, **settings, progress=progress)
+        if figures:
+            drawn = _figures(out, wanted, **settings, progress=progress)
     for one in made:
         say(one.table.to_text())
         say()
     _say_what_is_left_out([one.number for one in made], every=wanted is None)
     say(f"text, LaTeX, HTML and CSV of each are in {out}")
+    if drawn:
+        say(drawn)
+
+
+def _figures(out: Path, wanted: tuple[int, ...] | None, **settings: Any) -> str:
+    """Draw figures where that is possible, and return what is to be said of it."""
+    try:
+        written = draw_figures(out, wanted, **settings)
+    except MissingDependencyError as error:
+        return f"no figures: {error}"
+    names = ", ".join(path.name for path in written)
+    return f"figures: {names}" if names else "no figures: none belongs to these tables alone"
 
 
 def _bar() -> Progress:

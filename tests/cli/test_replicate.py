@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +22,21 @@ def test_a_table_is_printed_beside_the_papers(dprct: Callable[..., Any], tmp_pat
     for part in ("Table 1: printed and ours", "5.21", "epsilon 5000", "generated here"):
         assert part in ran.out
     assert (out / "table_01.html").exists()
+
+
+def test_figures_are_drawn_or_a_sentence_says_why_not(
+    dprct: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("replicate", "rct-paper", *TABLE_1, "--figures", "--out", tmp_path)
+    pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
+    ran = dprct(*arguments)
+    assert (ran.code, ran.err) == (0, "")
+    assert "figures: figure_03.png, figure_18.png" in ran.out
+    assert (tmp_path / "figure_18.png").exists()
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    ran = dprct(*arguments)
+    assert (ran.code, ran.err) == (0, "")
+    assert "no figures: a figure needs matplotlib" in ran.out
 
 
 def test_make_has_a_target_for_it(checkout: Path) -> None:

@@ -16,16 +16,17 @@ AVERAGES = (1, 3, 4)
 REGRESSIONS = (11, 12)
 DISTRIBUTIONS = (6, 13, 14, 15, 16, 17, 18)
 TIMES = 7
+STEPS = 8
+"""The table of GenModel's steps, outcome by outcome."""
 BASE = "MV Histogram"
 """The method whose time is the unit of the others."""
 
-IMPLEMENTED = tuple(sorted((*AVERAGES, *REGRESSIONS, *DISTRIBUTIONS, TIMES)))
+IMPLEMENTED = tuple(sorted((*AVERAGES, *REGRESSIONS, *DISTRIBUTIONS, TIMES, STEPS)))
 
 WITHOUT: Mapping[int, str] = MappingProxyType(
     {
         2: "which only defines the models of Tables 3 and 4",
         5: "which only lists variables",
-        8: "which times steps per outcome, where here all outcomes are drawn together",
         9: "which only lists variables",
         10: "which only lists variables",
         19: "which only lists parameters",
@@ -87,7 +88,7 @@ def asked(table: int, panel: str, row: str, method: str) -> Asked | None:
 
 def releases(table: int) -> list[Asked]:
     """Return all releases that a table is made of, each once."""
-    if table in (*REGRESSIONS, TIMES):
+    if table in (*REGRESSIONS, TIMES, STEPS):
         return []
     page = printed(table)
     rows = zip(page["panel"], page["row"], page["method"], strict=True)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.replicate.rct_paper import liberia
-from dprct.replicate.rct_paper.contents import AVERAGES, CONFIDENTIAL, REGRESSIONS, TIMES
+from dprct.replicate.rct_paper.contents import (
+    AVERAGES,
+    CONFIDENTIAL,
+    REGRESSIONS,
+    STEPS,
+    TIMES,
+)
 from dprct.replicate.rct_paper.methods import METHODS
 from dprct.replicate.rct_paper.printed import as_printed, records
 from dprct.results.cells import Column, Row
@@ -29,6 +35,14 @@ _MEASURES = {
     "control_mean": "Control mean",
     "seconds": "Seconds, and over MV Histogram",
 }
+STEP_NAMES = {
+    "total": "total",
+    "proxies": "generate and fit proxy",
+    "parameters": "sanitize model parameters",
+    "outcome": "generate outcome",
+}
+"""Rows of Table 8: their names in ``printed``, and on the page."""
+
 _AVERAGED = {"overlap": "Avg. overlap", "difference": "Med. |difference|"}
 
 
@@ -66,12 +80,20 @@ def _columns(table: int, measure: str) -> list[Column]:
         return [Column(f"{measure}.{k}", k, over) for k in ("printed", "ours")]
     if table == TIMES:
         return [Column(k, k, over) for k in ("printed", "printed ratio", "our ratio")]
+    if table == STEPS:
+        return _of_steps(over)
     if table in AVERAGES:
         return [Column(f"{measure}.{k}", k, over) for k in ("printed", "ours", "runs")]
     parts = [Column(f"{measure}.{k}", k, over) for k in ("printed", "median")]
     if measure == "itt":
         parts.append(Column(f"{measure}.range", "5%, 95%", over))
     return [*parts, Column(f"{measure}.share", "share", over)]
+
+
+def _of_steps(over: str) -> list[Column]:
+    ratios = [Column(k, k, over) for k in ("printed", "printed ratio", "our ratio")]
+    parts = [Column(f"part.{k}", k, "Part of the total") for k in ("in print", "ours")]
+    return [*ratios, *parts]
 
 
 def _rows(table: int, numbers: pd.DataFrame, shown: list[str]) -> Iterator[Row]:
@@ -97,6 +119,8 @@ def _section(table: int, numbers: pd.DataFrame) -> pd.Series[str]:
         return numbers["method"]
     if table in AVERAGES or table == TIMES:
         return numbers["row"]
+    if table == STEPS:
+        return numbers["panel"] + ": " + numbers["method"]
     if table in (6, 17, 18):
         return numbers["panel"] + ": " + numbers["row"]
     return numbers["panel"]
@@ -107,6 +131,8 @@ def _name(table: int, row: str, method: str, arm: str) -> str:
         return f"epsilon {row}"
     if table in AVERAGES or table == TIMES:
         return method
+    if table == STEPS:
+        return f"{row}, {STEP_NAMES[arm]}"
     label = liberia.ARMS.get(arm, "Control")
     return f"{method}, {label}" if table in (6, 17, 18) else f"{row}, {label}"
 
@@ -122,6 +148,9 @@ def _cells(table: int, by_measure: dict[str, dict[str, Any]], measure: str) -> l
     here = as_printed(ours, decimals)
     if table == TIMES:
         return [text, f"{number['printed_ratio']:,.0f}", f"{ours:,.1f}"]
+    if table == STEPS:
+        ratios = f"{number['printed_ratio']:,.0f}", f"{ours:,.2f}"
+        return [text, *ratios, f"{number['printed_part']:.2f}", f"{number['our_part']:.2f}"]
     if table in REGRESSIONS:
         return [text, here if number["same"] else f"{here} !"]
     low, high = (as_printed(number[k], decimals) for k in ("low", "high"))

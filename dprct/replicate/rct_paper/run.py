@@ -25,13 +25,16 @@ from dprct.replicate.rct_paper.contents import (
     AVERAGES,
     IMPLEMENTED,
     REGRESSIONS,
+    STEPS,
     TIMES,
     check_tables,
     releases,
     study_of,
 )
+from dprct.replicate.rct_paper.figures import NEEDS, Drawings, drawn_with, write_figures
 from dprct.replicate.rct_paper.layout import laid_out
 from dprct.replicate.rct_paper.sources import find_sources
+from dprct.replicate.rct_paper.steps import compared_steps
 from dprct.replicate.rct_paper.summary import notes_of, summary
 from dprct.replicate.rct_paper.timings import compared_timings
 
@@ -155,6 +158,46 @@ def regenerate(
     return made
 
 
+def draw_figures(
+    out: Path,
+    tables: Iterable[int] | None = None,
+    *,
+    data: Path | None = None,
+    draws: int | None = None,
+    jobs: int = 1,
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Draw the paper's figures that belong to tables, from the draws kept by :func:`regenerate`.
+
+    Parameters
+    ----------
+    out, tables, data, draws, jobs, seed, progress
+        As for :func:`regenerate`; draws that are not there are made.
+
+    Returns
+    -------
+    list of Path
+        ``figure_03.png`` and so on; see ``figures.NEEDS``.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib.
+    ParameterError, FileError
+        As :func:`regenerate`.
+    """
+    sources = find_sources(data, seed)
+    wanted = _possible(tables, sources)
+    numbers = drawn_with(wanted)
+    shown = {table for number in numbers for table in NEEDS[number]}
+    cells = _cells(sorted(shown), sources, draws, seed)
+    out.mkdir(parents=True, exist_ok=True)
+    say = progress or _silent
+    effects = _drawn(cells, sources, Store(out / "cells"), jobs, say)
+    return write_figures(out, numbers, Drawings(sources, effects, seed), say)
+
+
 def _possible(tables: Iterable[int] | None, sources: Mapping[str, Source]) -> tuple[int, ...]:
     if tables is None:
         return tuple(number for number in IMPLEMENTED if study_of(number) in sources)
@@ -233,6 +276,8 @@ def _replicated(number: int, source: Source, effects: Mapping[Asked, pd.DataFram
         numbers = _regressions(number, source)
     elif number == TIMES:
         numbers = compared_timings(source)
+    elif number == STEPS:
+        numbers = compared_steps(source)
     else:
         frame = source.frame()
         own = {name: spec.effects(frame) for name, spec in source.models().items()}

@@ -96,6 +96,13 @@ class Specification:
         ]
         return pd.DataFrame(records, columns=["outcome", "arm", "estimate", "se", "df"])
 
+    def residuals(self, frame: pd.DataFrame, outcome: str) -> tuple[Array, Array]:
+        """Return fitted values and residuals of the rows that are complete, (m,) each."""
+        X, y = self._regressors(frame), frame[outcome].to_numpy(np.float64)
+        rows = np.isfinite(X).all(axis=1) & np.isfinite(y)
+        fitted = X[rows] @ np.linalg.lstsq(X[rows], y[rows], rcond=None)[0]
+        return fitted, y[rows] - fitted
+
     def _regressors(self, frame: pd.DataFrame) -> Array:
         plain = frame[[*self.arms, *self.covariates]].to_numpy(np.float64)
         factors = [_dummies(frame[name].to_numpy(np.float64)) for name in self.blocks]

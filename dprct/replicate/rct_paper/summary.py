@@ -8,8 +8,15 @@ import numpy as np
 
 from dprct.replicate.rct_paper import reasons
 from dprct.replicate.rct_paper.comparison import RUN
-from dprct.replicate.rct_paper.contents import AVERAGES, BASE, CONFIDENTIAL, REGRESSIONS, TIMES
-from dprct.replicate.rct_paper.layout import within
+from dprct.replicate.rct_paper.contents import (
+    AVERAGES,
+    BASE,
+    CONFIDENTIAL,
+    REGRESSIONS,
+    STEPS,
+    TIMES,
+)
+from dprct.replicate.rct_paper.layout import STEP_NAMES, within
 from dprct.replicate.rct_paper.printed import as_printed, printed, records
 
 if TYPE_CHECKING:
@@ -27,6 +34,8 @@ def summary(table: int, numbers: pd.DataFrame) -> str:
     """
     if table == TIMES:
         return _ratios(numbers)
+    if table == STEPS:
+        return _parts(numbers)
     if table in REGRESSIONS:
         mended = numbers["panel"] == reasons.CORRECTED
         words = f"{numbers[~mended]['same'].sum()} of {(~mended).sum()} printed numbers are ours"
@@ -45,6 +54,16 @@ def _ratios(numbers: pd.DataFrame) -> str:
         if method != BASE:
             words.append(f"{method} {theirs:,.0f} printed, {ours:,.1f} ours")
     return f"Times over that of the {BASE}, medians: {'; '.join(words)}."
+
+
+def _parts(numbers: pd.DataFrame) -> str:
+    words = []
+    for step, name in STEP_NAMES.items():
+        group = numbers[numbers["arm"] == step]
+        theirs, ours = group["printed_part"].median(), group["our_part"].median()
+        if step != "total":
+            words.append(f"{name} {theirs:.0%} printed, {ours:.0%} ours")
+    return f"Parts of an outcome's time, medians: {'; '.join(words)}."
 
 
 def _per_method(table: int, numbers: pd.DataFrame) -> list[str]:
@@ -85,7 +104,9 @@ def notes_of(table: int, *, generated: bool, draws: int) -> tuple[str, ...]:
     if table == 11:
         return (reasons.TABLE_11,)
     if table == TIMES:
-        return (reasons.TIMES, reasons.DIRECT, reasons.NO_GUARANTEE)
+        return (reasons.TIMES, reasons.DIRECT, reasons.WHOLE, reasons.NO_GUARANTEE)
+    if table == STEPS:
+        return (reasons.STEPS, reasons.DIRECT, reasons.NO_GUARANTEE)
     if table == 12:
         return (reasons.TABLE_12, reasons.SLIP)
     methods = set(printed(table)["method"]) - {CONFIDENTIAL}

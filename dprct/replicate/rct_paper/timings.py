@@ -49,13 +49,18 @@ def compared_timings(source: Source, repeats: int = REPEATS) -> pd.DataFrame:
     for panel, method in zip(page["row"], page["method"], strict=True):
         wanted = asked(7, panel, "", method)
         assert wanted is not None
-        found[panel, method] = min(_seconds(wanted, source, k) for k in range(repeats))
+        found[panel, method] = fastest(wanted, source, repeats)
     keys = list(zip(page["row"], page["method"], strict=True))
     theirs = dict(zip(keys, page["value"], strict=True))
     page["seconds"] = [found[key] for key in keys]
     page["printed_ratio"] = [theirs[key] / theirs[key[0], BASE] for key in keys]
     page["ours"] = [found[key] / found[key[0], BASE] for key in keys]
     return page.assign(low=np.nan, high=np.nan, share=np.nan)
+
+
+def fastest(wanted: Asked, source: Source, repeats: int = REPEATS) -> float:
+    """Return the seconds of the fastest of several releases."""
+    return min(_seconds(wanted, source, k) for k in range(repeats))
 
 
 def _seconds(wanted: Asked, source: Source, repeat: int) -> float:

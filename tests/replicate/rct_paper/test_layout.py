@@ -12,7 +12,7 @@ from dprct.replicate.rct_paper.printed import printed
 def test_every_printed_number_is_in_the_table(table: int) -> None:
     page = printed(table)
     same = page.assign(ours=page["value"], low=np.nan, high=np.nan, share=0.5, same=True)
-    same["printed_ratio"] = 1.0
+    same["printed_ratio"] = same["printed_part"] = same["our_part"] = 1.0
     made = laid_out(table, same, ["a note"])
     cells = [cell for row in made.rows for cell in row.cells]
     columns = [column.heading for column in made.columns]

@@ -38,7 +38,7 @@ def test_confidential_numbers_are_the_same_or_not() -> None:
 @pytest.mark.parametrize("table", IMPLEMENTED)
 def test_every_reason_that_applies_is_below_the_table(table: int) -> None:
     notes = notes_of(table, generated=False, draws=40)
-    methods = " ".join(set(printed(table)["method"])) if table != 7 else ""
+    methods = " ".join(set(printed(table)["method"])) if table not in (7, 8) else ""
     assert (reasons.GENMODEL in notes) == ("GenM" in methods)
     assert (reasons.HYBRID in notes) == ("Hybrid" in methods)
     assert (reasons.NO_GUARANTEE in notes) == (table not in (11, 12))
@@ -57,3 +57,11 @@ def test_times_are_compared_as_ratios() -> None:
     page = printed(7).assign(printed_ratio=1.0, ours=1.0)
     page.loc[page["method"] == "GenM-9", ["printed_ratio", "ours"]] = [2311.0, 12.3]
     assert summary(7, page).endswith("GenM-9 2,311 printed, 12.3 ours.")
+
+
+def test_steps_are_compared_as_parts_of_the_total() -> None:
+    page = printed(8).assign(our_part=0.25)
+    page["printed_part"] = page["arm"].map({"proxies": 0.7}).fillna(0.1)
+    said = summary(8, page)
+    assert "generate and fit proxy 70% printed, 25% ours;" in said
+    assert "total" not in said
