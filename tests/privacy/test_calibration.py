@@ -108,9 +108,7 @@ def test_total_variation_of_rounded_and_discrete_gaussian_is_within_the_bound(si
     discrete = np.exp(-((k / sigma) ** 2) / 2)
     distance = np.abs(rounded - discrete / discrete.sum()).sum() / 2
     assert (
-        0.9 * float(ROUNDING_DISTANCE) / sigma**2
-        < distance
-        < float(ROUNDING_DISTANCE) / sigma**2
+        0.9 * float(ROUNDING_DISTANCE) / sigma**2 < distance < float(ROUNDING_DISTANCE) / sigma**2
     )
 
 
