@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
@@ -262,14 +262,11 @@ class FileFacts:
     characteristics: tuple[tuple[str, str, str], ...] = ()
     rows: int | None = None
 
-    def __getstate__(self) -> dict[str, object]:
-        state = {name: getattr(self, name) for name in self.__slots__}
-        state["value_labels"] = {name: dict(labels) for name, labels in self.value_labels.items()}
-        return state
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
+    def __reduce__(self) -> tuple[object, ...]:
+        # a read-only mapping does not pickle, and Python 3.11.2 ignores __getstate__ with slots
+        values = [getattr(self, part.name) for part in fields(self)]
+        plain = {name: dict(labels) for name, labels in self.value_labels.items()}
+        return FileFacts, tuple(plain if value is self.value_labels else value for value in values)
 
 
 @dataclass(frozen=True, slots=True)
