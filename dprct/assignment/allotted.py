@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
@@ -115,8 +116,9 @@ class Allotted(Design):
     def _share_text(self, names: Sequence[str]) -> str:
         return self.law.text(names)
 
+    @abstractmethod
     def _rule(self) -> str:
-        raise NotImplementedError
+        """Return how units are allotted, for :meth:`describe`."""
 
     def _impossible(self, codes: Codes, units: Units, shares: Array) -> list[str]:
         """Return the groups that have members where their share is zero."""

@@ -115,7 +115,10 @@ def _price(outcome: Outcome, sizes: Sequence[int], epsilon: Fraction) -> str:
     of_effect = outcome.split(epsilon)[0]
     here = math.sqrt(2) * float(outcome.reaches()[0] / of_effect)
     there = math.sqrt(2) * float(outcome.width / (fewest * of_effect))
-    return f"noise sd {here:.4g} with treatment public, {there:.4g} with treatment private"
+    return (
+        f"noise sd {here:.4g} with treatment public, {there:.4g} with treatment private (noise "
+        "alone: its sampling error is larger, and this version does not estimate it)"
+    )
 
 
 def _inverse_sizes(outcome: Outcome) -> list[float]:
