@@ -111,36 +111,6 @@ def test_sums_and_products_are_those_of_python_integers() -> None:
     assert _open(cross_products(eager(data), NUMERIC)).tolist() == expected
 
 
-def test_counts_are_those_of_a_counter() -> None:
-    data = table(3_000)
-    found = encodings(SCHEMA, ["arm", "region"])
-    names = {"north": 0, "south": 1, "": 2}
-    expected = Counter(
-        (int(arm), names[region]) for arm, region in zip(data["arm"], data["region"], strict=True)
-    )
-    counts = cell_counts(eager(data), found)
-    assert cells(counts) == expected
-    assert counts.radices == (3, 3)
-    one_way = _open(one_way_counts(eager(data), found))
-    arms, regions = Counter(data["arm"]), Counter(data["region"])
-    assert one_way.tolist() == [*(arms[k] for k in range(3)), *(regions[r] for r in names)]
-
-
-def test_every_row_is_in_one_cell_and_in_one_level_of_every_column() -> None:
-    found = encodings(SCHEMA, SCHEMA.names)
-    counted, one_way, *_ = everything(table(2_000))
-    assert counted.total() == 2_000
-    assert sum(one_way) == 2_000 * len(found)
-    assert len(one_way) == sum(e.size for e in found)
-    start = 0
-    for j, e in enumerate(found):
-        level = Counter[int]()
-        for cell, count in counted.items():
-            level[cell[j]] += count
-        assert one_way[start : start + e.size] == [level[k] for k in range(e.size)]
-        start += e.size
-
-
 @pytest.mark.parametrize(
     ("bounds", "values", "expected"),
     [

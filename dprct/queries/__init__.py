@@ -1,0 +1,32 @@
+"""The one door of strict methods to confidential rows.
+
+Every function here computes an aggregate in exact integer arithmetic and returns it sealed, with
+its sensitivity; only the mechanisms of ``dprct.privacy`` can turn it into a release.  Nothing here
+raises, warns or loops because of what the rows hold: values were checked at the door, and
+encoding is total.
+
+The rows stay where they are: every step is an expression of the data frame's own engine, and
+because the sums are sums of integers, they do not depend on the order of the rows.
+"""
+
+from dprct.queries.arms import (
+    DifferenceAggregates,
+    arm_aggregates,
+    difference_aggregates,
+    observed,
+)
+from dprct.queries.cells import cell_counts, one_way_counts
+from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
+
+__all__ = [
+    "GRID",
+    "Clipped",
+    "DifferenceAggregates",
+    "arm_aggregates",
+    "cell_counts",
+    "clipped_sums",
+    "cross_products",
+    "difference_aggregates",
+    "observed",
+    "one_way_counts",
+]

@@ -1,0 +1,173 @@
+"""Means of the arms of an experiment, and their variances."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import numpy as np
+
+from dprct.privacy.aggregate import IntegerVector
+from dprct.queries.grid import DIGIT, GRID, Clipped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dprct.privacy.arms import Arms
+    from dprct.schema.facts import Column
+    from dprct.schema.table import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceAggregates:
+    """A treated mean less the control mean, its variance, and the control mean; each sealed."""
+
+    difference: IntegerVector
+    variance: IntegerVector
+    control: IntegerVector
+
+
+def observed(frame: Frame, column: Column) -> NDArray[np.bool_]:
+    """Return which rows have a value; only for a column whose missingness is declared public."""
+    x = nw.col(column.name).cast(nw.Float64)
+    found = frame.select((~(x.is_null() | x.is_nan())).alias("observed"))["observed"].to_numpy()
+    return np.asarray(found, dtype=bool)
+
+
+def difference_aggregates(
+    frame: Frame, column: Column, arms: Arms, fill: float | None = None
+) -> DifferenceAggregates:
+    """Compare two arms: sum_h w_h (mean_h1 - mean_h0) of clipped values, exactly.
+
+    Parameters
+    ----------
+    frame : narwhals frame, n rows
+    column : Column
+        With bounds (l, u), u - l = w.
+    arms : Arms
+        Two arms.
+    fill : float or None
+        Missing values are this constant.
+
+    Returns
+    -------
+    DifferenceAggregates
+        Each of L1 sensitivity 2^20 under replace-one with the design public, on its own grid.
+
+    Notes
+    -----
+    One record moves the difference by at most D = w max_ha w_h / n_ha, and the variance
+    V = sum_ha w_h^2 s_ha^2 / n_ha by at most D^2: s^2 = SS_- / (n - 1) + (y - mean_-)^2 / n, where
+    mean_- and SS_- are of the others and (y - mean_-)^2 lies in [0, w^2].  For clusters,
+    V_a = M_a s^2(S_g) / n_a^2 with S_g the totals about the middle of the bounds: for one person in
+    a cluster of m, (S - m_-)^2 - (S' - m_-)^2 = (S - S')(S + S' - 2 m_-) is at most
+    w^2 (2m - 1); for a whole cluster it is at most (m w)^2.  Both are rationals, rounded to a
+    2^20th of their sensitivity: x -> floor(x + 1/2) is monotone and commutes with adding
+    integers, so that numbers at most 2^20 apart stay so.
+    """
+    (m0, v0), (m1, v1) = _arm_statistics(frame, column, arms, fill)
+    step, reach = Fraction(Clipped(column).step), max(arms.reach(0), arms.reach(1))
+    return DifferenceAggregates(
+        _rounded([(m1 - m0) / reach], step * reach),
+        _rounded(
+            [(v0 + v1) / (reach**2 * GRID * arms.inflation)],
+            step**2 * reach**2 * GRID * arms.inflation,
+        ),
+        _rounded([m0 / arms.reach(0)], step * arms.reach(0)),
+    )
+
+
+def arm_aggregates(
+    frame: Frame, column: Column, arms: Arms, fill: float | None = None
+) -> tuple[IntegerVector, IntegerVector]:
+    """Return the means of all arms, less l, and their variances: (A,) both, sealed.
+
+    Returns
+    -------
+    means, variances : IntegerVector
+        Arm a in units of ``step * reach(a)``, and of ``step^2 reach(a)^2 2^20 inflation``.  One
+        record is in one arm, so that it moves one coordinate, by at most 2^20: L1 sensitivity
+        2^20 under replace-one with the design public.
+    """
+    found = _arm_statistics(frame, column, arms, fill)
+    reach = [arms.reach(a) for a in range(len(found))]
+    means = [m / r for (m, _), r in zip(found, reach, strict=True)]
+    spread = [v / (r**2 * GRID * arms.inflation) for (_, v), r in zip(found, reach, strict=True)]
+    return _rounded(means, Fraction(1)), _rounded(spread, Fraction(1))
+
+
+def _arm_statistics(
+    frame: Frame, column: Column, arms: Arms, fill: float | None
+) -> list[tuple[Fraction, Fraction]]:
+    """Return mean and variance of the mean, in grid steps, of every arm; confidential."""
+    k = _filled(frame, column, fill)
+    count = len(arms.sizes) * len(arms.sizes[0])
+    sums, squares = _sums(k, arms.codes, count)
+    if arms.clusters is not None:
+        return _cluster_statistics(k, arms, sums)
+    found = []
+    for arm in range(len(arms.sizes[0])):
+        mean = variance = Fraction(0)
+        for h, (weight, sizes) in enumerate(zip(arms.weights, arms.sizes, strict=True)):
+            n, s = sizes[arm], sums[h * len(sizes) + arm]
+            mean += weight * Fraction(s, n)
+            q = squares[h * len(sizes) + arm]
+            variance += weight**2 * Fraction(n * q - s * s, n * n * (n - 1))
+        found.append((mean, variance))
+    return found
+
+
+def _cluster_statistics(
+    k: NDArray[np.int64], arms: Arms, sums: list[int]
+) -> list[tuple[Fraction, Fraction]]:
+    """Return mean and M s^2(S_g) / n^2 of every arm, S_g the totals of k about the middle."""
+    assert arms.clusters is not None
+    found = []
+    for arm, n in enumerate(arms.sizes[0]):
+        rows = arms.codes == arm
+        members = np.bincount(arms.clusters[rows])
+        centred = np.bincount(arms.clusters[rows], weights=k[rows] - GRID // 2)[members > 0]
+        totals = [int(total) for total in centred]
+        m, s = len(totals), sum(totals)
+        spread = Fraction(m * sum(t * t for t in totals) - s * s, m - 1)
+        found.append((Fraction(sums[arm], n), spread / n**2))
+    return found
+
+
+def _filled(frame: Frame, column: Column, fill: float | None) -> NDArray[np.int64]:
+    """Return k of every row, a missing value being ``fill`` or, without one, at the lower bound."""
+    grid = Clipped(column)
+    k = frame.select(grid.steps().alias("k"))["k"].to_numpy()
+    if fill is None:
+        return np.asarray(k, dtype=np.int64)
+    return np.where(observed(frame, column), k, grid.steps_at(fill)).astype(np.int64)
+
+
+def _sums(
+    k: NDArray[np.int64], codes: NDArray[np.int64], count: int
+) -> tuple[list[int], list[int]]:
+    """Return the sums of k and k^2 by code as Python integers; exact for n below 2^32.
+
+    Every sum of digits is a whole number below 2^53, so that doubles add it without rounding.
+    """
+    high, low = np.divmod(k, DIGIT)
+
+    def by_code(x: NDArray[np.int64]) -> list[int]:
+        return [int(v) for v in np.bincount(codes + 1, weights=x, minlength=count + 1)[1:]]
+
+    aa, ab, bb = by_code(high * high), by_code(high * low), by_code(low * low)
+    squares = [DIGIT**2 * x + 2 * DIGIT * y + z for x, y, z in zip(aa, ab, bb, strict=True)]
+    return by_code(k), squares
+
+
+def _rounded(values: list[Fraction], unit: Fraction) -> IntegerVector:
+    """Seal rationals of which one record moves one, by at most 2^20, rounded to integers."""
+    return IntegerVector(
+        np.array([math.floor(value + Fraction(1, 2)) for value in values], dtype=object),
+        l1=GRID,
+        relation="replace-one-design-public",
+        grid=unit,
+    )

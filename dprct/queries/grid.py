@@ -1,0 +1,156 @@
+"""Clipped columns on their public integer grid, and exact sums over all rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from sys import float_info
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import numpy as np
+
+from dprct.bins import clipped
+from dprct.errors import SchemaError
+from dprct.privacy.aggregate import IntegerVector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.privacy.guarantee import Relation
+    from dprct.schema.facts import Column
+    from dprct.schema.table import Frame
+
+GRID = 1 << 20
+"""Grid steps within the bounds of a clipped column (ALGORITHMS.md, section 0)."""
+
+DIGIT = 1 << 10
+"""k = DIGIT a + b: the digits whose products are summed, so that no sum passes 2^63."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """A numeric column on the public integer grid k = floor((y - l) / g + 1/2), g = (u - l)/2^20.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds (l, u); what lies outside, and what is missing, is at the nearer bound (missing
+        at the lower; strict methods apply their declared policy first).
+    """
+
+    column: Column
+
+    def __post_init__(self) -> None:
+        if self.column.is_text or self.column.bounds is None:
+            raise SchemaError(
+                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                "public knowledge, never from the data"
+            )
+        if not float_info.min <= self.step < math.inf:
+            raise SchemaError(
+                f"column {self.column.name!r}: the bounds are too close or too far apart for a "
+                "grid of 2^20 steps between them; change the unit"
+            )
+
+    @property
+    def step(self) -> float:
+        """The grid g, exactly a 2^20th of the (rounded) width of the bounds."""
+        assert self.column.bounds is not None
+        low, high = self.column.bounds
+        return (high - low) / GRID
+
+    def steps_at(self, value: float) -> int:
+        """Return k of one public number, such as the constant that missing values are set to."""
+        assert self.column.bounds is not None
+        low = float(self.column.bounds[0])
+        return min(max(math.floor((value - low) / self.step + 0.5), 0), GRID)
+
+    def steps(self) -> nw.Expr:
+        """Return k (int64, 0 to 2^20) as an expression."""
+        assert self.column.bounds is not None
+        low, high = map(float, self.column.bounds)
+        scaled = (clipped(self.column.name, low, high) - low) / self.step + 0.5
+        return scaled.floor().clip(0, GRID).cast(nw.Int64)
+
+
+def clipped_sums(
+    frame: Frame, columns: Sequence[Column], relation: Relation = "replace-one"
+) -> IntegerVector:
+    """Sum the clipped values of columns, as exact integers on their grids.
+
+    Parameters
+    ----------
+    frame : narwhals frame, n rows
+    columns : sequence of Column, length p
+        With bounds.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (p,): sums of k.  The sum of the clipped values is ``n l + g`` times it.  One
+        record moves every coordinate by at most 2^20: L1 p 2^20, L2 sqrt(p) 2^20.
+
+    Notes
+    -----
+    Each k is split as 1024 a + b and the digits are summed, so that no sum of squares or products
+    passes 2^63 for any n below 8e12 (ALGORITHMS.md, section 0).
+    """
+    digits = _digits(frame, columns)
+    sums = digits.select(nw.all().sum()).row(0)
+    values = [DIGIT * int(sums[2 * j]) + int(sums[2 * j + 1]) for j in range(len(columns))]
+    return _bounded(values, GRID, relation)
+
+
+def cross_products(
+    frame: Frame, columns: Sequence[Column], relation: Relation = "replace-one"
+) -> IntegerVector:
+    """Sum the products of all pairs of clipped columns (each with itself too).
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (p (p + 1) / 2,): sums of k_i k_j for i <= j, row by row of the upper triangle.
+        One record moves every coordinate by at most 2^40.
+    """
+    digits = _digits(frame, columns)
+    p = len(columns)
+    pairs = [(i, j) for i in range(p) for j in range(i, p)]
+    products = [
+        (nw.col(f"{first}{i}") * nw.col(f"{second}{j}")).sum().alias(f"{first}{i}{second}{j}")
+        for i, j in pairs
+        for first in "ab"
+        for second in "ab"
+    ]
+    sums = [int(value) for value in digits.select(*products).row(0)]
+    values = [
+        DIGIT**2 * aa + DIGIT * (ab + ba) + bb
+        for aa, ab, ba, bb in zip(*(sums[k::4] for k in range(4)), strict=True)
+    ]
+    return _bounded(values, GRID**2, relation)
+
+
+def _digits(frame: Frame, columns: Sequence[Column]) -> Frame:
+    steps = frame.select(*[Clipped(c).steps().alias(f"k{j}") for j, c in enumerate(columns)])
+    return steps.select(
+        *[
+            expression
+            for j in range(len(columns))
+            for expression in (
+                (nw.col(f"k{j}") // DIGIT).alias(f"a{j}"),
+                (nw.col(f"k{j}") % DIGIT).alias(f"b{j}"),
+            )
+        ]
+    )
+
+
+def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
+    """Seal integers of which one record moves each by at most ``each``."""
+    d = len(values)
+    return IntegerVector(
+        np.array(values, dtype=object),
+        l1=d * each,
+        l2_squared=d * each**2,
+        l_inf=each,
+        relation=relation,
+    )
