@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dprct.defaults import VALID_LEVELS
-from dprct.encode import check_own
 from dprct.errors import FormulaError, ModelPicklingError, ParameterError, SchemaError
+from dprct.estimate.door import (
+    check_relation,
+    check_sample,
+    levels_of,
+    outcome_of,
+    shares_of,
+    with_bounds,
+)
 from dprct.estimate.experiment import experiment_of
-from dprct.estimate.mechanism import Outcome, released, state_of
+from dprct.estimate.mechanism import released, state_of
 from dprct.estimate.planning import facts_of, warnings_of
 from dprct.estimate.reporting import results_of
 from dprct.formula import parse
-from dprct.privacy.budget import Budget, exact
+from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import source
-from dprct.queries import Clipped, observed
 from dprct.results.charging import charged
 from dprct.results.plan import Plan
-from dprct.schema.facts import given
 from dprct.schema.legal import validate
 from dprct.schema.table import eager
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
+    from collections.abc import Mapping, Sequence
 
     from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from dprct.estimate.results import PrivateATEResults
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
-    from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
 
 
@@ -131,7 +132,7 @@ class PrivateATE:
         attrition: bool = False,
         neighbors: str = "replace-one-design-public",
     ) -> None:
-        _check_relation(neighbors)
+        check_relation(neighbors)
         frame = eager(data)
         schema = schema.seal()
         if schema.unit.max_rows > 1:
@@ -139,9 +140,9 @@ class PrivateATE:
                 f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
                 "assign them as clusters with unit='cluster'"
             )
-        _check_sample(schema)
+        check_sample(schema)
         names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
-        columns = [_bounded(schema.column(name)) for name in names]
+        columns = [with_bounds(schema.column(name)) for name in names]
         self.experiment = experiment_of(
             data, treatment, assignment, control=control, blocks=blocks, unit=unit,
             largest_cluster=largest_cluster, attrition=attrition,
@@ -155,13 +156,13 @@ class PrivateATE:
                 "what the treatment may have changed"
             )
         validate(schema, frame, [*names, *self.design_columns])
-        shares = _shares(weights, names)
+        shares = shares_of(weights, names)
         self.outcomes = tuple(
-            self._outcome(frame, column, missing, share)
+            outcome_of(frame, column, self.experiment, missing, share)
             for column, share in zip(columns, shares, strict=True)
         )
         self.schema, self.n, self.sd = schema, len(frame), dict(sd or {})
-        self.levels = _levels(levels)
+        self.levels = levels_of(levels)
         self._frame = frame
 
     @classmethod
@@ -188,28 +189,6 @@ class PrivateATE:
         arms = [factor.names[0] for factor in terms]
         options = {"treatment": arms, **options}
         return cls(data, schema, outcome=[f.names[0] for f in parsed.outcomes], **options)
-
-    def _outcome(
-        self,
-        frame: Any,
-        column: Column,
-        missing: str | float | Mapping[str, str | float] | None,
-        share: Fraction,
-    ) -> Outcome:
-        policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
-        if column.missing == ():
-            return Outcome(column, self.experiment.counted(), share)
-        if policy is None:
-            raise SchemaError(
-                f"outcome {column.name!r} may be missing; say missing='public' (who has no value "
-                "is public), or a number that stands for it, or declare missing='never'"
-            )
-        if policy == "public":
-            return Outcome(
-                column, self.experiment.counted(observed(frame, column)), share, among_observed=True
-            )
-        fill = _constant(policy, column)
-        return Outcome(column, self.experiment.counted(), share, fill)
 
     def plan(self, epsilon: Real) -> Plan:
         """Return prices, noise and expected standard errors; free, a function of public facts.
@@ -308,84 +287,3 @@ class PrivateATE:
     def __repr__(self) -> str:
         names = ", ".join(outcome.column.name for outcome in self.outcomes)
         return f"PrivateATE(n={self.n}, outcome: {names}, arms: {', '.join(self.experiment.arms)})"
-
-
-def _check_relation(neighbors: object) -> None:
-    if neighbors == "replace-one":
-        raise ParameterError(
-            "neighbors='replace-one' (treatment private too) is not offered by this version; use "
-            "'replace-one-design-public', under which treatment is public"
-        )
-    if neighbors != "replace-one-design-public":
-        raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public'")
-
-
-def _check_sample(schema: Schema) -> None:
-    """Refuse what a plain difference in means would get wrong: weights, surveys, panels."""
-    kept = {name for _, name, _ in schema.file.characteristics}
-    weighted = [column.name for column in schema.columns if column.role == "weight"]
-    if weighted or any(name.startswith("_svy") for name in kept):
-        raise SchemaError(
-            "the schema declares sampling weights or a survey design, which a private difference "
-            "in means does not use; drop the declaration if everybody is to count the same"
-        )
-    if schema.unit.id is None and kept & {"iis", "_TSpanel"}:
-        raise SchemaError(
-            "the file is declared a panel (xtset) and no unit is; declare Unit(name, id=...) with "
-            "one row per unit, for one person must not be in several rows"
-        )
-
-
-def _bounded(column: Column) -> Column:
-    """Return an outcome with bounds, those of its levels if it has levels."""
-    if column.is_text or (column.bounds is None and column.levels is None):
-        raise SchemaError(
-            f"outcome {column.name!r} needs bounds=(low, high) or levels of numbers; declare them "
-            "from public knowledge, never from the data"
-        )
-    if column.missing is None:
-        raise SchemaError(
-            f"outcome {column.name!r} has no declared missing policy; declare missing='never', or "
-            "the codes that are legal, such as missing=['.']"
-        )
-    check_own(column)
-    if column.bounds is None:
-        ordered = sorted(float(level) for level in column.levels or ())
-        column = replace(column, bounds=(ordered[0], ordered[-1]))
-    return Clipped(column).column
-
-
-def _shares(weights: Mapping[str, Real] | None, names: Sequence[str]) -> tuple[Fraction, ...]:
-    if not names:
-        raise ParameterError("outcome= names no column; name one or several")
-    if weights is None:
-        return tuple(
-            b.epsilon for b in Budget(1).split([Budget(1).epsilon / len(names)] * len(names))
-        )
-    if set(weights) != set(names):
-        raise ParameterError(
-            f"weights= names {', '.join(map(str, weights))}; give one share for each of "
-            f"{', '.join(names)}"
-        )
-    return tuple(b.epsilon for b in Budget(1).split([exact(weights[n], "weight") for n in names]))
-
-
-def _constant(policy: object, column: Column) -> float:
-    if isinstance(policy, bool) or not isinstance(policy, (int, float)):
-        raise ParameterError(
-            f"missing={given(policy)} for {column.name!r}; allowed: 'public', or a number within "
-            "the bounds (a private count of the observed is not offered by this version)"
-        )
-    assert column.bounds is not None
-    if not column.bounds[0] <= policy <= column.bounds[1]:
-        raise ParameterError(f"missing={policy!r} is outside the bounds of {column.name!r}")
-    return float(policy)
-
-
-def _levels(levels: Sequence[float]) -> tuple[float, ...]:
-    found = tuple(float(level) for level in levels)
-    if not found or not all(1e-9 <= level <= 0.5 for level in found):
-        raise ParameterError(
-            "levels= are sizes of tests between 1e-9 and 0.5, such as (0.05, 0.01)"
-        )
-    return found
