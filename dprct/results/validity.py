@@ -1,0 +1,383 @@
+"""Which regressions on a calibrated file return valid inference, as the file itself says it.
+
+The statement travels in the file, as the Stata characteristic ``_dta[dprct_valid]``; without it a
+file is read as any other.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.formula import parse
+from dprct.io.facets import DATASET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dprct.formula import Formula
+    from dprct.schema.schema import Schema
+
+CHARACTERISTIC = "dprct_valid"
+"""Name of the characteristic of the data set."""
+
+LONGEST = 67_784
+"""Bytes that Stata allows a characteristic."""
+
+ARTEFACT = "Not calibrated: artefact."
+"""How the note of a regression that the file does not support begins."""
+
+_VERSION = 1
+_PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specification:
+    """A regression that somebody runs on a released file.
+
+    Parameters
+    ----------
+    outcome : str
+    terms : tuple of str
+        Right side, without the intercept; absorbed effects are ``C(name)``.
+    cov_type : str
+        As :func:`dprct.ols` spells it.
+    groups : str or None
+        Column of the clusters.
+    rows : int or None
+        Rows used, where known.
+    weighted : bool
+    intercept : bool
+    fe_df : str
+        Rule that counts absorbed effects; that of ``areg`` is that of dummies.
+    """
+
+    outcome: str
+    terms: tuple[str, ...]
+    cov_type: str = "HC1"
+    groups: str | None = None
+    rows: int | None = None
+    weighted: bool = False
+    intercept: bool = True
+    fe_df: str = "areg"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """The regressions for which a released file was calibrated.
+
+    Parameters
+    ----------
+    outcomes : tuple of str
+        Columns whose effects were released.
+    arms : tuple of str
+        Terms of the treatment; all of them belong into every regression.
+    covariates : tuple of tuple of str
+        Sets of terms beside the arms, each of them calibrated; an empty set is the regression on
+        the arms alone.
+    cov_type : {"HC1", "CR1"}
+        The errors that equal the released ones.
+    groups : str or None
+        Column of the clusters, for CR1.
+    levels : tuple of float
+        Sizes of two-sided tests at which ``estimate -+ z error`` is valid.
+    subsets_valid : bool
+        Whether a part of a covariate set also returns the released effects (not the errors).
+    rows : int or None
+        Rows of the file; fewer are a subgroup.
+    classical : bool
+        Whether the classical errors equal the released ones too.
+
+    Raises
+    ------
+    ParameterError
+        If a part is empty or contradicts another.
+
+    Examples
+    --------
+    >>> valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),))
+    >>> valid.describes("earn", ["treat", "age", "C(town)"], "HC1", None) is None
+    True
+    >>> valid.describes("age", ["treat"], "HC1", None)
+    "the effects on 'age' were not released; released: earn"
+    >>> Validity.from_text(valid.to_text()) == valid
+    True
+    """
+
+    outcomes: tuple[str, ...]
+    arms: tuple[str, ...]
+    covariates: tuple[tuple[str, ...], ...] = ((),)
+    cov_type: Literal["HC1", "CR1"] = "HC1"
+    groups: str | None = None
+    levels: tuple[float, ...] = (0.05,)
+    subsets_valid: bool = False
+    rows: int | None = None
+    classical: bool = False
+
+    def __post_init__(self) -> None:
+        for part in ("outcomes", "arms", "covariates", "levels"):
+            if not getattr(self, part):
+                raise ParameterError(f"{part} of what is valid is empty; name at least one")
+        if self.cov_type not in ("HC1", "CR1"):
+            raise ParameterError(f"cov_type={self.cov_type!r}; allowed: HC1, CR1")
+        if (self.groups is None) == (self.cov_type == "CR1"):
+            raise ParameterError(
+                f"cov_type={self.cov_type!r} with groups={self.groups!r}; CR1 has groups, HC1 none"
+            )
+        if not all(0 < level < 1 for level in self.levels):
+            raise ParameterError(f"levels={self.levels}; give sizes of tests such as 0.05")
+
+    @classmethod
+    def of(cls, schema: Schema | None) -> Validity | None:
+        """Return what the file of a schema says of itself; None where it says nothing.
+
+        Raises
+        ------
+        SchemaError
+            If it says so in words that this release of dprct does not read.
+        """
+        if schema is None:
+            return None
+        for owner, name, text in schema.file.characteristics:
+            if (owner, name) == (DATASET, CHARACTERISTIC):
+                return cls.from_text(text)
+        return None
+
+    def to_text(self) -> str:
+        """Return the text of the characteristic: one line of ASCII, with its version.
+
+        Raises
+        ------
+        SchemaError
+            If it is longer than Stata allows.
+        """
+        terms = list(dict.fromkeys(term for part in self.covariates for term in part))
+        place = {term: at for at, term in enumerate(terms)}
+        content = {
+            "v": _VERSION,
+            "y": self.outcomes,
+            "t": self.arms,
+            "x": terms,
+            "k": [[place[term] for term in part] for part in self.covariates],
+            "e": self.cov_type,
+            "g": self.groups,
+            "a": self.levels,
+            "s": int(self.subsets_valid),
+            "n": self.rows,
+            "c": int(self.classical),
+        }
+        text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
+        if len(text) > LONGEST:
+            raise SchemaError(
+                f"what is valid takes {len(text):,} bytes, a characteristic holds {LONGEST:,}; "
+                "declare fewer covariate sets or outcomes"
+            )
+        return text
+
+    @classmethod
+    def from_text(cls, text: str) -> Validity:
+        """Return what :meth:`to_text` wrote.
+
+        Raises
+        ------
+        SchemaError
+            If it is something else, or of another version.
+        """
+        try:
+            content: Any = json.loads(text)
+            if content["v"] != _VERSION or set(content) != _PARTS:
+                raise ValueError
+            terms = _texts(content["x"])
+            return cls(
+                outcomes=_texts(content["y"]),
+                arms=_texts(content["t"]),
+                covariates=tuple(tuple(terms[at] for at in part) for part in content["k"]),
+                cov_type=content["e"],
+                groups=None if content["g"] is None else str(content["g"]),
+                levels=tuple(float(level) for level in content["a"]),
+                subsets_valid=bool(content["s"]),
+                rows=None if content["n"] is None else int(content["n"]),
+                classical=bool(content["c"]),
+            )
+        except (ValueError, LookupError, TypeError):
+            raise SchemaError(
+                f"the characteristic {DATASET}[{CHARACTERISTIC}] is not what this release of dprct "
+                f"writes (version {_VERSION}); update dprct, or drop the characteristic and take "
+                "no standard error of the file for valid"
+            ) from None
+
+    def stamped(self, schema: Schema) -> Schema:
+        """Return a schema whose file says what is valid, instead of anything it said before.
+
+        Examples
+        --------
+        >>> from dprct.schema import Column, Schema
+        >>> valid = Validity(outcomes=("earn",), arms=("treat",))
+        >>> stamped = valid.stamped(Schema((Column("earn"), Column("treat", "byte"))))
+        >>> Validity.of(stamped) == valid
+        True
+        """
+        others = [
+            entry for entry in schema.file.characteristics if entry[:2] != (DATASET, CHARACTERISTIC)
+        ]
+        mine = (DATASET, CHARACTERISTIC, self.to_text())
+        return replace(schema, file=replace(schema.file, characteristics=(*others, mine)))
+
+    def describes(
+        self, outcome: str, terms: Iterable[str], cov_type: str, groups: str | None
+    ) -> str | None:
+        """Return why a regression on all rows is not calibrated; None where it is.
+
+        Parameters
+        ----------
+        outcome : str
+        terms : iterable of str
+            Right side, without the intercept.
+        cov_type : str
+            ``cluster`` is another name for ``CR1``.
+        groups : str or None
+        """
+        return self.reason(
+            Specification(outcome=outcome, terms=tuple(terms), cov_type=cov_type, groups=groups)
+        )
+
+    def reason(self, spec: Specification) -> str | None:
+        """Return why a regression is not calibrated; None where its effects and errors are."""
+        return self._unreleased(spec) or self._other_errors(spec)
+
+    def note(self, spec: Specification) -> str:
+        """Return what is printed below a regression on the file."""
+        reason = self.reason(spec)
+        if reason is not None:
+            return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
+        return (
+            f"Calibrated: the errors of {', '.join(self.arms)} contain sampling and privacy noise; "
+            f"intervals are valid at {shown_levels(self.levels)}. "
+            "The other coefficients and R-squared are artefacts."
+        )
+
+    def _unreleased(self, spec: Specification) -> str | None:
+        """Return why the coefficients of the arms are not the released effects."""
+        if spec.outcome not in self.outcomes:
+            released = ", ".join(self.outcomes)
+            return f"the effects on {spec.outcome!r} were not released; released: {released}"
+        terms = {_key(term) for term in spec.terms}
+        absent = [arm for arm in self.arms if _key(arm) not in terms]
+        if absent:
+            return f"the regression lacks the treatment {', '.join(absent)}"
+        if not spec.intercept:
+            return "the regression has no intercept"
+        if spec.weighted:
+            return "the regression is weighted"
+        if self.rows is not None and spec.rows is not None and spec.rows != self.rows:
+            return f"it uses {spec.rows:,d} of {self.rows:,d} rows, and subgroups were not released"
+        return self._unknown_terms([term for term in spec.terms if not self._is_arm(term)])
+
+    def _unknown_terms(self, terms: list[str]) -> str | None:
+        found = {_key(term) for term in terms}
+        known = [{_key(term) for term in part} for part in self.covariates]
+        if found in known or (self.subsets_valid and any(found < part for part in known)):
+            return None
+        every = set().union(*known)
+        new = [term for term in terms if _key(term) not in every]
+        crossed = [term for term in new if any(_key(arm) in term.split(":") for arm in self.arms)]
+        if crossed:
+            return f"the interaction {', '.join(crossed)} was not released"
+        if new:
+            return f"it is not among the declared regressions: {', '.join(new)} was not declared"
+        return "its covariates are no set that was declared"
+
+    def _other_errors(self, spec: Specification) -> str | None:
+        """Return why the errors are not the released ones, where the effects are."""
+        mine = "the effects are the released ones, but their errors are not"
+        kind = "CR1" if spec.cov_type == "cluster" else spec.cov_type
+        if kind != self.cov_type and not (self.classical and kind == "nonrobust"):
+            return f"{mine}: those of {self.errors} are calibrated, not {shown_errors(spec)}"
+        if self.groups is not None and spec.groups != self.groups:
+            return f"{mine}: they are calibrated for clusters {self.groups}"
+        if spec.fe_df != "areg":
+            return f"{mine}: {spec.fe_df} counts absorbed effects otherwise than dummies and areg"
+        found = {_key(term) for term in spec.terms if not self._is_arm(term)}
+        if found not in [{_key(term) for term in part} for part in self.covariates]:
+            return f"{mine}: they are calibrated for all declared covariates, not for some of them"
+        return None
+
+    def _is_arm(self, term: str) -> bool:
+        return _key(term) in {_key(arm) for arm in self.arms}
+
+    @property
+    def errors(self) -> str:
+        """The calibrated errors, as Stata's option."""
+        return "vce(robust)" if self.groups is None else f"vce(cluster {self.groups})"
+
+    def notes(self, continuous: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the notes of the data set: what is valid, at which levels, and what is not.
+
+        Parameters
+        ----------
+        continuous : iterable of str
+            Outcomes that had codes or integers and now are real numbers.
+        """
+        arms, outcomes, real = ", ".join(self.arms), ", ".join(self.outcomes), list(continuous)
+        sets = "; or ".join(" ".join(part) or "nothing else" for part in self.covariates)
+        rest = "; some of them return the same effects, with other errors"
+        lines = [
+            f"Calibrated for least squares of {outcomes} on {arms} and {sets}"
+            f"{rest if self.subsets_valid else ''}. The coefficients of {arms} are the released "
+            f"effects; their errors with {self.errors} contain sampling and privacy noise.",
+            f"Intervals (estimate -+ z error) are valid at {shown_levels(self.levels)}, at no "
+            "other level: the tails of the noise are heavier than normal.",
+            f"Only the coefficients of {arms} carry information. Other coefficients, R-squared, "
+            "subgroups, interactions, weights, logit and probit are artefacts.",
+        ]
+        if real:
+            lines.append(
+                f"{', '.join(real)}: real numbers here, not the codes or counts of the original; "
+                "assert inlist(), tabulate and value labels do not apply."
+            )
+        return tuple(lines)
+
+
+def terms_of(formula: Formula, absorbed: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the right side of a formula term by term; absorbed effects are factors.
+
+    Examples
+    --------
+    >>> terms_of(parse("y ~ treat*age"), ["town"])
+    ('treat', 'age', 'treat:age', 'C(town)')
+    """
+    written = [":".join(factor.label for factor in term) for term in formula.terms]
+    return (*written, *(f"C({name})" for name in absorbed))
+
+
+def shown_levels(levels: Iterable[float]) -> str:
+    """Return sizes of tests as levels of intervals.
+
+    Examples
+    --------
+    >>> shown_levels((0.05, 0.01))
+    '95 % and 99 %'
+    """
+    return " and ".join(f"{100 * (1 - level):.6g} %" for level in levels)
+
+
+def shown_errors(spec: Specification) -> str:
+    """Return the errors of a regression in the words of the table."""
+    return spec.cov_type if spec.groups is None else f"clusters {spec.groups}"
+
+
+def _key(term: str) -> str:
+    """Return a term as the formula's grammar spells it, an interaction in one order."""
+    try:
+        spelt = terms_of(parse(f"~ {term}", functions=True))
+    except FormulaError:
+        spelt = (term,)
+    return ":".join(sorted((spelt[0] if len(spelt) == 1 else term).split(":")))
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError
+    return tuple(values)
