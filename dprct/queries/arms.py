@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.privacy.arms import Arms
+    from dprct.privacy.guarantee import Relation
     from dprct.schema.facts import Column
     from dprct.schema.table import Frame
 
@@ -71,12 +72,12 @@ def difference_aggregates(
     (m0, v0), (m1, v1) = _arm_statistics(frame, column, arms, fill)
     step, reach = Fraction(Clipped(column).step), max(arms.reach(0), arms.reach(1))
     return DifferenceAggregates(
-        _rounded([(m1 - m0) / reach], step * reach),
-        _rounded(
+        rounded([(m1 - m0) / reach], step * reach),
+        rounded(
             [(v0 + v1) / (reach**2 * GRID * arms.inflation)],
             step**2 * reach**2 * GRID * arms.inflation,
         ),
-        _rounded([m0 / arms.reach(0)], step * arms.reach(0)),
+        rounded([m0 / arms.reach(0)], step * arms.reach(0)),
     )
 
 
@@ -96,16 +97,16 @@ def arm_aggregates(
     reach = [arms.reach(a) for a in range(len(found))]
     means = [m / r for (m, _), r in zip(found, reach, strict=True)]
     spread = [v / (r**2 * GRID * arms.inflation) for (_, v), r in zip(found, reach, strict=True)]
-    return _rounded(means, Fraction(1)), _rounded(spread, Fraction(1))
+    return rounded(means, Fraction(1)), rounded(spread, Fraction(1))
 
 
 def _arm_statistics(
     frame: Frame, column: Column, arms: Arms, fill: float | None
 ) -> list[tuple[Fraction, Fraction]]:
     """Return mean and variance of the mean, in grid steps, of every arm; confidential."""
-    k = _filled(frame, column, fill)
+    k = filled_steps(frame, column, fill)
     count = len(arms.sizes) * len(arms.sizes[0])
-    sums, squares = _sums(k, arms.codes, count)
+    sums, squares = sums_by_code(k, arms.codes, count)
     if arms.clusters is not None:
         return _cluster_statistics(k, arms, sums)
     found = []
@@ -137,7 +138,7 @@ def _cluster_statistics(
     return found
 
 
-def _filled(frame: Frame, column: Column, fill: float | None) -> NDArray[np.int64]:
+def filled_steps(frame: Frame, column: Column, fill: float | None) -> NDArray[np.int64]:
     """Return k of every row, a missing value being ``fill`` or, without one, at the lower bound."""
     grid = Clipped(column)
     k = frame.select(grid.steps().alias("k"))["k"].to_numpy()
@@ -146,7 +147,7 @@ def _filled(frame: Frame, column: Column, fill: float | None) -> NDArray[np.int6
     return np.where(observed(frame, column), k, grid.steps_at(fill)).astype(np.int64)
 
 
-def _sums(
+def sums_by_code(
     k: NDArray[np.int64], codes: NDArray[np.int64], count: int
 ) -> tuple[list[int], list[int]]:
     """Return the sums of k and k^2 by code as Python integers; exact for n below 2^32.
@@ -163,11 +164,13 @@ def _sums(
     return by_code(k), squares
 
 
-def _rounded(values: list[Fraction], unit: Fraction) -> IntegerVector:
+def rounded(
+    values: list[Fraction], unit: Fraction, relation: Relation = "replace-one-design-public"
+) -> IntegerVector:
     """Seal rationals of which one record moves one, by at most 2^20, rounded to integers."""
     return IntegerVector(
         np.array([math.floor(value + Fraction(1, 2)) for value in values], dtype=object),
         l1=GRID,
-        relation="replace-one-design-public",
+        relation=relation,
         grid=unit,
     )
