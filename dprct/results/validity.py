@@ -10,14 +10,13 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.formula import parse
+from dprct.errors import ParameterError, SchemaError
 from dprct.io.facets import DATASET
+from dprct.results.specification import Specification, term_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dprct.formula import Formula
     from dprct.schema.schema import Schema
 
 CHARACTERISTIC = "dprct_valid"
@@ -31,37 +30,6 @@ ARTEFACT = "Not calibrated: artefact."
 
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Specification:
-    """A regression that somebody runs on a released file.
-
-    Parameters
-    ----------
-    outcome : str
-    terms : tuple of str
-        Right side, without the intercept; absorbed effects are ``C(name)``.
-    cov_type : str
-        As :func:`dprct.ols` spells it.
-    groups : str or None
-        Column of the clusters.
-    rows : int or None
-        Rows used, where known.
-    weighted : bool
-    intercept : bool
-    fe_df : str
-        Rule that counts absorbed effects; that of ``areg`` is that of dummies.
-    """
-
-    outcome: str
-    terms: tuple[str, ...]
-    cov_type: str = "HC1"
-    groups: str | None = None
-    rows: int | None = None
-    weighted: bool = False
-    intercept: bool = True
-    fe_df: str = "areg"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +53,8 @@ class Validity:
         Sizes of two-sided tests at which ``estimate -+ z error`` is valid.
     subsets_valid : bool
         Whether a part of a covariate set also returns the released effects (not the errors).
-    rows : int or None
-        Rows of the file; fewer are a subgroup.
+    rows : tuple of int
+        Rows with each outcome; fewer are a subgroup.  Not checked if empty.
     classical : bool
         Whether the classical errors equal the released ones too.
 
@@ -113,7 +81,7 @@ class Validity:
     groups: str | None = None
     levels: tuple[float, ...] = (0.05,)
     subsets_valid: bool = False
-    rows: int | None = None
+    rows: tuple[int, ...] = ()
     classical: bool = False
 
     def __post_init__(self) -> None:
@@ -125,6 +93,10 @@ class Validity:
         if (self.groups is None) == (self.cov_type == "CR1"):
             raise ParameterError(
                 f"cov_type={self.cov_type!r} with groups={self.groups!r}; CR1 has groups, HC1 none"
+            )
+        if self.rows and len(self.rows) != len(self.outcomes):
+            raise ParameterError(
+                f"rows has {len(self.rows)} counts for {len(self.outcomes)} outcomes; give one each"
             )
         if not all(0 < level < 1 for level in self.levels):
             raise ParameterError(f"levels={self.levels}; give sizes of tests such as 0.05")
@@ -198,7 +170,7 @@ class Validity:
                 groups=None if content["g"] is None else str(content["g"]),
                 levels=tuple(float(level) for level in content["a"]),
                 subsets_valid=bool(content["s"]),
-                rows=None if content["n"] is None else int(content["n"]),
+                rows=tuple(int(count) for count in content["n"]),
                 classical=bool(content["c"]),
             )
         except (ValueError, LookupError, TypeError):
@@ -254,7 +226,7 @@ class Validity:
             return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
         return (
             f"Calibrated: the errors of {', '.join(self.arms)} contain sampling and privacy noise; "
-            f"intervals are valid at {shown_levels(self.levels)}. "
+            f"intervals and tests are valid at {shown_levels(self.levels)}, at no other level. "
             "The other coefficients and R-squared are artefacts."
         )
 
@@ -263,26 +235,30 @@ class Validity:
         if spec.outcome not in self.outcomes:
             released = ", ".join(self.outcomes)
             return f"the effects on {spec.outcome!r} were not released; released: {released}"
-        terms = {_key(term) for term in spec.terms}
-        absent = [arm for arm in self.arms if _key(arm) not in terms]
+        terms = {term_key(term) for term in spec.terms}
+        absent = [arm for arm in self.arms if term_key(arm) not in terms]
         if absent:
             return f"the regression lacks the treatment {', '.join(absent)}"
         if not spec.intercept:
             return "the regression has no intercept"
         if spec.weighted:
             return "the regression is weighted"
-        if self.rows is not None and spec.rows is not None and spec.rows != self.rows:
-            return f"it uses {spec.rows:,d} of {self.rows:,d} rows, and subgroups were not released"
+        if self.rows and spec.rows is not None:
+            whole = self.rows[self.outcomes.index(spec.outcome)]
+            if spec.rows != whole:
+                return f"it uses {spec.rows:,d} of {whole:,d} rows; subgroups were not released"
         return self._unknown_terms([term for term in spec.terms if not self._is_arm(term)])
 
     def _unknown_terms(self, terms: list[str]) -> str | None:
-        found = {_key(term) for term in terms}
-        known = [{_key(term) for term in part} for part in self.covariates]
+        found = {term_key(term) for term in terms}
+        known = [{term_key(term) for term in part} for part in self.covariates]
         if found in known or (self.subsets_valid and any(found < part for part in known)):
             return None
         every = set().union(*known)
-        new = [term for term in terms if _key(term) not in every]
-        crossed = [term for term in new if any(_key(arm) in term.split(":") for arm in self.arms)]
+        new = [term for term in terms if term_key(term) not in every]
+        crossed = [
+            term for term in new if any(term_key(arm) in term.split(":") for arm in self.arms)
+        ]
         if crossed:
             return f"the interaction {', '.join(crossed)} was not released"
         if new:
@@ -294,18 +270,18 @@ class Validity:
         mine = "the effects are the released ones, but their errors are not"
         kind = "CR1" if spec.cov_type == "cluster" else spec.cov_type
         if kind != self.cov_type and not (self.classical and kind == "nonrobust"):
-            return f"{mine}: those of {self.errors} are calibrated, not {shown_errors(spec)}"
+            return f"{mine}: those of {self.errors} are calibrated, not {spec.errors}"
         if self.groups is not None and spec.groups != self.groups:
             return f"{mine}: they are calibrated for clusters {self.groups}"
         if spec.fe_df != "areg":
             return f"{mine}: {spec.fe_df} counts absorbed effects otherwise than dummies and areg"
-        found = {_key(term) for term in spec.terms if not self._is_arm(term)}
-        if found not in [{_key(term) for term in part} for part in self.covariates]:
+        found = {term_key(term) for term in spec.terms if not self._is_arm(term)}
+        if found not in [{term_key(term) for term in part} for part in self.covariates]:
             return f"{mine}: they are calibrated for all declared covariates, not for some of them"
         return None
 
     def _is_arm(self, term: str) -> bool:
-        return _key(term) in {_key(arm) for arm in self.arms}
+        return term_key(term) in {term_key(arm) for arm in self.arms}
 
     @property
     def errors(self) -> str:
@@ -340,18 +316,6 @@ class Validity:
         return tuple(lines)
 
 
-def terms_of(formula: Formula, absorbed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the right side of a formula term by term; absorbed effects are factors.
-
-    Examples
-    --------
-    >>> terms_of(parse("y ~ treat*age"), ["town"])
-    ('treat', 'age', 'treat:age', 'C(town)')
-    """
-    written = [":".join(factor.label for factor in term) for term in formula.terms]
-    return (*written, *(f"C({name})" for name in absorbed))
-
-
 def shown_levels(levels: Iterable[float]) -> str:
     """Return sizes of tests as levels of intervals.
 
@@ -361,20 +325,6 @@ def shown_levels(levels: Iterable[float]) -> str:
     '95 % and 99 %'
     """
     return " and ".join(f"{100 * (1 - level):.6g} %" for level in levels)
-
-
-def shown_errors(spec: Specification) -> str:
-    """Return the errors of a regression in the words of the table."""
-    return spec.cov_type if spec.groups is None else f"clusters {spec.groups}"
-
-
-def _key(term: str) -> str:
-    """Return a term as the formula's grammar spells it, an interaction in one order."""
-    try:
-        spelt = terms_of(parse(f"~ {term}", functions=True))
-    except FormulaError:
-        spelt = (term,)
-    return ":".join(sorted((spelt[0] if len(spelt) == 1 else term).split(":")))
 
 
 def _texts(values: Any) -> tuple[str, ...]:

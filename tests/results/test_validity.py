@@ -9,7 +9,8 @@ import pytest
 
 import dprct
 from dprct.errors import ParameterError, SchemaError
-from dprct.results.validity import ARTEFACT, LONGEST, Specification, Validity
+from dprct.results.specification import Specification
+from dprct.results.validity import ARTEFACT, LONGEST, Validity
 from dprct.schema import Column, Schema
 
 VALID = Validity(
@@ -18,7 +19,7 @@ VALID = Validity(
     covariates=(("age", "C(town)"), ("school",)),
     levels=(0.05, 0.01),
     subsets_valid=True,
-    rows=40,
+    rows=(40, 40),
 )
 SCHEMA = Schema(tuple(Column(name) for name in ("earn", "hours", "cash", "therapy", "age")))
 
