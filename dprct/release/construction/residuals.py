@@ -1,0 +1,162 @@
+"""Residuals that make the errors of a reader's regressions equal to their targets."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dprct.errors import ParameterError
+from dprct.release.construction.constraints import Errors
+from dprct.release.construction.newton import TOLERANCE, gaps, largest, newton
+from dprct.release.construction.projection import factored, joined
+from dprct.release.construction.specification import Residuals
+from dprct.release.construction.start import starts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.release.construction.projection import Basis, Influence
+    from dprct.release.construction.specification import Array, Specification
+
+_MORE = (0.0, 0.05, 0.25, 1.0)
+_SINGULAR = 1e-9
+_LEAST_EIGENVALUE = 1e-3
+
+
+def residuals(specifications: Sequence[Specification], start: Array) -> Residuals:
+    """Return residuals e such that ``y = W b + e`` has the errors that are asked for.
+
+    Parameters
+    ----------
+    specifications : sequence of Specification
+        What a reader may run on one outcome of one file: covariate sets, clustered or not.
+    start : (n,) array
+        Standard normal noise, by which residuals of two files differ; no guarantee rests on it.
+
+    Returns
+    -------
+    Residuals
+        In every specification least squares of ``W b + e`` on W returns b, and the covariance of
+        its effects is the target: HC1, or CR1 where there are groups.  For the first specification
+        with one effect and without groups the classical error equals the target too.
+
+    Raises
+    ------
+    ParameterError
+        If designs differ in their rows, a treatment is a combination of other columns, or no
+        degrees of freedom are left.
+
+    Notes
+    -----
+    Post-processing of released values and fresh noise: free.  Where no residuals with a target are
+    found, or it is not positive definite, its variances are inflated (together) until some are;
+    failing that, e is scaled so that every error is at least its target.  ``exact`` is then False
+    and ``ratios`` say by how much errors are too large.
+
+    References
+    ----------
+    ALGORITHMS.md, section 4, "Calibrated release".
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> treated = np.repeat([0.0, 1.0], [60, 40])
+    >>> W = np.column_stack([treated, np.ones(100), rng.normal(size=(100, 3))])
+    >>> found = residuals([Specification(W, 1, np.array([[0.3**2]]))], rng.normal(size=100))
+    >>> found.exact, bool(abs(W.T @ found.values).max() < 1e-12)
+    ((True,), True)
+    """
+    _check(specifications, start)
+    unit = max(error for s in specifications for error in s.errors.tolist())
+    if unit == 0:
+        return _nothing(specifications)
+    bases, influences = zip(*map(factored, specifications), strict=True)
+    basis = joined(bases)
+    conditions = _conditions(specifications, influences, unit)
+    e, exact = _solved(specifications, conditions, basis, start)
+    ratios = tuple(
+        _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
+    )
+    return Residuals(e * unit, exact, ratios)
+
+
+def _check(specifications: Sequence[Specification], start: Array) -> None:
+    if not specifications:
+        raise ParameterError("no specification is given; say which regression a reader may run")
+    lengths = {len(s.design) for s in specifications}
+    if lengths != {len(start)} or start.ndim != 1:
+        raise ParameterError(
+            f"designs have {', '.join(map(str, sorted(lengths)))} rows and start has shape "
+            f"{start.shape}; all must be of one file"
+        )
+    if not np.isfinite(start).all() or not start.any():
+        raise ParameterError("start must be finite noise; draw standard normal numbers")
+
+
+def _nothing(specifications: Sequence[Specification]) -> Residuals:
+    """Return residuals of zero, for targets of zero."""
+    exact = tuple(True for _ in specifications)
+    ratios = tuple(np.ones(s.effects) for s in specifications)
+    return Residuals(np.zeros(len(specifications[0].design)), exact, ratios)
+
+
+def _conditions(
+    specifications: Sequence[Specification], influences: Sequence[Influence], unit: float
+) -> list[Errors]:
+    """Return the conditions, in units of the largest error.
+
+    The classical errors of two specifications contradict each other, both being set by e'e.
+    """
+    alone = [i for i, s in enumerate(specifications) if s.effects == 1 and s.groups is None]
+    return [
+        Errors.of(s, influence, unit, classical=alone[:1] == [i])
+        for i, (s, influence) in enumerate(zip(specifications, influences, strict=True))
+    ]
+
+
+def _solved(
+    specifications: Sequence[Specification],
+    conditions: Sequence[Errors],
+    basis: Basis,
+    noise: Array,
+) -> tuple[Array, tuple[bool, ...]]:
+    """Return residuals, and which specifications they meet exactly."""
+    best: Array | None = None
+    for inflation in _inflations(conditions):
+        wanted = [c.inflated(inflation) for c in conditions]
+        for first in starts(specifications, wanted, basis, noise):
+            e = newton(wanted, basis, first)
+            if largest(gaps(wanted, e)) <= TOLERANCE:
+                return e, tuple(largest(gaps([c], e)) <= TOLERANCE for c in conditions)
+            best = e if best is None else best
+    e = basis.without(noise) if best is None else best
+    grown = max(c.shortfall(e) for c in conditions)
+    if not math.isfinite(grown):
+        raise ParameterError(
+            "no residuals move the error of some effect, as where all rows of an arm are fitted "
+            "exactly; leave covariates out"
+        )
+    e = e * grown
+    return e, tuple(_meets(c, e) for c in conditions)
+
+
+def _inflations(conditions: Sequence[Errors]) -> list[float]:
+    """Return by which shares variances are inflated, one after the other until residuals exist."""
+    if any(np.any(np.diag(c.covariance) == 0) for c in conditions):
+        return []
+    lowest = min(c.smallest_eigenvalue for c in conditions)
+    needed = max(0.0, _LEAST_EIGENVALUE - lowest) if lowest < _SINGULAR else 0.0
+    several = any(c.covariance.size > 1 for c in conditions)
+    return [needed + more for more in (_MORE if several else _MORE[:1])]
+
+
+def _meets(condition: Errors, e: Array) -> bool:
+    return bool(np.all(condition.scales > 0)) and largest(gaps([condition], e)) <= TOLERANCE
+
+
+def _ratio(reached: Array, target: Array) -> Array:
+    """Return reached / target; infinite where only the target is zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((target == 0) & (reached == 0), 1.0, reached / target)
