@@ -29,13 +29,16 @@ from dprct.schema.table import eager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
     from dprct.estimate.experiment import BlockRule, UnitRule
+    from dprct.estimate.mechanism import Released
     from dprct.estimate.results import PrivateATEResults
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
+    from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
 
 
@@ -264,19 +267,26 @@ class PrivateATE:
         noise = source(rng)
         guarantee = self.guarantee(budget)
         receipt = charged(self.schema, guarantee, self.method, accountant, noise)
-        found = [released(o, self._frame, budget.epsilon, noise) for o in self.outcomes]
-        receipt.save(state_of(self.outcomes, found))
+        found = self._draw(budget.epsilon, noise)
+        receipt.save(self._state(found))
         if noise.simulation:
             guarantee = guarantee.as_simulation()
-        return results_of(
-            self.outcomes,
-            found,
-            self.experiment.arms,
-            self.levels,
-            guarantee,
-            receipt.words,
-            self.n,
-        )
+        return self._results(found, guarantee, receipt.words)
+
+    def _draw(self, epsilon: Fraction, noise: NoiseSource) -> list[Released]:
+        """Draw what is released of each outcome; the caller has charged epsilon for all of them."""
+        return [released(o, self._frame, epsilon, noise) for o in self.outcomes]
+
+    def _state(self, found: Sequence[Released]) -> dict[str, Any]:
+        """Return what was drawn as JSON-ready values, for the ledger."""
+        return state_of(self.outcomes, found)
+
+    def _results(
+        self, found: Sequence[Released], guarantee: Guarantee, ledger: str
+    ) -> PrivateATEResults:
+        """Return the results object of what was drawn: post-processing."""
+        arms, levels = self.experiment.arms, self.levels
+        return results_of(self.outcomes, found, arms, levels, guarantee, ledger, self.n)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ModelPicklingError(
