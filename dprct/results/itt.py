@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprct.errors import ParameterError
 from dprct.results.cells import Cell, Column, Part, Row
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
+from dprct.results.itt_validity import validity_notes
 from dprct.results.multiplicity import RESAMPLED, Adjust, families_of
-from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE
+from dprct.results.ols import ORDINARY_FIT
 from dprct.results.style import Estimate, style_named
 from dprct.results.tables import Table
 
@@ -100,7 +101,8 @@ def itt_table(
     data : DataFrame
         pandas, Polars, or another frame that narwhals can turn into pandas.
     schema : Schema, optional
-        Gives the labels of outcomes and arms, and the order of the levels of factors.
+        Gives the labels of outcomes and arms, and the order of the levels of factors; that of a
+        calibrated file also says which errors are valid, and a note says so.
     outcomes, arms : list of str, or mapping of str to str
         Columns, or columns and what to call them.  Arms are columns of 0 and 1.
     covariates : list of str, or mapping of name to list of str
@@ -327,7 +329,7 @@ def _notes(
         _method_note(regressions, inference, found.estimates),
         *_count_notes(found.omitted, found.rows_without_group),
         *([CUSTODIAN] if custodian else []),
-        *([] if guarantee is None else [RELEASED_NOTE]),
+        *validity_notes(regressions, inference, found, guarantee),
         *str(guarantee or ORDINARY_FIT).splitlines(),
     )
 

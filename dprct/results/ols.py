@@ -33,6 +33,8 @@ from dprct.results.options import (
     one_per_row,
     weights_of,
 )
+from dprct.results.specification import Specification, column_named, terms_of
+from dprct.results.validity import Validity
 from dprct.results.weights import Weighting, WeightsType, check_weights_type
 
 if TYPE_CHECKING:
@@ -150,7 +152,8 @@ def ols(
     data : DataFrame
         pandas, Polars, or another frame that narwhals can turn into pandas.
     schema : Schema, optional
-        Gives the order of the levels of factors; the first one that occurs is the base.
+        Gives the order of the levels of factors; the first one that occurs is the base.  That of
+        a calibrated file also says whether its errors are valid, and a note says so.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
         ``HC1`` is Stata's ``robust``; ``CR1`` is another name for ``cluster``.
     groups : str or (N,) array, optional
@@ -225,13 +228,32 @@ def ols(
     used_weight = None if weight is None else weight[keep]
     weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
     results = _fit(parsed, frame, cov_type, weighting, codes, effects)
+    spec = Specification(
+        outcome=results.outcome,
+        terms=terms_of(parsed, effects.names),
+        cov_type=cov_type,
+        groups=column_named(groups),
+        rows=int(keep.sum()),
+        weighted=weights is not None,
+        intercept=parsed.intercept,
+        fe_df=effects.rule if effects.names else "areg",
+    )
     return replace(
         results,
         guarantee=ORDINARY_FIT if guarantee is None else guarantee,
-        notes=(*results.notes, *(() if guarantee is None else (RELEASED_NOTE,))),
+        notes=(*results.notes, *_release_notes(Validity.of(schema), spec, guarantee)),
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )
+
+
+def _release_notes(
+    valid: Validity | None, spec: Specification, guarantee: Guarantee | None
+) -> tuple[str, ...]:
+    """Return what is said of the errors: a calibrated file knows, others hold no noise."""
+    if valid is not None:
+        return (valid.note(spec),)
+    return () if guarantee is None else (RELEASED_NOTE,)
 
 
 def _fit(

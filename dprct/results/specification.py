@@ -63,6 +63,19 @@ def terms_of(formula: Formula, absorbed: Iterable[str] = ()) -> tuple[str, ...]:
     return (*written, *(f"C({name})" for name in absorbed))
 
 
+def column_named(values: object) -> str | None:
+    """Return the name of a column that was given by name or by its values.
+
+    Examples
+    --------
+    >>> column_named("town"), column_named([1, 2]), column_named(None)
+    ('town', 'given by row', None)
+    """
+    if values is None:
+        return None
+    return values if isinstance(values, str) else "given by row"
+
+
 @lru_cache(maxsize=4096)
 def term_key(term: str) -> str:
     """Return a term as the formula's grammar spells it, an interaction in one order.

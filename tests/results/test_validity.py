@@ -204,3 +204,62 @@ def schema(rows):
 
 
 GOOD = "earn ~ cash + therapy + age + C(town)"
+
+
+def everywhere(fit, words):
+    """Whether words are in the notes and in every format."""
+    texts = [" ".join(fit.notes), fit.to_latex(), fit.to_html()]
+    texts.append(fit.summary() if hasattr(fit, "summary") else fit.to_text())
+    return all(words in " ".join(text.split()) for text in texts)
+
+
+def test_ols_says_that_a_declared_regression_is_calibrated(rows, schema):
+    fit = dprct.ols(GOOD, rows, schema)
+    assert everywhere(fit, "Calibrated: the errors of cash, therapy contain sampling and privacy")
+    assert everywhere(fit, "valid at 95 ")
+    assert not everywhere(fit, ARTEFACT)
+
+
+def test_areg_is_the_regression_on_dummies(rows, schema):
+    fit = dprct.ols("earn ~ cash + therapy + age", rows, schema, absorb="town")
+    assert everywhere(fit, "Calibrated: ")
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "words"),
+    [
+        ("age ~ cash + therapy", {}, "released: earn, hours"),
+        ("earn ~ cash + therapy + cash:age", {}, "interaction cash:age"),
+        (GOOD, {"cov_type": "HC3"}, "not HC3"),
+        (GOOD, {"groups": "town"}, "not clusters town"),
+        (GOOD, {"groups": np.arange(40)}, "given by row"),
+        (GOOD, {"weights": "w"}, "weighted"),
+        (f"{GOOD} - 1", {}, "no intercept"),
+        ("earn ~ cash + therapy + age", {"absorb": "town", "fe_df": "reghdfe"}, "reghdfe"),
+        ("exp(earn) ~ cash + therapy + school", {}, "were not released"),
+    ],
+)
+def test_ols_marks_other_regressions(rows, schema, formula, options, words):
+    fit = dprct.ols(formula, rows.assign(w=1.0), schema, **options)
+    assert everywhere(fit, ARTEFACT)
+    assert words in " ".join(fit.notes)
+
+
+def test_ols_marks_a_subgroup(rows, schema):
+    assert everywhere(dprct.ols(GOOD, rows[rows.age > 0], schema), ARTEFACT)
+    holes = rows.assign(age=rows.age.where(rows.age > -1))
+    assert everywhere(dprct.ols(GOOD, holes, schema), "of 40 rows")
+
+
+def test_stripping_the_statement_is_harmless(rows, schema):
+    bare = Schema(schema.columns)
+    fit, plain = dprct.ols(GOOD, rows, schema), dprct.ols(GOOD, rows, bare)
+    assert plain.notes == ()
+    pd.testing.assert_series_equal(fit.bse, plain.bse)
+    assert dprct.ols(GOOD, rows).notes == ()
+
+
+def test_a_guarantee_does_not_bring_the_note_of_other_releases(rows, schema):
+    guarantee = dprct.Guarantee.of(dprct.Budget(1), "replace-one-design-public")
+    fit = dprct.ols(GOOD, rows, schema, guarantee=guarantee)
+    assert "do not include the noise" not in fit.summary()
