@@ -16,17 +16,25 @@ from dprct.queries.arms import (
     observed,
 )
 from dprct.queries.cells import cell_counts, one_way_counts
+from dprct.queries.counted import observed_squares, observed_sums, square_reach
 from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
+from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
 
 __all__ = [
     "GRID",
     "Clipped",
     "DifferenceAggregates",
+    "HiddenArms",
     "arm_aggregates",
     "cell_counts",
     "clipped_sums",
     "cross_products",
     "difference_aggregates",
+    "hidden_difference",
+    "hidden_sums",
     "observed",
+    "observed_squares",
+    "observed_sums",
     "one_way_counts",
+    "square_reach",
 ]
