@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SPURIOUS_SHARE = Fraction(1, 20)
 """Share of n that the expected rows in empty cells may reach; it sets a histogram's threshold."""
@@ -39,3 +43,91 @@ def bins_by_zeta(n: int, zeta: float) -> int:
     if isinstance(zeta, bool) or not isinstance(zeta, (int, float)) or not 0 < zeta < 1:
         raise ParameterError(f"zeta={zeta!r}; give a number between 0 and 1, such as 2/3")
     return math.ceil(math.pow(n, zeta))
+
+
+COVARIATE_SHARE = Fraction(1, 5)
+"""Share of epsilon for the covariates of a calibrated release, where they are drawn at all."""
+
+COVARIATE_BINS = 10
+"""Equal bins of a covariate of a calibrated release that declares none and has more values."""
+
+LEAST_RESEMBLANCE = 5
+"""How often the noise of a count must fit into n / levels for a covariate to be worth drawing."""
+
+
+def resembles_jointly(n: int, cells: int, threshold: int) -> bool:
+    """Whether a histogram of covariates keeps what it counts: n / K is not below t.
+
+    Examples
+    --------
+    >>> resembles_jointly(1000, 8, 20), resembles_jointly(1000, 10**6, 60)
+    (True, False)
+    """
+    return n >= cells * threshold
+
+
+def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:
+    """Whether one-way histograms keep the shape of every column: n / levels is many noise sds.
+
+    Examples
+    --------
+    >>> resembles_one_by_one(1000, [2, 10], 12.0), resembles_one_by_one(1000, [2, 10], 80.0)
+    (True, False)
+    """
+    return all(n >= LEAST_RESEMBLANCE * size * noise_sd for size in sizes)
+
+
+CONTROL_SHARES = {"weights": Fraction(1, 2), "prediction": Fraction(1, 2)}
+"""Shares of a synthetic control's budget for ridge weights and for the path after treatment."""
+
+PRE_FIT_SHARE = Fraction(1, 10)
+"""Share for the path before treatment, taken from the others in proportion, where it is asked."""
+
+PLACEBO_SHARE = Fraction(1, 2)
+"""Share for all placebo runs together, which divide it equally, where they are asked."""
+
+UNIFORM_LOSS = 0.25
+"""Squared distance of equal weights on four of many donors from equal weights on all of them."""
+
+
+def ridge_penalty(T0: int) -> float:
+    """Return the penalty of a strict synthetic control, 20 T0 (ALGORITHMS.md, section 5).
+
+    Parameters
+    ----------
+    T0 : int
+        Pre-periods.
+
+    Examples
+    --------
+    >>> ridge_penalty(10)
+    200.0
+    """
+    return 20.0 * T0
+
+
+def ridge_pays(n: int, weight_sd: float, path_sd: float, uniform_sd: float) -> bool:
+    """Return whether ridge weights are expected to do better than equal ones; public facts only.
+
+    Parameters
+    ----------
+    n : int
+        Donors.
+    weight_sd : float
+        Noise of each ridge weight (one standard deviation).
+    path_sd, uniform_sd : float
+        Noise of a path per unit of the largest weight, over the bound, with the budget that ridge
+        weights leave for it, and with all of it.
+
+    Notes
+    -----
+    Compares expected squared errors over the squared bound, for a unit that is like four donors:
+    ``n weight_sd^2 + (path_sd / 4)^2`` against ``1/4 + (uniform_sd / n)^2``.
+
+    Examples
+    --------
+    >>> ridge_pays(100, 0.12, 0.1, 0.05), ridge_pays(100, 0.01, 0.1, 0.05)
+    (False, True)
+    """
+    ridge = n * weight_sd**2 + (path_sd / 4) ** 2
+    return ridge <= UNIFORM_LOSS + (uniform_sd / n) ** 2
