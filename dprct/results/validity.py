@@ -56,7 +56,7 @@ class Validity:
     rows : tuple of int
         Rows with each outcome; fewer are a subgroup.  Not checked if empty.
     classical : bool
-        Whether the classical errors equal the released ones too.
+        Whether the classical errors of every covariate set equal the released ones too.
 
     Raises
     ------

@@ -1,0 +1,116 @@
+"""What commands find on a file whose residuals were calibrated."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.release.construction import Specification, residuals
+from dprct.release.reading import breaks_of, reading_of
+from dprct.results.validity import Validity
+from dprct.schema import Column, Schema
+
+TARGET = 0.31
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(4)
+    n = 240
+    frame = pd.DataFrame(
+        {
+            "treat": rng.permutation(np.repeat([0.0, 1.0], [150, 90])),
+            "age": rng.normal(40, 9, n),
+            "town": rng.integers(0, 12, n).astype(float),
+            "village": np.repeat(np.arange(24.0), 10),
+        }
+    )
+    towns = pd.get_dummies(frame["town"], drop_first=True).to_numpy(float)
+    ones = np.ones(n)
+    W = np.column_stack([frame["treat"], ones, frame["age"], towns])
+    start = rng.normal(size=n)
+    frame["earn"] = (
+        2.0
+        + 0.5 * frame["treat"]
+        + residuals([Specification(W, 1, np.array([[TARGET**2]]))], start).values
+    )
+    cluster = Specification(
+        W, 1, np.array([[TARGET**2]]), frame["village"].to_numpy().astype(np.int64)
+    )
+    frame["hours"] = 2.0 + 0.5 * frame["treat"] + residuals([cluster], start).values
+    return frame
+
+
+@pytest.fixture(scope="module")
+def schema(rows):
+    return Schema(tuple(Column(name) for name in rows))
+
+
+def by_command(reading):
+    return {ratio.command: ratio for ratio in reading.ratios}
+
+
+def test_the_calibrated_errors_have_ratio_one(rows, schema):
+    valid = Validity(
+        outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),), subsets_valid=True
+    )
+    found = by_command(reading_of(rows, schema, valid, {("earn", "treat"): TARGET}))
+    for command in (
+        "regress y t x, vce(robust)",
+        "regress y t x",
+        "areg y t x, absorb() vce(robust)",
+    ):
+        assert found[command].smallest == pytest.approx(1, abs=1e-8), command
+        assert not found[command].too_small
+    assert found["regress y t x, vce(hc3)"].smallest > found["regress y t x, vce(hc2)"].smallest
+    assert found["reghdfe y t x, absorb() vce(robust)"].where == "earn on treat"
+    assert found["regress y t, vce(robust)"].too_small
+
+
+def test_an_error_that_is_too_small_is_found(rows, schema):
+    valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),))
+    found = by_command(reading_of(rows, schema, valid, {("earn", "treat"): 1.1 * TARGET}))
+    assert found["regress y t x, vce(robust)"].too_small
+    assert found["regress y t x, vce(robust)"].largest == pytest.approx(1 / 1.1, abs=1e-8)
+
+
+def test_clusters_have_ratio_one_and_others_do_not(rows, schema):
+    valid = Validity(
+        outcomes=("hours",),
+        arms=("treat",),
+        covariates=(("age", "C(town)"),),
+        cov_type="CR1",
+        groups="village",
+    )
+    found = by_command(reading_of(rows, schema, valid, {("hours", "treat"): TARGET}))
+    assert found["regress y t x, vce(cluster village)"].smallest == pytest.approx(1, abs=1e-8)
+    assert abs(found["regress y t x, vce(robust)"].smallest - 1) > 1e-3
+    assert any(command.startswith("reghdfe") for command in found)
+
+
+def test_errors_that_do_not_exist_say_so(rows, schema):
+    lonely = rows.assign(town=np.where(np.arange(len(rows)) == 0, 99.0, rows["town"]))
+    valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),))
+    found = by_command(reading_of(lonely, schema, valid, {("earn", "treat"): TARGET}))
+    assert np.isnan(found["regress y t x, vce(hc3)"].smallest)
+    assert np.isfinite(found["regress y t x, vce(robust)"].smallest)
+
+
+def test_what_breaks_with_codes_and_bounds(rows):
+    valid = Validity(outcomes=("got", "earn"), arms=("treat",))
+    original = Schema(
+        (Column("got", "byte", levels=(0, 1)), Column("earn", bounds=(0, 2)), Column("treat"))
+    )
+    lines = breaks_of(rows.assign(got=rows["earn"]), valid, original)
+    assert "assert inlist(got, 0, 1) fails: 240 of 240 values" in lines[0]
+    assert "logit got, probit got stop" in lines[1]
+    outside = int(((rows["earn"] < 0) | (rows["earn"] > 2)).sum())
+    assert lines[2] == f"{outside} of 240 values of earn lie outside its bounds"
+    assert any("balance tables" in line for line in lines)
+    assert any("R-squared" in line for line in lines)
+
+
+def test_legal_values_break_nothing_of_their_own(rows):
+    valid = Validity(outcomes=("got",), arms=("treat",))
+    original = Schema((Column("got", "byte", levels=(0, 1)), Column("treat")))
+    lines = breaks_of(rows.assign(got=rows["treat"]), valid, original)
+    assert not any("inlist" in line or "logit" in line for line in lines)
