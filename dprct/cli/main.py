@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dprct import __version__
-from dprct.cli import compare, demo, describe, protect, replicate, table
+from dprct.cli import compare, demo, describe, ledger, protect, replicate, table, verify
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
@@ -22,8 +22,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    epilog="Exit codes: 0 done; 1 unexpected differences or open points; 2 wrong usage or input; "
-    "3 refused (budget, confirmation); 130 interrupted.",
+    epilog="Exit codes: 0 done; 1 unexpected differences, open points or values "
+    "that do not match; 2 wrong usage or input; 3 refused (budget, confirmation); 130 interrupted.",
 )
 
 
@@ -102,8 +102,10 @@ for _name, _command in (
     ("check", protect.check),
     ("plan", protect.plan),
     ("protect", protect.protect),
+    ("ledger", ledger.ledger),
     ("table", table.table),
     ("compare", compare.compare_files),
+    ("verify", verify.verify),
     ("replicate", replicate.replicate),
     ("demo", demo.demo),
 ):

@@ -61,9 +61,19 @@ def protect(
             help="Release by a published method that has no privacy guarantee.",
         ),
     ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENTRY",
+            help="Make the file from what this ledger entry paid for and saved; charges nothing.",
+        ),
+    ] = None,
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     study = load_study(study_file)
+    if resume is not None:
+        _resumed(study, resume)
+        return
     if not study.promises and not accept_no_guarantee:
         raise ConfirmationError(
             f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
@@ -92,6 +102,23 @@ def protect(
         say("Running protect again makes another file and charges the ledger again.")
 
 
+def _resumed(study: Study, entry: str) -> None:
+    """Write the file of a release that was charged and saved before; nothing is charged."""
+    check_target(study.output)
+    companions(study)
+    with working("reading"):
+        model = bound_model(study)
+    with working("resuming"):
+        release = model.resume(entry)
+        certificate = release.write_dta(study.output)
+        beside = accompany(study, certificate)
+    say(release.summary())
+    say(f"wrote {study.output} with its certificate; nothing was charged")
+    for path in beside:
+        say(f"wrote {path}")
+    say("Its rows are a fresh draw from the release that the entry paid for.")
+
+
 def _words(study: Study, cost: Budget | None) -> str:
     """Say what a release charges and promises."""
     if cost is None:
@@ -114,7 +141,8 @@ def _write(release: Release, study: Study, cost: Budget | None) -> Certificate:
             raise
         raise FileError(
             f"{error}; the budget is charged, and the released counts are kept in the folder "
-            f"{study.dataset_id}.ledger.released beside the data"
+            f"{study.dataset_id}.ledger.released beside the data: mend that, and go on with "
+            "dprct protect --resume ENTRY (dprct ledger lists the entries)"
         ) from None
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError, ParameterError
+from dprct.privacy.balance import Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
-from dprct.privacy.entries import Entry, Ledger, new_entry
+from dprct.privacy.entries import Ledger, new_entry
 from dprct.privacy.ledger import LedgerFile, checked_id, ledger_path
 from dprct.privacy.rules import Charge, ChargeMeasure, Composition
 from dprct.privacy.states import Memory
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
+    from dprct.privacy.charges import Entry
     from dprct.privacy.guarantee import Relation
 
 
-class Accountant:
+class Accountant(Balance):
     """A privacy budget that several releases from one data set share.
 
     Parameters
@@ -66,9 +67,8 @@ class Accountant:
         *,
         composition: Composition = "sequential",
     ) -> None:
-        self._known = Ledger(Budget.asked(epsilon, delta), relation, unit, composition)
-        self._store: Memory | LedgerFile = Memory(self._known)
-        self._lock = threading.RLock()
+        empty = Ledger(Budget.asked(epsilon, delta), relation, unit, composition)
+        super().__init__(empty, Memory(empty))
 
     @classmethod
     def open(
@@ -163,60 +163,10 @@ class Accountant:
         with file.locked():
             if file.exists():
                 raise LedgerError(f"{file.path} exists; continue it with Accountant.load")
+            file.write(ledger)
             for entry_id, state in self._store.states().items():
                 file.save_state(entry_id, state)
-            file.write(ledger)
         self._store, self._known = file, ledger
-
-    @property
-    def total(self) -> Budget:
-        """The whole budget."""
-        return self._known.total
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbours that the total protects."""
-        return self._known.relation
-
-    @property
-    def unit(self) -> str:
-        """What one record is."""
-        return self._known.unit
-
-    @property
-    def composition(self) -> Composition:
-        """How charges add up."""
-        return self._known.composition
-
-    @property
-    def dataset_id(self) -> str | None:
-        """The declared data set, of an accountant on file."""
-        return self._known.dataset_id
-
-    @property
-    def path(self) -> Path | None:
-        """Where it is kept, if on file."""
-        return self._store.path if isinstance(self._store, LedgerFile) else None
-
-    @property
-    def spent(self) -> Budget:
-        """An (epsilon, delta) that holds for everything released so far, together."""
-        return self._current().spent
-
-    @property
-    def remaining(self) -> Budget:
-        """The largest budget that one further charge may have."""
-        return self._current().remaining
-
-    @property
-    def ledger(self) -> tuple[Entry, ...]:
-        """Every charge, in order."""
-        return self._current().entries
-
-    @property
-    def contents(self) -> tuple[str, ...]:
-        """The SHA-256 of each state of the data file that was used, in order."""
-        return tuple(content.sha256 for content in self._current().contents)
 
     def charge(
         self,
@@ -225,6 +175,8 @@ class Accountant:
         method: str,
         relation: Relation,
         unit: str | None = None,
+        unit_id: str | None = None,
+        max_rows: int = 1,
         description: str = "",
         measure: ChargeMeasure | None = None,
         parameter: Real | None = None,
@@ -244,6 +196,10 @@ class Accountant:
             Neighbours under which the claim is made.
         unit : str or None
             What one record is; None is the accountant's unit.
+        unit_id : str or None
+            The column that says which rows are of one unit.
+        max_rows : int
+            Most rows that one unit may have; the cost is of all of them.
         description : str
             Public words for the reader of the ledger.
         measure : {"pure", "approximate", "zcdp", "gdp"} or None
@@ -278,17 +234,40 @@ class Accountant:
             )
         elif measure is not None or parameter is not None or slack:
             raise ParameterError("a Charge knows its measure; give measure= with a Budget only")
+        return self._append(
+            cost,
+            method=method,
+            relation=relation,
+            unit=self.unit if unit is None else unit,
+            description=description,
+            parallel_group=parallel_group,
+            block=block,
+            unit_id=unit_id,
+            max_rows=max_rows,
+        )
+
+    def note_unprotected(self, *, method: str, reason: str) -> Entry:
+        """Write down that something without a guarantee was made from the data; it has no price.
+
+        Parameters
+        ----------
+        method : str
+        reason : str
+            Why nothing is promised.
+
+        Notes
+        -----
+        What is spent holds for the other entries alone: together with this one, nothing is
+        promised to anybody.  The ledger says so wherever it is printed.
+        """
+        nothing = Charge(Budget(0), "none")
+        return self._append(
+            nothing, method=method, relation=None, unit=self.unit, description=reason
+        )
+
+    def _append(self, cost: Charge, **facts: Any) -> Entry:
         with self._writing() as ledger:
-            entry = new_entry(
-                ledger,
-                cost,
-                method=method,
-                relation=relation,
-                unit=self.unit if unit is None else unit,
-                description=description,
-                parallel_group=parallel_group,
-                block=block,
-            )
+            entry = new_entry(ledger, cost, **facts)
             ledger.refuse_unfit(entry)
             self._write(ledger.with_entry(entry))
         return entry
@@ -320,29 +299,10 @@ class Accountant:
             If there is no such entry, or it already paid for a different state.
         """
         with self._writing() as ledger:
-            _refuse_unknown(ledger, entry_id)
-            self._store.save_state(entry_id, state)
-
-    def recover(self, entry_id: str) -> bytes | dict[str, Any]:
-        """Return what :meth:`record` saved; LedgerError if there is none."""
-        _refuse_unknown(self._current(), entry_id)
-        return self._store.load_state(entry_id)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the ledger as JSON-ready values, as in the file."""
-        return self._current().to_dict()
-
-    def _current(self) -> Ledger:
-        """Return the ledger as it is now; LedgerError if anything known before is gone."""
-        with self._lock:
-            found = self._store.read(self._known.dataset_id)
-            if not found.continues(self._known):
-                raise LedgerError(
-                    f"ledger {self.path} lost entries that were there before; "
-                    "restore the newest copy"
-                )
-            self._known = found
-            return found
+            refuse_unknown(ledger, entry_id)
+            noted = ledger.with_saved(entry_id, self._store.save_state(entry_id, state))
+            if noted is not ledger:
+                self._write(noted)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Ledger]:
@@ -359,12 +319,6 @@ class Accountant:
                 "a copy of an accountant in memory could be spent twice; save it to a file first"
             )
         return (Accountant.load, (self.path,))
-
-    def __repr__(self) -> str:
-        return f"<Accountant {self.total}, {self.spent} spent in {len(self.ledger)} charges>"
-
-    def __str__(self) -> str:
-        return str(self._current())
 
 
 def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountant | None:
@@ -384,8 +338,3 @@ def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountan
     if not LedgerFile(path).exists():
         return None
     return Accountant.load(path, dataset_id=dataset_id)
-
-
-def _refuse_unknown(ledger: Ledger, entry_id: str) -> None:
-    if entry_id not in {entry.id for entry in ledger.entries}:
-        raise LedgerError(f"the ledger has no entry {entry_id!r}")

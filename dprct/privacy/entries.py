@@ -2,132 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.budget import Budget, spelled
+from dprct.privacy.chain import chained, checksum, first_broken
+from dprct.privacy.charges import Content, Entry, Saved, now
 from dprct.privacy.guarantee import RELATIONS, Relation
 from dprct.privacy.rules import NOTHING, RULES, Charge, Composition, Cost, Rule
 
-VERSION = 1
-_ENTRY_ID = re.compile(r"[0-9]{1,9}-[0-9a-f]{12}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One charge, as it stands in the ledger.
-
-    Parameters
-    ----------
-    id : str
-        Number and random part, for example ``"3-9f86d081884c"``.
-    when : str
-        UTC, ISO 8601.
-    method : str
-        What was released, for example ``"MVHistogram"``.
-    charge : Charge
-        The claim and what is proved about the mechanism.
-    relation : {"replace-one", "add-remove", "replace-one-design-public"}
-        Neighbours under which the claim was made.
-    unit : str
-        What one record is.
-    description : str
-        Free words of the caller; public.
-    parallel_group, block : str or None
-        Charges of one group on different blocks cost the largest of them, not the sum.
-    """
-
-    id: str
-    when: str
-    method: str
-    charge: Charge
-    relation: Relation
-    unit: str
-    description: str = ""
-    parallel_group: str | None = None
-    block: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("method", "unit", "description"):
-            if not isinstance(getattr(self, name), str):
-                raise ParameterError(f"{name} of a charge must be text")
-        if self.relation not in RELATIONS:
-            raise ParameterError(
-                f"relation={self.relation!r} of a charge; allowed: {', '.join(RELATIONS)}"
-            )
-        if (self.parallel_group is None) != (self.block is None):
-            raise ParameterError("a parallel charge needs both parallel_group= and block=")
-
-    @property
-    def budget(self) -> Budget:
-        """The claimed (epsilon, delta)."""
-        return self.charge.budget
-
-    @property
-    def measure(self) -> str:
-        """What is proved: ``"pure"``, ``"approximate"``, ``"zcdp"`` or ``"gdp"``."""
-        return self.charge.measure
-
-    @property
-    def parameter(self) -> Fraction | None:
-        """Rho of a zCDP charge, mu of a GDP charge."""
-        return self.charge.parameter
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values; numbers are exact text."""
-        parameter = self.charge.parameter
-        return {
-            "id": self.id,
-            "when": self.when,
-            "method": self.method,
-            "epsilon": spelled(self.budget.epsilon),
-            "delta": spelled(self.budget.delta),
-            "measure": self.charge.measure,
-            "parameter": None if parameter is None else spelled(parameter),
-            "slack": spelled(self.charge.slack),
-            "relation": self.relation,
-            "unit": self.unit,
-            "description": self.description,
-            "parallel_group": self.parallel_group,
-            "block": self.block,
-        }
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Entry:
-        """Return the entry that :meth:`to_dict` wrote."""
-        values = dict(facts)
-        parameter = values.pop("parameter")
-        charge = Charge(
-            Budget(Fraction(values.pop("epsilon")), Fraction(values.pop("delta"))),
-            values.pop("measure"),
-            None if parameter is None else Fraction(parameter),
-            Fraction(values.pop("slack")),
-        )
-        if not _ENTRY_ID.fullmatch(values["id"]):
-            raise ParameterError("an entry has an id that is not one of ours")
-        return cls(charge=charge, **values)
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The SHA-256 of the data file when it was used; it detects change, it does not identify."""
-
-    sha256: str
-    when: str
-    note: str
-
-    def __post_init__(self) -> None:
-        if not _SHA256.fullmatch(self.sha256):
-            raise ParameterError("sha256 of a content must be 64 lower-case hexadecimal digits")
+VERSION = 2
+_READABLE = (1, VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +38,8 @@ class Ledger:
     composition: Composition
     dataset_id: str | None = None
     entries: tuple[Entry, ...] = ()
-    contents: tuple[Content, ...] = field(default=())
+    contents: tuple[Content, ...] = ()
+    saved: tuple[Saved, ...] = ()
 
     def __post_init__(self) -> None:
         if self.relation not in RELATIONS:
@@ -169,21 +59,35 @@ class Ledger:
         return RULES[self.composition]
 
     @property
+    def priced(self) -> tuple[Entry, ...]:
+        """The entries that claim something."""
+        return tuple(entry for entry in self.entries if entry.priced)
+
+    @property
+    def head(self) -> str:
+        """The last link of the chain (SHA-256): it stands for the terms and all entries."""
+        return chained(self._facts())[-1]
+
+    @property
     def spent(self) -> Budget:
-        """An (epsilon, delta) that holds for everything released so far, together."""
-        if not self.entries:
+        """An (epsilon, delta) that holds for everything that was charged so far, together.
+
+        It says nothing about entries without a guarantee.
+        """
+        priced = self.priced
+        if not priced:
             return Budget(0)
-        cost = total_cost(self.rule, self.entries)
+        cost = total_cost(self.rule, priced)
         if not self._within(cost):  # only a first charge may be: see ``refuse_unfit``
-            return self.entries[0].budget
+            return priced[0].budget
         return self.rule.spent(cost, self.total)
 
     @property
     def remaining(self) -> Budget:
         """The largest budget that one further charge may have."""
-        if not self.entries:
+        if not self.priced:
             return self.total
-        return self.rule.room(total_cost(self.rule, self.entries), self.total)
+        return self.rule.room(total_cost(self.rule, self.priced), self.total)
 
     def with_entry(self, entry: Entry) -> Ledger:
         """Return the ledger with one more entry."""
@@ -197,14 +101,17 @@ class Ledger:
         The very first charge is sized before anything was released, so it is judged by its own
         claim where that is enough; every later one by the accountant's rule.
         """
-        self._refuse_relation(entry.relation)
+        if entry.relation is not None:
+            self._refuse_relation(entry.relation)
         if entry.unit != self.unit:
             raise ParameterError(
                 f"a charge per {entry.unit!r} cannot be added to an accountant per {self.unit!r}; "
                 "use an accountant of the same unit"
             )
-        cost = total_cost(self.rule, (*self.entries, entry))
-        alone = not self.entries and entry.budget.fits(self.total)
+        if not entry.priced:
+            return
+        cost = total_cost(self.rule, (*self.priced, entry))
+        alone = not self.priced and entry.budget.fits(self.total)
         if not (alone or self._within(cost)):
             raise BudgetError(
                 f"asked for {_plain(entry.budget)}, {_plain(self.remaining)} of "
@@ -238,17 +145,32 @@ class Ledger:
         note = "the file changed; the ledger continues" if self.contents else "first use"
         return replace(self, contents=(*self.contents, Content(sha256, now(), note)))
 
+    def with_saved(self, entry_id: str, sha256: str) -> Ledger:
+        """Return the ledger that knows what was saved for an entry; the same one if it did."""
+        if any(saved.entry == entry_id for saved in self.saved):
+            return self
+        return replace(self, saved=(*self.saved, Saved(entry_id, sha256, now())))
+
+    def hash_of(self, entry_id: str) -> str | None:
+        """Return the SHA-256 of what was saved for an entry, if that is known."""
+        return next((saved.sha256 for saved in self.saved if saved.entry == entry_id), None)
+
     def continues(self, earlier: Ledger) -> bool:
-        """Whether this ledger is ``earlier`` with, at most, entries and contents appended."""
-        return (
-            replace(self, entries=(), contents=()) == replace(earlier, entries=(), contents=())
-            and self.entries[: len(earlier.entries)] == earlier.entries
-            and self.contents[: len(earlier.contents)] == earlier.contents
+        """Whether this ledger is ``earlier`` with, at most, records appended."""
+        return _terms(self) == _terms(earlier) and all(
+            ours[: len(theirs)] == theirs
+            for ours, theirs in zip(_records(self), _records(earlier), strict=True)
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values, with a checksum over them."""
-        facts: dict[str, Any] = {
+        """Return JSON-ready values, with the chain of the entries and a checksum over all."""
+        facts = self._facts()
+        for entry, link in zip(facts["entries"], chained(facts)[1:], strict=True):
+            entry["chain"] = link
+        return {**facts, "checksum": checksum(facts)}
+
+    def _facts(self) -> dict[str, Any]:
+        return {
             "format": "dprct ledger",
             "version": VERSION,
             "dataset_id": self.dataset_id,
@@ -257,12 +179,10 @@ class Ledger:
             "relation": self.relation,
             "unit": self.unit,
             "composition": self.composition,
-            "contents": [
-                {"sha256": c.sha256, "when": c.when, "note": c.note} for c in self.contents
-            ],
+            "contents": [content.to_dict() for content in self.contents],
             "entries": [entry.to_dict() for entry in self.entries],
+            "saved": [saved.to_dict() for saved in self.saved],
         }
-        return {**facts, "checksum": _checksum(facts)}
 
     @classmethod
     def from_dict(cls, facts: object) -> Ledger:
@@ -275,11 +195,11 @@ class Ledger:
         """
         if not isinstance(facts, Mapping) or facts.get("format") != "dprct ledger":
             raise LedgerError("it is not a ledger of dprct")
-        if facts.get("version") != VERSION:
-            raise LedgerError(f"it has a version other than {VERSION}; use the dprct that wrote it")
+        if facts.get("version") not in _READABLE:
+            raise LedgerError(f"it has a version above {VERSION}; use the dprct that wrote it")
         values = dict(facts)
-        if values.pop("checksum", None) != _checksum(values):
-            raise LedgerError("its checksum does not match its content")
+        if values.pop("checksum", None) != checksum(values):
+            raise LedgerError("its checksum does not match its content, so it was changed by hand")
         try:
             return cls._from_values(values)
         except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
@@ -287,21 +207,36 @@ class Ledger:
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Ledger:
+        broken = first_broken(values, chained(values)) if values["version"] > 1 else None
+        if broken is not None:
+            raise ParameterError(f"entry {broken}, or what is before it, was changed by hand")
         del values["format"], values["version"]
         total = Budget(Fraction(values.pop("epsilon")), Fraction(values.pop("delta")))
-        entries = tuple(Entry.from_dict(entry) for entry in values.pop("entries"))
+        entries = tuple(
+            Entry.from_dict({k: v for k, v in entry.items() if k != "chain"})
+            for entry in values.pop("entries")
+        )
+        saved = tuple(Saved(**one) for one in values.pop("saved", ()))
         contents = tuple(Content(**content) for content in values.pop("contents"))
         if len({entry.id for entry in entries}) < len(entries):
             raise ParameterError("two entries share an id")
-        return cls(total=total, entries=entries, contents=contents, **values)
+        if not {one.entry for one in saved} <= {entry.id for entry in entries}:
+            raise ParameterError("a state was saved for an entry that is not there")
+        return cls(total=total, entries=entries, contents=contents, saved=saved, **values)
 
     def __str__(self) -> str:
         name = f" of {self.dataset_id}" if self.dataset_id else ""
-        head = (
+        head = [
             f"Privacy budget{name}: {self.total} per {self.unit} "
             f"({self.relation}, {self.composition})",
             f"spent: {self.spent}; left: {self.remaining}",
-        )
+        ]
+        free = len(self.entries) - len(self.priced)
+        if free:
+            head.append(
+                f"NO GUARANTEE for {free} of {len(self.entries)} entries: what is spent holds for "
+                "the others alone"
+            )
         return "\n".join((*head, *_table(self.entries)))
 
 
@@ -326,18 +261,16 @@ def total_cost(rule: Rule, entries: tuple[Entry, ...]) -> Cost:
     return total
 
 
-def now() -> str:
-    """Return the present time, UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _terms(ledger: Ledger) -> Ledger:
+    return replace(ledger, entries=(), contents=(), saved=())
+
+
+def _records(ledger: Ledger) -> tuple[tuple[object, ...], ...]:
+    return ledger.entries, ledger.contents, ledger.saved
 
 
 def _add(left: Cost, right: Cost) -> Cost:
     return left[0] + right[0], left[1] + right[1]
-
-
-def _checksum(facts: Mapping[str, Any]) -> str:
-    text = json.dumps(facts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(budget: Budget) -> str:

@@ -1,8 +1,14 @@
-"""A ledger on file: locked against other processes, replaced atomically, never silently fresh."""
+"""A ledger on file: locked against other processes, only ever appended to, never silently fresh.
+
+It is appended to by replacing the file with a longer one, atomically: after a crash the old or the
+new ledger is there, and never a line that was cut off.  A file that ends too early was damaged,
+and is refused.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -14,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError, ParameterError
+from dprct.privacy.charges import ENTRY_ID
 from dprct.privacy.entries import Ledger
 from dprct.privacy.states import decoded_state, encoded_state, refuse_other
 
@@ -121,7 +128,8 @@ class LedgerFile:
             time.sleep(0.01)
 
     def read(self, dataset_id: str | None = None) -> Ledger:
-        """Return the ledger; LedgerError if missing, damaged, or of another data set."""
+        """Return the ledger; LedgerError if missing, damaged, cut, or of another data set."""
+        paid_for = self._saved_entries()  # before the ledger: a charge comes before its state
         try:
             ledger = Ledger.from_dict(json.loads(self.path.read_text(encoding="utf-8")))
         except FileNotFoundError as error:
@@ -141,7 +149,16 @@ class LedgerFile:
                 f"ledger {self.path} belongs to data set {ledger.dataset_id!r}, not "
                 f"{dataset_id!r}; give the id it was opened with"
             )
+        if not paid_for <= {entry.id for entry in ledger.entries}:
+            raise LedgerError(
+                f"ledger {self.path} lost entries: {self.states} holds releases that it did not "
+                "pay for; restore the newest copy"
+            )
         return ledger
+
+    def _saved_entries(self) -> set[str]:
+        found = self.states.glob("*.json") if self.states.is_dir() else ()
+        return {path.stem for path in found if ENTRY_ID.fullmatch(path.stem)}
 
     def exists(self) -> bool:
         """Whether there is a ledger; LedgerError if there was one and only its releases remain."""
@@ -155,12 +172,27 @@ class LedgerFile:
         return False
 
     def write(self, ledger: Ledger) -> None:
-        """Replace the file by ``ledger``; hold the lock while calling."""
+        """Append: replace the file by ``ledger``, which continues it; hold the lock meanwhile.
+
+        Raises
+        ------
+        LedgerError
+            If the file has anything that ``ledger`` lacks, or cannot be written.
+        """
+        if os.path.lexists(self.path) and not ledger.continues(self.read()):
+            raise LedgerError(f"ledger {self.path} is only ever appended to; load it again")
+        self._sweep(self.path)
         text = json.dumps(ledger.to_dict(), indent=2, ensure_ascii=False) + "\n"
         replace_file(self.path, text.encode())
 
-    def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> None:
-        """Save what was released for an entry; only once, unless it is the same."""
+    def _sweep(self, target: Path) -> None:
+        """Remove what a killed process left half written; under the lock nobody else writes."""
+        for draft in target.parent.glob(f".{target.name}.*.tmp"):
+            with contextlib.suppress(OSError):
+                draft.unlink()
+
+    def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> str:
+        """Save what was released for an entry, only once; return the SHA-256 of the file."""
         try:
             self.states.mkdir(exist_ok=True)
         except OSError as error:
@@ -169,15 +201,32 @@ class LedgerFile:
         content = encoded_state(entry_id, state)
         if target.exists():
             refuse_other(entry_id, target.read_bytes(), content)
-            return
-        replace_file(target, content)
+        else:
+            self._sweep(target)
+            replace_file(target, content)
+        return hashlib.sha256(content).hexdigest()
 
-    def load_state(self, entry_id: str) -> bytes | dict[str, Any]:
-        """Return what was released for an entry; LedgerError if nothing was saved."""
+    def load_state(self, entry_id: str, sha256: str | None) -> bytes | dict[str, Any]:
+        """Return what was released for an entry.
+
+        Raises
+        ------
+        LedgerError
+            If nothing was saved, or not what has this SHA-256.
+        """
         try:
-            return decoded_state(entry_id, self._state_path(entry_id).read_bytes())
+            content = self._state_path(entry_id).read_bytes()
         except OSError as error:
             raise LedgerError(f"no released state of entry {entry_id} can be read") from error
+        if sha256 not in (None, hashlib.sha256(content).hexdigest()):
+            raise LedgerError(
+                f"the released state of entry {entry_id} was changed after it was saved; restore it"
+            )
+        return decoded_state(entry_id, content)
+
+    def has_state(self, entry_id: str) -> bool:
+        """Whether anything was saved for an entry."""
+        return self._state_path(entry_id).is_file()
 
     def _state_path(self, entry_id: str) -> Path:
         return self.states / f"{entry_id}.json"

@@ -37,7 +37,7 @@ from dprct.privacy.composition import (
 from dprct.privacy.rounding import root
 
 Composition = Literal["sequential", "zcdp", "gdp"]
-ChargeMeasure = Literal["pure", "approximate", "zcdp", "gdp"]
+ChargeMeasure = Literal["pure", "approximate", "zcdp", "gdp", "none"]
 Cost = tuple[Fraction, Fraction]
 
 NOTHING: Cost = (Fraction(0), Fraction(0))
@@ -53,9 +53,10 @@ class Charge:
     Parameters
     ----------
     budget : Budget
-        The claimed (epsilon, delta); epsilon > 0.
-    measure : {"pure", "approximate", "zcdp", "gdp"}
-        What is proved about the mechanism.
+        The claimed (epsilon, delta); epsilon > 0, but 0 for ``"none"``.
+    measure : {"pure", "approximate", "zcdp", "gdp", "none"}
+        What is proved about the mechanism; ``"none"``: nothing, so that it has no price, and what
+        an accountant says holds for the other charges alone.
     parameter : Fraction or None
         rho for ``"zcdp"``, mu for ``"gdp"``.
     slack : Fraction, default 0
@@ -82,7 +83,12 @@ class Charge:
         if self.measure not in get_args(ChargeMeasure):
             allowed = ", ".join(get_args(ChargeMeasure))
             raise ParameterError(f"measure={self.measure!r} cannot be charged; allowed: {allowed}")
-        if not self.budget.epsilon:
+        if self.measure == "none" and self.budget != Budget(0):
+            raise ParameterError(
+                "what promises nothing cannot be charged a budget; give Budget(0) with "
+                "measure='none', or the measure that is proved"
+            )
+        if self.measure != "none" and not self.budget.epsilon:
             raise ParameterError("epsilon=0 pays for no release; charge epsilon > 0")
         if self.measure == "pure" and self.budget.delta:
             raise ParameterError("a pure charge has delta=0; use measure='approximate'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -42,16 +43,21 @@ class Memory:
         """Replace the ledger."""
         self._ledger = ledger
 
-    def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> None:
-        """Keep what was released for an entry; only once, unless it is the same."""
+    def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> str:
+        """Keep what was released for an entry, only once; return its SHA-256."""
         content = encoded_state(entry_id, state)
         refuse_other(entry_id, self._states.setdefault(entry_id, content), content)
+        return hashlib.sha256(content).hexdigest()
 
-    def load_state(self, entry_id: str) -> bytes | dict[str, Any]:
+    def load_state(self, entry_id: str, sha256: str | None = None) -> bytes | dict[str, Any]:
         """Return what was released for an entry; LedgerError if nothing was saved."""
         if entry_id not in self._states:
             raise LedgerError(f"no released state of entry {entry_id} was saved")
         return decoded_state(entry_id, self._states[entry_id])
+
+    def has_state(self, entry_id: str) -> bool:
+        """Whether anything was saved for an entry."""
+        return entry_id in self._states
 
     def states(self) -> dict[str, bytes | dict[str, Any]]:
         """Return every state, by entry."""

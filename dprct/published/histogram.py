@@ -16,7 +16,7 @@ from dprct.privacy.budget import Budget, Real
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.codes import coded
 from dprct.release.model import ReleaseModel, modelled
-from dprct.results.charging import Receipt
+from dprct.results.charging import Receipt, noted
 from dprct.results.plan import Plan
 from dprct.schema.table import eager
 
@@ -191,7 +191,7 @@ class MVHistogram(ReleaseModel):
                 "an accountant was given, but a release without a guarantee has no price; "
                 "leave accountant out"
             )
-        return Receipt(UNCHARGED)
+        return Receipt(UNCHARGED + noted(self.schema, guarantee, self.method, noise))
 
     def _per_row(self, budget: Budget) -> Budget:
         return budget

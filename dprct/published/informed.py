@@ -22,6 +22,7 @@ from dprct.published.outcomes import families_of, fits
 from dprct.published.roles import Roles, fixed_levels, roles
 from dprct.release.model import ReleaseModel
 from dprct.results.certificate import PermittedDifference
+from dprct.results.charging import noted
 from dprct.results.options import check_finite
 from dprct.results.plan import Plan
 from dprct.schema.facts import INTEGER_LIMITS, Column
@@ -223,6 +224,8 @@ class ModelInformed(ReleaseModel):
         noise = source(rng)
         guarantee = self.guarantee(plan.budget)
         receipt = self._covariates.charged(self._x_budget(plan.budget), accountant, noise)
+        said = receipt.words + noted(self.schema, guarantee, self.method, noise)
+        receipt = replace(receipt, words=said)
         state, drawn = self._draw(plan.budget, noise)
         receipt.save(state)
         return self._release(plan, guarantee, receipt, drawn, noise)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
 from dprct.encode import decoded
 from dprct.privacy.budget import Budget, Real
@@ -174,6 +176,15 @@ class MVHistogram(ReleaseModel):
             "counts": drawn.counts.tolist(),
         }
         return state, drawn
+
+    def _revived(self, state: Mapping[str, Any]) -> HistogramRelease:
+        return HistogramRelease(
+            np.array(state["codes"], np.int64).reshape(-1, len(self.sizes)),
+            np.array(state["counts"], np.int64),
+            tuple(state["radices"]),
+            state["threshold"],
+            simulation=False,
+        )
 
     def _columns(self, drawn: HistogramRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         rng = noise.post_processing_rng()

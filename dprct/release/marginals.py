@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dprct.encode import decoded
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
@@ -104,8 +106,13 @@ class Marginals(ReleaseModel):
         state = {
             "columns": [encoding.name for encoding in self.encodings],
             "counts": [column.tolist() for column in drawn.counts],
+            "noise_sd": drawn.noise_sd,
         }
         return state, drawn
+
+    def _revived(self, state: Mapping[str, Any]) -> OneWayRelease:
+        counts = tuple(np.array(column, np.int64) for column in state["counts"])
+        return OneWayRelease(counts, state["noise_sd"], simulation=False)
 
     def _columns(self, drawn: OneWayRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         rng = noise.post_processing_rng()

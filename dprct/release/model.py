@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from dprct.encode import Coded, encodings
-from dprct.errors import DprctWarning, ModelPicklingError, ParameterError, SchemaError
+from dprct.errors import (
+    DprctWarning,
+    LedgerError,
+    ModelPicklingError,
+    ParameterError,
+    SchemaError,
+)
 from dprct.formula import names as formula_names
 from dprct.missing import tagged
 from dprct.privacy.budget import Budget
@@ -20,8 +26,9 @@ from dprct.privacy.noise import NoiseSource, source
 from dprct.release.base import Release, announced_schema, released
 from dprct.release.fates import assembled, check_fates
 from dprct.release.keys import key_limits, repeats, unit_rows
+from dprct.release.resuming import resumed_state, with_study
 from dprct.release.writing import check_name, rehearse
-from dprct.results.charging import Receipt, charged
+from dprct.results.charging import Receipt, charged, resumable
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
 from dprct.schema.table import eager, numbers_of, text_of
@@ -111,6 +118,10 @@ class ReleaseModel(ABC):
     def _columns(self, drawn: Any, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic columns, by post-processing."""
 
+    def _revived(self, state: Mapping[str, Any]) -> Any:
+        """Return from a saved state what :meth:`_draw` returned beside it."""
+        raise LedgerError(f"{type(self).__name__} cannot be resumed; fit it again")
+
     @abstractmethod
     def _limits(self) -> tuple[str, ...]:
         """Return what the protected file is not good for."""
@@ -157,8 +168,46 @@ class ReleaseModel(ABC):
         guarantee = self.guarantee(plan.budget)
         receipt = self._charge(guarantee, accountant, noise)
         state, drawn = self._draw(self._per_row(plan.budget), noise)
-        receipt.save(state)
+        receipt.save(with_study(state, self))
         return self._release(plan, guarantee, receipt, drawn, noise)
+
+    def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Release:
+        """Rebuild the release that a ledger entry paid for, from its saved state; free.
+
+        Parameters
+        ----------
+        entry_id : str
+            Of the ledger entry, or its number.
+        accountant : Accountant, optional
+            That was charged; by default the ledger beside the data file.
+
+        Returns
+        -------
+        Release
+            The rows are drawn anew from the state that was released, so they are not those of a
+            file made before: another post-processing of the same private release.
+
+        Raises
+        ------
+        LedgerError
+            If nothing was saved for the entry, or it paid for another method or another study.
+
+        Notes
+        -----
+        No confidential cell that is modelled is read: what depends on the data is the state that
+        the entry paid for, so that post-processing it again costs nothing.
+        """
+        ledger = resumable(accountant, self.schema)
+        entry = ledger.entry(entry_id)
+        state = resumed_state(ledger, entry, self)
+        words = (
+            f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
+            "nothing now: resumed from its saved state, the rows are a fresh draw from the same "
+            f"release; ledger head {ledger.head[:16]}"
+        )
+        plan = self.plan(entry.budget.epsilon, entry.budget.delta)
+        guarantee = self.guarantee(entry.budget)
+        return self._release(plan, guarantee, Receipt(words), self._revived(state), source())
 
     def rehearse(self, path: str | Path) -> None:
         """Refuse what would keep the protected file from being written; free, leaves nothing.

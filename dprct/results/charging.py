@@ -75,8 +75,7 @@ def charged(
     """
     if noise.simulation:
         return Receipt("charged to no ledger (simulation)")
-    if accountant is None and schema.source is not None and schema.dataset_id is not None:
-        accountant = find_ledger(schema.source, schema.dataset_id)
+    accountant = _beside(schema) if accountant is None else accountant
     if accountant is None:
         return Receipt("charged to no ledger")
     assert guarantee.budget is not None
@@ -84,7 +83,12 @@ def charged(
     kept_on_file = accountant.path is not None
     content = _sha256(schema.source) if kept_on_file and schema.source is not None else None
     entry = accountant.charge(
-        guarantee.budget, method=method, relation=guarantee.relation, unit=guarantee.unit
+        guarantee.budget,
+        method=method,
+        relation=guarantee.relation,
+        unit=guarantee.unit,
+        unit_id=schema.unit.id,
+        max_rows=schema.unit.max_rows,
     )
     if content is not None:
         with _staying_charged(entry.id):
@@ -93,10 +97,73 @@ def charged(
     left = accountant.remaining
     return Receipt(
         f"entry {entry.id} of {kept}; {guarantee.budget} charged, {left} of {accountant.total} "
-        f"left{_passed_over(schema, accountant)}",
+        f"left; ledger head {accountant.head[:16]}{_passed_over(schema, accountant)}",
         accountant,
         entry.id,
     )
+
+
+def noted(schema: Schema, guarantee: Guarantee, method: str, noise: NoiseSource) -> str:
+    """Leave an entry without price where a release without guarantee has a ledger beside it.
+
+    Parameters
+    ----------
+    schema : Schema
+        Knows the data set's id and where the data lie.
+    guarantee : Guarantee
+        With measure ``"none"`` and its reason.
+    method : str
+    noise : NoiseSource
+        Of a simulation nothing is noted, because nothing of it may leave.
+
+    Returns
+    -------
+    str
+        More words for the certificate; none where there is no ledger.
+
+    Raises
+    ------
+    LedgerError
+        If there is a ledger that cannot be used; then nothing is drawn.
+
+    Notes
+    -----
+    Not a charge: there is nothing to pay for.  But who adds up the ledger must see that what is
+    spent is not all that left.
+    """
+    accountant = None if noise.simulation else _beside(schema)
+    if accountant is None:
+        return ""
+    entry = accountant.note_unprotected(method=method, reason=guarantee.reason)
+    if schema.source is not None:
+        accountant.note_content(_sha256(schema.source))
+    return (
+        f"; entry {entry.id} of data set {accountant.dataset_id!r} says that it was made without "
+        f"a guarantee; ledger head {accountant.head[:16]}"
+    )
+
+
+def resumable(accountant: Accountant | None, schema: Schema) -> Accountant:
+    """Return the ledger from which a release may be resumed.
+
+    Raises
+    ------
+    LedgerError
+        If there is none.
+    """
+    found = _beside(schema) if accountant is None else accountant
+    if found is None:
+        raise LedgerError(
+            "there is no ledger beside the data, so nothing was saved to resume from; give "
+            "accountant=, or declare dataset_id"
+        )
+    return found
+
+
+def _beside(schema: Schema) -> Accountant | None:
+    if schema.source is None or schema.dataset_id is None:
+        return None
+    return find_ledger(schema.source, schema.dataset_id)
 
 
 def _passed_over(schema: Schema, accountant: Accountant) -> str:

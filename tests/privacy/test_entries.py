@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import gdp_mu
-from dprct.privacy.entries import Entry, Ledger, new_entry, total_cost
+from dprct.privacy.charges import Entry
+from dprct.privacy.entries import Ledger, new_entry, total_cost
 from dprct.privacy.rules import RULES, Charge
 
 EMPTY = Ledger(Budget(1, 1e-6), "replace-one", "person", "sequential", dataset_id="trial")
@@ -70,7 +71,7 @@ def _leaves(node: Any) -> list[tuple[Any, Any]]:
 )
 def test_a_sound_checksum_does_not_excuse_nonsense(change, words, monkeypatch) -> None:
     facts = {**filled().to_dict(), **change}
-    monkeypatch.setattr("dprct.privacy.entries._checksum", lambda _: facts["checksum"])
+    monkeypatch.setattr("dprct.privacy.entries.checksum", lambda _: facts["checksum"])
     with pytest.raises(LedgerError, match=words):
         Ledger.from_dict(facts)
 
@@ -78,8 +79,9 @@ def test_a_sound_checksum_does_not_excuse_nonsense(change, words, monkeypatch) -
 def test_entries_of_a_foreign_hand_cannot_name_files(monkeypatch) -> None:
     facts = filled().to_dict()
     facts["entries"][0]["id"] = "../../x"
-    monkeypatch.setattr("dprct.privacy.entries._checksum", lambda _: facts["checksum"])
-    with pytest.raises(LedgerError, match="id"):
+    monkeypatch.setattr("dprct.privacy.entries.checksum", lambda _: facts["checksum"])
+    monkeypatch.setattr("dprct.privacy.entries.first_broken", lambda *_: None)
+    with pytest.raises(LedgerError, match="an id that is not one of ours"):
         Ledger.from_dict(facts)
 
 
@@ -91,7 +93,7 @@ def test_what_is_no_ledger_is_refused(facts: object) -> None:
 
 def test_a_newer_version_is_refused() -> None:
     with pytest.raises(LedgerError, match="version"):
-        Ledger.from_dict({**EMPTY.to_dict(), "version": 2})
+        Ledger.from_dict({**EMPTY.to_dict(), "version": 3})
 
 
 @pytest.mark.parametrize(

@@ -285,9 +285,13 @@ def test_nothing_is_charged(data, schema, tmp_path):
     book = ledger_path(tmp_path / "survey.dta", "survey")
     account = Accountant.open(book, dataset_id="survey", epsilon=1, delta=0, unit="person")
     model = MVHistogram(original, read.declare(dataset_id="survey", region=["N", "S"]))
-    before = book.read_bytes()
-    assert "charged to no ledger" in model.fit(epsilon=5).ledger
-    assert book.read_bytes() == before
+    words = model.fit(epsilon=5).ledger
+    assert "charged to no ledger" in words
+    (entry,) = account.ledger
+    assert f"entry {entry.id} of data set 'survey' says that it was made without" in words
+    assert (entry.priced, entry.relation, account.spent.epsilon) == (False, None, 0)
+    assert account.remaining == account.total
+    assert "NO GUARANTEE for 1 of 1 entries" in str(account)
     with pytest.raises(ParameterError, match="leave accountant out"):
         model.fit(epsilon=0.1, accountant=account)
 

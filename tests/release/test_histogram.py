@@ -127,7 +127,7 @@ def test_the_state_is_the_released_list_and_nothing_else() -> None:
     MVHistogram(data, schema).fit(1, accountant=accountant)
     state = accountant.recover(accountant.ledger[0].id)
     assert isinstance(state, dict)
-    assert set(state) == {"columns", "radices", "threshold", "codes", "counts"}
+    assert set(state) == {"columns", "radices", "threshold", "codes", "counts", "study"}
     assert min(state["counts"]) >= state["threshold"]
     assert state["codes"] == sorted(state["codes"])
 

@@ -65,7 +65,7 @@ def test_the_state_is_the_noisy_counts_and_nothing_else() -> None:
     accountant = Accountant(3)
     Marginals(table(50), schema()).fit(3, accountant=accountant)
     state: Any = accountant.recover(accountant.ledger[0].id)
-    assert set(state) == {"columns", "counts"}
+    assert set(state) == {"columns", "counts", "noise_sd", "study"}
     assert state["columns"] == NAMES
     assert [len(column) for column in state["counts"]] == [2, 2]
 

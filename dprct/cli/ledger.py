@@ -1,0 +1,122 @@
+"""``dprct ledger``: what a study has spent, on what, and what can still be resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dprct.cli.protect import StudyFile
+from dprct.cli.show import say
+from dprct.errors import DprctError
+from dprct.privacy.accountant import find_ledger
+from dprct.privacy.budget import spelled
+from dprct.privacy.ledger import ledger_path
+from dprct.release.writing import certificate_paths
+from dprct.replicate.study import load_study
+from dprct.results.certificate import Certificate
+
+if TYPE_CHECKING:
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Budget
+    from dprct.privacy.charges import Entry
+    from dprct.replicate.study import Study
+
+_WORDS = {
+    "written": "written to {file}",
+    "saved": "saved; a file can be made of it, free: dprct protect --resume {entry}",
+    "crashed": "SPENT, nothing saved: its process crashed, or is still running",
+    "no-guarantee": "NO GUARANTEE, no price",
+}
+
+
+def ledger(
+    study_file: StudyFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show what STUDY has spent, on what, what is left, and what crashed.
+
+    The hash of the data file, which the ledger holds, is not shown: it may not be published.
+    """
+    study = load_study(study_file)
+    found = find_ledger(study.data, study.dataset_id)
+    if found is None:
+        place = ledger_path(study.data, study.dataset_id)
+        none = f"there is no ledger {place.name!r} yet: nothing was charged"
+        say(json.dumps({"dataset_id": study.dataset_id, "ledger": None}) if as_json else none)
+        return
+    say(json.dumps(_facts(study, found), indent=2) if as_json else _text(study, found))
+
+
+def _facts(study: Study, found: Accountant) -> dict[str, Any]:
+    """Return the ledger as JSON-ready values, without the hashes of the data file."""
+    facts = found.to_dict()
+    certified = _certified(study)
+    for entry, values in zip(found.ledger, facts["entries"], strict=True):
+        values["state"] = _state(entry, found, certified)
+    contents = [{"when": c["when"], "note": c["note"]} for c in facts["contents"]]
+    return {
+        **{name: facts[name] for name in ("dataset_id", "relation", "unit", "composition")},
+        "ledger": str(found.path),
+        "total": _plain(found.total),
+        "spent": _plain(found.spent),
+        "remaining": _plain(found.remaining),
+        "head": found.head,
+        "contents": contents,
+        "entries": facts["entries"],
+    }
+
+
+def _text(study: Study, found: Accountant) -> str:
+    certified = _certified(study)
+    heads = str(found).split("\n")
+    about = heads[: len(heads) - len(found.ledger) - bool(found.ledger)]
+    rows: list[tuple[str, ...]] = [
+        ("entry", "when", "method", "epsilon", "delta", "relation", "unit", "state")
+    ]
+    for entry in found.ledger:
+        words = _WORDS[_state(entry, found, certified)]
+        rows.append(_row(entry, words.format(file=study.output.name, entry=entry.id)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    changes = [f"data file: {c['note']} ({c['when']})" for c in found.to_dict()["contents"]]
+    return "\n".join([*about, *(lines if found.ledger else ["no entries"]), *changes,
+                      f"head: {found.head}"])  # fmt: skip
+
+
+def _row(entry: Entry, state: str) -> tuple[str, ...]:
+    several = f", up to {entry.max_rows} rows" if entry.max_rows > 1 else ""
+    by = f" (by {entry.unit_id})" if entry.unit_id is not None else ""
+    return (
+        entry.id,
+        entry.when,
+        entry.method.split(" (")[0],
+        f"{float(entry.budget.epsilon):g}" if entry.priced else "-",
+        f"{float(entry.budget.delta):g}" if entry.priced else "-",
+        entry.relation or "-",
+        f"{entry.unit}{by}{several}",
+        state,
+    )
+
+
+def _state(entry: Entry, found: Accountant, certified: str) -> str:
+    """Return a key of ``_WORDS``."""
+    if not entry.priced:
+        return "no-guarantee"
+    if f"entry {entry.id} of" in certified:
+        return "written"
+    return "saved" if found.is_saved(entry.id) else "crashed"
+
+
+def _certified(study: Study) -> str:
+    """Return what the certificate beside the study's protected file says of the ledger."""
+    path = certificate_paths(study.output)[1]
+    with contextlib.suppress(OSError, ValueError, TypeError, DprctError):
+        return Certificate.from_dict(json.loads(path.read_text("utf-8"))).ledger
+    return ""
+
+
+def _plain(budget: Budget) -> dict[str, str]:
+    return {"epsilon": spelled(budget.epsilon), "delta": spelled(budget.delta)}

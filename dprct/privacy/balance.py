@@ -1,0 +1,168 @@
+"""What a ledger says, to whoever asks: totals, entries, and what each of them paid for."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import LedgerError
+from dprct.privacy.ledger import LedgerFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dprct.privacy.budget import Budget
+    from dprct.privacy.charges import Entry
+    from dprct.privacy.entries import Ledger
+    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.rules import Composition
+    from dprct.privacy.states import Memory
+
+
+class Balance:
+    """A ledger as it stands, in memory or on file; reading it spends nothing.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What is known of it so far: from then on nothing may be lost.
+    store : Memory or LedgerFile
+        Where it is kept.
+
+    Examples
+    --------
+    >>> from dprct.privacy.budget import Budget
+    >>> from dprct.privacy.entries import Ledger
+    >>> empty = Ledger(Budget(1), "replace-one", "person", "sequential")
+    >>> print(Balance(empty, Memory(empty)).remaining)
+    epsilon=1
+    """
+
+    def __init__(self, ledger: Ledger, store: Memory | LedgerFile) -> None:
+        self._known = ledger
+        self._store = store
+        self._lock = threading.RLock()
+
+    @property
+    def total(self) -> Budget:
+        """The whole budget."""
+        return self._known.total
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbours that the total protects."""
+        return self._known.relation
+
+    @property
+    def unit(self) -> str:
+        """What one record is."""
+        return self._known.unit
+
+    @property
+    def composition(self) -> Composition:
+        """How charges add up."""
+        return self._known.composition
+
+    @property
+    def dataset_id(self) -> str | None:
+        """The declared data set, of an accountant on file."""
+        return self._known.dataset_id
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is kept, if on file."""
+        return self._store.path if isinstance(self._store, LedgerFile) else None
+
+    @property
+    def spent(self) -> Budget:
+        """An (epsilon, delta) that holds for everything charged so far, together.
+
+        Entries without a guarantee (:meth:`note_unprotected`) are not in it: nothing holds there.
+        """
+        return self._current().spent
+
+    @property
+    def remaining(self) -> Budget:
+        """The largest budget that one further charge may have."""
+        return self._current().remaining
+
+    @property
+    def ledger(self) -> tuple[Entry, ...]:
+        """Every charge, in order."""
+        return self._current().entries
+
+    @property
+    def head(self) -> str:
+        """The last link of the hash chain: it stands for the terms and every entry so far."""
+        return self._current().head
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The SHA-256 of each state of the data file that was used, in order."""
+        return tuple(content.sha256 for content in self._current().contents)
+
+    def entry(self, entry_id: str) -> Entry:
+        """Return an entry by its id, or by its number alone; LedgerError if there is none.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> accountant = Accountant(epsilon=1)
+        >>> made = accountant.charge(Budget(1), method="Marginals", relation="replace-one")
+        >>> accountant.entry("1") == made
+        True
+        """
+        for entry in self.ledger:
+            if entry_id in (entry.id, entry.id.split("-")[0]):
+                return entry
+        raise LedgerError(f"the ledger has no entry {entry_id!r}")
+
+    def recover(self, entry_id: str) -> bytes | dict[str, Any]:
+        """Return what :meth:`record` saved, free: it was paid for and drawn before.
+
+        Raises
+        ------
+        LedgerError
+            If nothing was saved, or what was saved has been changed since.
+        """
+        ledger = self._current()
+        refuse_unknown(ledger, entry_id)
+        return self._store.load_state(entry_id, ledger.hash_of(entry_id))
+
+    def is_saved(self, entry_id: str) -> bool:
+        """Whether the release that an entry paid for was saved, so that it can be resumed.
+
+        An entry that is not, and whose process is gone, crashed between charge and save: it is
+        spent, and nothing that it paid for was seen by anybody.
+        """
+        refuse_unknown(self._current(), entry_id)
+        return self._store.has_state(entry_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON-ready values, as in the file."""
+        return self._current().to_dict()
+
+    def _current(self) -> Ledger:
+        """Return the ledger as it is now; LedgerError if anything known before is gone."""
+        with self._lock:
+            found = self._store.read(self._known.dataset_id)
+            if not found.continues(self._known):
+                raise LedgerError(
+                    f"ledger {self.path} lost entries that were there before; "
+                    "restore the newest copy"
+                )
+            self._known = found
+            return found
+
+    def __repr__(self) -> str:
+        kind, charges = type(self).__name__, len(self.ledger)
+        return f"<{kind} {self.total}, {self.spent} spent in {charges} charges>"
+
+    def __str__(self) -> str:
+        return str(self._current())
+
+
+def refuse_unknown(ledger: Ledger, entry_id: str) -> None:
+    """Raise LedgerError unless the ledger has an entry of this id."""
+    if entry_id not in {entry.id for entry in ledger.entries}:
+        raise LedgerError(f"the ledger has no entry {entry_id!r}")

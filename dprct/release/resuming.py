@@ -1,0 +1,61 @@
+"""What a saved release belongs to, and the refusal to rebuild it as anything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.charges import Entry
+    from dprct.release.model import ReleaseModel
+
+_STUDY = "study"
+
+
+def with_study(state: Mapping[str, Any], model: ReleaseModel) -> dict[str, Any]:
+    """Return a released state that also says which public facts it rests on.
+
+    Parameters
+    ----------
+    state : mapping
+        JSON-ready; what was released.
+    model : ReleaseModel
+        That released it.
+    """
+    return {**state, _STUDY: _study(model)}
+
+
+def resumed_state(accountant: Accountant, entry: Entry, model: ReleaseModel) -> dict[str, Any]:
+    """Return what was saved for an entry, if the model is the one that it was saved for.
+
+    Raises
+    ------
+    LedgerError
+        If nothing was saved, or it belongs to another method or to other public facts: decoded by
+        other bins or labels, released counts would be counts of something else.
+    """
+    if not accountant.is_saved(entry.id):
+        raise LedgerError(
+            f"entry {entry.id} was charged, and its process ended before anything was saved; it "
+            "is spent and cannot be resumed; what is left pays for a new release"
+        )
+    state = accountant.recover(entry.id)
+    if entry.method != model.method or not isinstance(state, dict):
+        raise LedgerError(
+            f"entry {entry.id} paid for {entry.method!r}, not for {model.method!r}; resume it "
+            "with that method"
+        )
+    if state.get(_STUDY) != _study(model):
+        raise LedgerError(
+            f"the data file or what the study declares is not what it was when entry {entry.id} "
+            "was released; restore both to resume it"
+        )
+    return state
+
+
+def _study(model: ReleaseModel) -> dict[str, Any]:
+    return {"method": model.method, "n": model.n, "facts": model.schema.digest()}
