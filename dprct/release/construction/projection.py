@@ -13,7 +13,13 @@ from dprct.results.covariance import independent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from dprct.release.construction.specification import Array, Specification
+
+
+_NOTHING = 1e-8
+_ILL_CONDITIONED = 1e5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,18 +104,37 @@ def joined(bases: Sequence[Basis]) -> Basis:
     return Basis(vectors)
 
 
-_NOTHING = 1e-8
-
-
-def _orthonormal(columns: Array) -> tuple[Array, Array, np.ndarray, Array]:
+def _orthonormal(columns: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
     """Return Q, R of the independent columns, which those are, and the lengths of all.
 
     The columns are scaled to length one before they are factored.
     """
     lengths = np.linalg.norm(columns, axis=0)
     scaled = columns / np.where(lengths > 0, lengths, 1)
-    vectors, triangle = np.linalg.qr(scaled)
-    kept = independent(triangle)
-    if not kept.all():
-        vectors, triangle = np.linalg.qr(scaled[:, kept])
+    kept = np.ones(scaled.shape[1], bool)
+    found = _cholesky_twice(scaled)
+    if found is None:
+        kept = independent(scaled)
+        scaled = scaled[:, kept]
+        found = _cholesky_twice(scaled)
+    vectors, triangle = np.linalg.qr(scaled) if found is None else found
     return vectors, triangle, kept, lengths
+
+
+def _cholesky_twice(columns: Array) -> tuple[Array, Array] | None:
+    """Return Q, R in a third of the time of Householder's method, or None if ill-conditioned.
+
+    Q of one Cholesky factorisation is orthonormal up to the squared condition number, so that a
+    second one makes it so to the last digits (Yamamoto et al. 2015, "Roundoff error analysis of
+    the CholeskyQR2 algorithm").
+    """
+    triangle = np.eye(columns.shape[1])
+    for _ in range(2):
+        try:
+            factor = np.linalg.cholesky(columns.T @ columns).T
+        except np.linalg.LinAlgError:
+            return None
+        if np.linalg.cond(factor) > _ILL_CONDITIONED:
+            return None
+        columns, triangle = columns @ np.linalg.inv(factor), factor @ triangle
+    return columns, triangle
