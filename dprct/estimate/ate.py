@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ModelPicklingError, ParameterError, SchemaError
+from dprct.estimate.contrasts import contrasts_of
 from dprct.estimate.door import (
     check_relation,
     check_sample,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
+    from dprct.estimate.contrasts import EffectRule
     from dprct.estimate.experiment import BlockRule, UnitRule
     from dprct.estimate.mechanism import Released
     from dprct.estimate.results import PrivateATEResults
@@ -68,6 +70,9 @@ class PrivateATE:
     sd : mapping from outcome to number, optional
         Declared standard deviations, for :meth:`plan` only; without, the largest that the bounds
         allow.
+    effects : {"arms", "main", "factorial"}
+        Each arm against control; or, for a :class:`~dprct.Factorial` design, the main effect of
+        every factor, averaged over the others; or these and all interactions.
     blocks : {"weight", "ignore"}
         Average over the blocks of the design by their sizes, or leave them out, which is
         conservative where everybody has the same shares and refused elsewhere.
@@ -128,6 +133,7 @@ class PrivateATE:
         missing: str | float | Mapping[str, str | float] | None = None,
         weights: Mapping[str, Real] | None = None,
         sd: Mapping[str, float] | None = None,
+        effects: EffectRule = "arms",
         blocks: BlockRule = "weight",
         unit: UnitRule = "person",
         largest_cluster: int | None = None,
@@ -151,6 +157,7 @@ class PrivateATE:
             largest_cluster=largest_cluster, attrition=attrition,
         )  # fmt: skip
         design = self.experiment.design
+        self.contrasts = contrasts_of(effects, design, self.experiment.order, self.experiment.arms)
         self.design_columns = tuple(dict.fromkeys([*design.columns, *design.uses]))
         both = [name for name in names if name in self.design_columns]
         if both:
@@ -208,8 +215,8 @@ class PrivateATE:
         for outcome in self.outcomes:
             outcome.check(budget.epsilon)
             sd = self.sd.get(outcome.column.name)
-            facts |= facts_of(outcome, names, budget.epsilon, sd, self.levels)
-            warnings += warnings_of(outcome, names, budget.epsilon, sd, self.levels)
+            facts |= facts_of(outcome, names, self.contrasts, budget.epsilon, sd, self.levels)
+            warnings += warnings_of(outcome, self.contrasts, budget.epsilon, sd, self.levels)
         consequences = (
             "the estimate is a difference in means, not adjusted for covariates",
             "the estimand is the effect on the outcome clipped to its bounds",
@@ -285,8 +292,16 @@ class PrivateATE:
         self, found: Sequence[Released], guarantee: Guarantee, ledger: str
     ) -> PrivateATEResults:
         """Return the results object of what was drawn: post-processing."""
-        arms, levels = self.experiment.arms, self.levels
-        return results_of(self.outcomes, found, arms, levels, guarantee, ledger, self.n)
+        return results_of(
+            self.outcomes,
+            found,
+            self.experiment.arms,
+            self.contrasts,
+            self.levels,
+            guarantee,
+            ledger,
+            self.n,
+        )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ModelPicklingError(

@@ -11,6 +11,7 @@ from dprct.estimate.normal_laplace import cdf, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from fractions import Fraction
 
 ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
 """Levels at which c(rho) is computed for p-values; between two, the larger of both serves."""
@@ -50,7 +51,7 @@ class NoisyEffect:
     Parameters
     ----------
     value : float
-    scales : tuple of one or two floats
+    scales : tuple of floats, at least one
         Of the Laplace draws in it.
     variances : tuple of NoisyVariance
         Of its independent parts.
@@ -101,6 +102,58 @@ class NoisyEffect:
             p = 2 * float(cdf(-abs(self.value), max(v, w), self.scales))
             if p >= low:
                 yield min(p, high)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMean:
+    """The released mean of one arm, and its released variance.
+
+    Parameters
+    ----------
+    value : float
+        Mean + Laplace(scale).
+    scale : float
+    variance : NoisyVariance
+        Sampling variance of the mean.
+    """
+
+    value: float
+    scale: float
+    variance: NoisyVariance
+
+
+def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) -> NoisyEffect:
+    """Return the effect sum_a weight_a mean_a of independent arms; free, as post-processing.
+
+    Parameters
+    ----------
+    means : sequence of NoisyMean, length A
+    weights : sequence of float, length A
+        Not all zero.
+
+    Notes
+    -----
+    Arms are disjoint and their noise is drawn independently: scales take the absolute weights,
+    variances (and their scales b_V) the squares, so that rho = b_V / b^2 of each arm stays.  Arms
+    of positive weight come first.
+
+    Examples
+    --------
+    >>> v = NoisyVariance(0.01, 1e-4, 0.11)
+    >>> means = [NoisyMean(2.0, 0.03, v), NoisyMean(2.5, 0.03, v)]
+    >>> combined(means, (-1, 1)).value
+    0.5
+    """
+    pairs = [(m, float(w)) for m, w in zip(means, weights, strict=True) if w != 0]
+    used = sorted(pairs, key=lambda pair: pair[1] < 0)
+    return NoisyEffect(
+        math.fsum(w * mean.value for mean, w in used),
+        tuple(abs(w) * mean.scale for mean, w in used),
+        tuple(
+            NoisyVariance(w * w * m.variance.value, w * w * m.variance.scale, m.variance.rho)
+            for m, w in used
+        ),
+    )
 
 
 def normal_quantile(alpha: float) -> float:

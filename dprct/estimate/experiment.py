@@ -35,6 +35,8 @@ class Experiment:
     design : Design
     arms : tuple of str
         Names of the groups, the control group first.
+    order : tuple of int
+        Place of each of them among the groups of the design.
     codes : (n,) array of int
         Group of each row, 0 for control.
     units : Units
@@ -47,6 +49,7 @@ class Experiment:
 
     design: Design
     arms: tuple[str, ...]
+    order: tuple[int, ...]
     codes: NDArray[np.int64]
     units: Units
     clustered: bool
@@ -122,7 +125,7 @@ def experiment_of(
             f"the assignment is not one of the design ({'; '.join(problems)}); declare the design "
             "that was used, or say attrition=True if rows were lost after it"
         )
-    names, codes = _control_first(design, design.groups.codes(rows), control)
+    names, order, codes = _control_first(design, design.groups.codes(rows), control)
     block, cluster = _columns_of(design, blocks)
     if not block:
         _check_constant(design, rows)
@@ -130,6 +133,7 @@ def experiment_of(
     return Experiment(
         design,
         names,
+        order,
         codes,
         units,
         bool(cluster),
@@ -162,7 +166,7 @@ def _design(treatment: str | Sequence[str] | None, assignment: Design | None) ->
 
 def _control_first(
     design: Design, codes: NDArray[np.int64], control: Level | None
-) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+) -> tuple[tuple[str, ...], tuple[int, ...], NDArray[np.int64]]:
     names = design.groups.names
     wanted = CONTROL if control is None else control
     if wanted not in names:
@@ -174,7 +178,7 @@ def _control_first(
     order = [first, *(i for i in range(len(names)) if i != first)]
     place = np.empty(len(names), np.int64)
     place[order] = np.arange(len(names))
-    return tuple(_shown(names[i]) for i in order), place[codes]
+    return tuple(_shown(names[i]) for i in order), tuple(order), place[codes]
 
 
 def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dprct.defaults import MANY_ARM_SHARES, TWO_ARM_SHARES
 from dprct.errors import ParameterError
 from dprct.estimate.correction import LARGEST_RHO
-from dprct.estimate.effects import NoisyEffect, NoisyVariance
+from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, combined
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.queries import GRID, Clipped, arm_aggregates, difference_aggregates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dprct.estimate.contrasts import Contrast
     from dprct.privacy.arms import Arms
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.facts import Column
@@ -103,11 +104,21 @@ class Released:
         Noisy control mean.
     control_scale : float
         Scale of its Laplace noise.
+    means : tuple of NoisyMean
+        Of all arms, control first; none where the difference itself was released.
     """
 
     effects: tuple[NoisyEffect, ...]
     control: float
     control_scale: float
+    means: tuple[NoisyMean, ...] = ()
+
+    def contrasted(self, contrasts: Sequence[Contrast]) -> Released:
+        """Return it with other effects, where arm means were released; free."""
+        if not self.means:
+            return self
+        effects = tuple(combined(self.means, contrast.weights) for contrast in contrasts)
+        return replace(self, effects=effects)
 
 
 def released(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
@@ -144,18 +155,19 @@ def _arm_means(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSo
     )
     reaches, rho = outcome.reaches(), outcome.rho(epsilon)
     inflated = [reach**2 * outcome.arms.inflation for reach in reaches]
-    mean = [float(unit * reach / GRID) for unit, reach in zip(means, reaches, strict=True)]
-    scale = [float(reach / of_effect) for reach in reaches]
-    variance = [
-        NoisyVariance(float(unit * most / GRID), float(most / of_variance), rho)
-        for unit, most in zip(spreads, inflated, strict=True)
-    ]
-    effects = tuple(
-        NoisyEffect(mean[a] - mean[0], (scale[a], scale[0]), (variance[a], variance[0]))
-        for a in range(1, len(mean))
-    )
     low = outcome.column.bounds[0] if outcome.column.bounds else 0.0
-    return Released(effects, low + mean[0], scale[0])
+    arms = tuple(
+        NoisyMean(
+            low + float(mean * reach / GRID),
+            float(reach / of_effect),
+            NoisyVariance(float(spread * most / GRID), float(most / of_variance), rho),
+        )
+        for mean, spread, reach, most in zip(means, spreads, reaches, inflated, strict=True)
+    )
+    effects = tuple(
+        combined(arms, [(i == a) - (i == 0) for i in range(len(arms))]) for a in range(1, len(arms))
+    )
+    return Released(effects, arms[0].value, arms[0].scale, arms)
 
 
 def state_of(outcomes: Sequence[Outcome], found: Sequence[Released]) -> dict[str, Any]:
@@ -166,6 +178,7 @@ def state_of(outcomes: Sequence[Outcome], found: Sequence[Released]) -> dict[str
             "effects": [
                 {"value": e.value, "variances": [v.value for v in e.variances]} for e in one.effects
             ],
+            "means": [m.value for m in one.means],
         }
         for outcome, one in zip(outcomes, found, strict=True)
     }

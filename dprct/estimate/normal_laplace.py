@@ -1,7 +1,8 @@
-"""The law of an effect's error: sampling, about normal, plus one or two Laplace draws.
+"""The law of an effect's error: sampling, about normal, plus one or more Laplace draws.
 
 N(0, V) + Laplace(b) has a closed distribution function.  It is written here with the scaled
-complementary error function, so that no exponential overflows and tails keep their digits.
+complementary error function, so that no exponential overflows and tails keep their digits.  Two
+draws are a mixture of two such laws; more than two are in ``several_laplaces``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from scipy import special
 
 from dprct.errors import ParameterError
+from dprct.estimate.several_laplaces import quantile_of_sum, tail_of_sum
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -86,19 +88,20 @@ def widening(x: ArrayLike, variance: ArrayLike, scale: ArrayLike) -> Array:
 
 
 def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...]) -> Array:
-    """Return the distribution function of N(0, variance) + Laplace(b1) [+ Laplace(b2)].
+    """Return the distribution function of N(0, variance) + Laplace(b1) [+ Laplace(b2) ...].
 
     Parameters
     ----------
     x : array
     variance : float
-    scales : tuple of one or two floats
+    scales : tuple of floats, at least one
         Above 0.
 
     Notes
     -----
     Two scales: F = (b1^2 F_b1 - b2^2 F_b2) / (b1^2 - b2^2), by partial fractions of the
-    characteristic function; (almost) equal ones are moved apart, their sum of squares kept.
+    characteristic function; (almost) equal ones are moved apart, their sum of squares kept.  More
+    than two: :func:`~dprct.estimate.several_laplaces.tail_of_sum`.
 
     Examples
     --------
@@ -106,7 +109,11 @@ def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...]) -> Array:
     0.5
     """
     x = np.asarray(x, np.float64)
-    upper = sum(w * tail(np.abs(x), variance, b) for w, b in _mixture(scales))
+    upper = (
+        tail_of_sum(np.abs(x), variance, scales)
+        if len(scales) > 2
+        else sum(w * tail(np.abs(x), variance, b) for w, b in _mixture(scales))
+    )
     found: Array = np.where(x < 0, upper, 1 - upper)
     return found
 
@@ -120,7 +127,7 @@ def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -
         In (0, 1).
     variance : array
         At least 0; broadcast against ``alpha``.
-    scales : tuple of one or two floats
+    scales : tuple of floats, at least one
 
     Examples
     --------
@@ -130,6 +137,8 @@ def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -
     a, v = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(variance, np.float64))
     if not ((a > 0) & (a < 1)).all():
         raise ParameterError("alpha is outside (0, 1); give a number such as 0.05")
+    if len(scales) > 2:
+        return quantile_of_sum(a, v, scales)
     parts = _mixture(scales)
     low = np.zeros(a.shape)
     # P(|N + L| > q) is at most the sum of what each part exceeds at its share of q
@@ -146,8 +155,6 @@ def _mixture(scales: tuple[float, ...]) -> tuple[tuple[float, float], ...]:
     """Return the (weight, scale) whose tails add up to that of the sum of Laplaces."""
     if len(scales) == 1:
         return ((1.0, scales[0]),)
-    if len(scales) != 2:
-        raise ParameterError(f"{len(scales)} Laplace draws in one effect; allowed: one or two")
     u1, u2 = (b * b for b in scales)
     middle = (u1 + u2) / 2
     if abs(u1 - u2) < _APART * middle:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dprct.estimate.effects import NoisyEffect, NoisyVariance
+from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, combined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
+    from dprct.estimate.contrasts import Contrast
     from dprct.estimate.mechanism import Outcome
 
 _POWER = 0.8
 
 
-def expected(outcome: Outcome, epsilon: Fraction, sd: float | None) -> tuple[NoisyEffect, ...]:
-    """Return effects of size 0 as they are expected to be released, one per arm against control.
+def expected(
+    outcome: Outcome, epsilon: Fraction, sd: float | None, contrasts: Sequence[Contrast]
+) -> tuple[NoisyEffect, ...]:
+    """Return effects of size 0 as they are expected to be released, one per contrast of arms.
 
     Parameters
     ----------
@@ -26,6 +29,7 @@ def expected(outcome: Outcome, epsilon: Fraction, sd: float | None) -> tuple[Noi
         Of all outcomes together.
     sd : float or None
         Of the outcome within an arm; half the width of the bounds, the worst case, if None.
+    contrasts : sequence of Contrast
     """
     width = float(outcome.width)
     sampling = [(width / 2 if sd is None else sd) ** 2 * part for part in _inverse_sizes(outcome)]
@@ -35,10 +39,11 @@ def expected(outcome: Outcome, epsilon: Fraction, sd: float | None) -> tuple[Noi
     noise = [float(reach**2 * outcome.arms.inflation / of_variance) for reach in reaches]
     if outcome.two_arms:
         return (NoisyEffect(0.0, (scales[0],), (NoisyVariance(sum(sampling), noise[0], rho),)),)
-    parts = [NoisyVariance(v, b, rho) for v, b in zip(sampling, noise, strict=True)]
-    return tuple(
-        NoisyEffect(0.0, (scales[a], scales[0]), (parts[a], parts[0])) for a in range(1, len(parts))
-    )
+    means = [
+        NoisyMean(0.0, scale, NoisyVariance(v, b, rho))
+        for scale, v, b in zip(scales, sampling, noise, strict=True)
+    ]
+    return tuple(combined(means, contrast.weights) for contrast in contrasts)
 
 
 def detectable(effect: NoisyEffect, alpha: float) -> float:
@@ -53,6 +58,7 @@ def detectable(effect: NoisyEffect, alpha: float) -> float:
 def facts_of(
     outcome: Outcome,
     names: Sequence[str],
+    contrasts: Sequence[Contrast],
     epsilon: Fraction,
     sd: float | None,
     levels: Sequence[float],
@@ -68,16 +74,14 @@ def facts_of(
         f"{name}: budget": f"epsilon={float(epsilon * outcome.share):g} of {float(epsilon):g}, "
         f"rho={outcome.rho(epsilon):.3g}; sd {_sd(outcome, sd):.4g} ({spread})",
     }
-    for arm, now, half, double in zip(
-        names[1:],
-        expected(outcome, epsilon, sd),
-        expected(outcome, epsilon / 2, sd),
-        expected(outcome, epsilon * 2, sd),
+    for contrast, now, half, double in zip(
+        contrasts,
+        *(expected(outcome, share, sd, contrasts) for share in (epsilon, epsilon / 2, epsilon * 2)),
         strict=True,
     ):
         sampling = math.sqrt(math.fsum(part.value for part in now.variances))
         equal = float(epsilon) * now.noise_sd / sampling if sampling else math.inf
-        found[f"{name}: {arm}"] = (
+        found[f"{name}: {contrast.name}"] = (
             f"std err {now.standard_error(levels):.4g} (half epsilon "
             f"{half.standard_error(levels):.4g}, double {double.standard_error(levels):.4g}); "
             f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
@@ -90,17 +94,18 @@ def facts_of(
 
 def warnings_of(
     outcome: Outcome,
-    names: Sequence[str],
+    contrasts: Sequence[Contrast],
     epsilon: Fraction,
     sd: float | None,
     levels: Sequence[float],
 ) -> Iterator[str]:
     """Yield which effects cannot be found at this n and epsilon."""
-    for arm, effect in zip(names[1:], expected(outcome, epsilon, sd), strict=True):
+    for contrast, effect in zip(contrasts, expected(outcome, epsilon, sd, contrasts), strict=True):
         if detectable(effect, levels[0]) > _sd(outcome, sd):
             yield (
-                f"not usable at this n: only an effect of {arm} on {outcome.column.name} above one "
-                "standard deviation would be found; spend more, on fewer outcomes, or declare "
+                f"not usable at this n: only an effect of {contrast.name} on "
+                f"{outcome.column.name} above one standard deviation would be found; "
+                "spend more, on fewer outcomes, or declare "
                 "narrower bounds"
             )
 

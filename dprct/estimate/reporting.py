@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from dprct.estimate.results import PrivateATEResults
+from dprct.estimate.tabulation import tabulated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from dprct.estimate.contrasts import Contrast
     from dprct.estimate.mechanism import Outcome, Released
     from dprct.privacy.guarantee import Guarantee
 
@@ -24,19 +24,14 @@ def results_of(
     outcomes: Sequence[Outcome],
     found: Sequence[Released],
     arms: Sequence[str],
+    contrasts: Sequence[Contrast],
     levels: tuple[float, ...],
     guarantee: Guarantee,
     ledger: str,
     n: int,
 ) -> PrivateATEResults:
     """Return the results object: post-processing of what was released."""
-    outcome_names = [outcome.column.name for outcome in outcomes]
-    several = len(outcomes) > 1
-    names = [
-        f"{outcome}: {arm}" if several else arm for outcome in outcome_names for arm in arms[1:]
-    ]
-    effects = tuple(effect for one in found for effect in one.effects)
-    index = pd.Index(names, dtype=object)
+    outcome_names = tuple(outcome.column.name for outcome in outcomes)
     control = pd.DataFrame(
         {
             "mean": [one.control for one in found],
@@ -44,9 +39,11 @@ def results_of(
         },
         index=pd.Index(outcome_names, dtype=object),
     )
+    found = [one.contrasted(contrasts) for one in found]
+    means = tuple(one.means for one in found)
+    table = tabulated(outcome_names, [one.effects for one in found], means, contrasts, levels)
     return PrivateATEResults(
-        params=pd.Series([effect.value for effect in effects], index=index),
-        cov=pd.DataFrame(_covariance(found, levels), index=index, columns=index),
+        **table,
         df_inference=float("inf"),
         df_resid=float("inf"),
         nobs=n,
@@ -55,29 +52,14 @@ def results_of(
         outcome=", ".join(outcome_names),
         formula=f"{' + '.join(outcome_names)} ~ {' + '.join(arms[1:])}",
         title=TITLE,
-        bse_noise=pd.Series([effect.noise_sd for effect in effects], index=index),
         notes=_notes(outcomes, found, arms),
-        effects=effects,
         levels=levels,
         control=control,
         ledger=ledger,
+        arms=tuple(arms),
+        outcomes=outcome_names,
+        means=means,
     )
-
-
-def _covariance(found: Sequence[Released], levels: Sequence[float]) -> NDArray[np.float64]:
-    """Return se^2 on the diagonal, V~_0 + 2 b_0^2 between arms, NaN between outcomes."""
-    sizes = [len(one.effects) for one in found]
-    cov = np.full((sum(sizes), sum(sizes)), np.nan)
-    start = 0
-    for one in found:
-        here = slice(start, start + len(one.effects))
-        if len(one.effects) > 1:
-            shared = one.effects[0]
-            cov[here, here] = shared.variances[1].at(levels[0]) + 2 * shared.scales[1] ** 2
-        start = here.stop
-    errors = [effect.standard_error(levels) for one in found for effect in one.effects]
-    np.fill_diagonal(cov, np.square(errors))
-    return cov
 
 
 def _notes(

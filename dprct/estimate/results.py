@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
+from dprct.estimate.contrasts import parse_contrast
+from dprct.estimate.effects import combined
+from dprct.estimate.tabulation import tabulated
 from dprct.results.base import LinearResults
 
 if TYPE_CHECKING:
-    from dprct.estimate.effects import NoisyEffect
+    from collections.abc import Mapping
+
+    from dprct.estimate.contrasts import Contrast
+    from dprct.estimate.effects import NoisyEffect, NoisyMean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -29,6 +35,12 @@ class PrivateATEResults(LinearResults):
         ``mean`` of the control group of each outcome (clipped), and ``noise`` of it (one sd).
     ledger : str
         Where the budget was charged.
+    arms : tuple of str, length A
+        The control group first.
+    outcomes : tuple of str, length q
+    means : tuple of q tuples of NoisyMean
+        Released means of all arms; empty tuples where, with two arms, the difference itself was
+        released.
 
     Notes
     -----
@@ -42,6 +54,9 @@ class PrivateATEResults(LinearResults):
     levels: tuple[float, ...]
     control: pd.DataFrame
     ledger: str = ""
+    arms: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    means: tuple[tuple[NoisyMean, ...], ...] = ()
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -70,6 +85,47 @@ class PrivateATEResults(LinearResults):
         return pd.DataFrame(
             np.column_stack([values - half, values + half]), index=self.params.index
         )
+
+    def contrast(self, contrast: str | Mapping[str, float]) -> PrivateATEResults:
+        """Compare arms with each other; free, for it uses what was released already.
+
+        Parameters
+        ----------
+        contrast : str or mapping from arm to weight
+            ``"a - b"``, ``"0.5*a + 0.5*b - control"`` or ``{"a": 1, "b": -1}``; of sum zero.
+
+        Returns
+        -------
+        PrivateATEResults
+            With one effect per outcome, under the same guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If it is no contrast of the arms; or, with two arms, another than arm - control, for
+            then only that difference was released.
+
+        Notes
+        -----
+        Sampling variances and noise of the arms add up with squared weights; the law is normal plus
+        one Laplace draw per arm.  Choosing a contrast after seeing the results costs no privacy; it
+        is a choice among tests all the same.
+        """
+        wanted = parse_contrast(contrast, self.arms)
+        effects = [
+            (combined(of_arms, wanted.weights),) if of_arms else (self._difference(place, wanted),)
+            for place, of_arms in enumerate(self.means)
+        ]
+        table = tabulated(self.outcomes, effects, self.means, (wanted,), self.levels)
+        return replace(self, **table, title=f"{self.title}: {wanted.name}")
+
+    def _difference(self, place: int, wanted: Contrast) -> NoisyEffect:
+        if [float(w) for w in wanted.weights] != [-1.0, 1.0]:
+            raise ParameterError(
+                f"with two arms only {self.arms[1]} - {self.arms[0]} was released, and contrast "
+                f"{wanted.name!r} is another; read this effect and change its sign or unit yourself"
+            )
+        return self.effects[place]
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""

@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dprct.estimate.effects import NoisyEffect, NoisyVariance
+from dprct.estimate.contrasts import arm_contrasts
+from dprct.estimate.effects import NoisyMean, NoisyVariance, combined
 from dprct.estimate.mechanism import Outcome, Released
 from dprct.estimate.reporting import results_of
 from dprct.privacy.arms import Arms
@@ -20,12 +21,15 @@ GUARANTEE = Guarantee.of(Budget(1), "replace-one-design-public")
 def test_the_covariance_is_known_within_outcomes_only() -> None:
     outcomes = [Outcome(Column(n, bounds=(0.0, 1.0)), ARMS, Fraction(1, 2)) for n in ("a", "b")]
     shared = NoisyVariance(0.04, 0.001, 0.5)
-    effects = tuple(
-        NoisyEffect(v, (0.2, 0.1), (NoisyVariance(0.02, 0.001, 0.5), shared)) for v in (1.0, 2.0)
+    means = (
+        NoisyMean(0.5, 0.1, shared),
+        *(NoisyMean(v, 0.2, NoisyVariance(0.02, 0.001, 0.5)) for v in (1.5, 2.5)),
     )
-    found = [Released(effects, 0.5, 0.1)] * 2
+    arms = ("control", "t", "u")
+    effects = tuple(combined(means, contrast.weights) for contrast in arm_contrasts(arms))
+    found = [Released(effects, 0.5, 0.1, means)] * 2
     result = results_of(
-        outcomes, found, ("control", "t", "u"), (0.05,), GUARANTEE, "charged to no ledger", 12
+        outcomes, found, arms, arm_contrasts(arms), (0.05,), GUARANTEE, "charged to no ledger", 12
     )
     assert list(result.params.index) == ["a: t", "a: u", "b: t", "b: u"]
     cov = result.cov_params()
