@@ -23,6 +23,15 @@ TWO_ARM_SHARES = (Fraction(67, 100), Fraction(28, 100), Fraction(5, 100))
 MANY_ARM_SHARES = (Fraction(7, 10), Fraction(3, 10))
 """Shares of epsilon for arm means and for their variances."""
 
+COUNTED_SHARES = (Fraction(7, 10), Fraction(3, 10))
+"""Shares of epsilon for sums with counts of values, and for sums of squares (private missing)."""
+
+FEWEST_COUNTED = 10
+"""An arm with a released number of values below this has no estimated mean."""
+
+FEWEST_COUNTED_SCALES = 20
+"""Nor has one whose released number of values is below this many scales of its noise."""
+
 VALID_LEVELS = (0.05,)
 """Sizes of tests at which a standard error times z is an interval that covers."""
 

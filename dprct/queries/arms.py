@@ -167,7 +167,7 @@ def sums_by_code(
 def rounded(
     values: list[Fraction], unit: Fraction, relation: Relation = "replace-one-design-public"
 ) -> IntegerVector:
-    """Seal rationals of which one record moves one, by at most 2^20, rounded to integers."""
+    """Seal rationals that one record moves by at most 2^20 in all, rounded to integers."""
     return IntegerVector(
         np.array([math.floor(value + Fraction(1, 2)) for value in values], dtype=object),
         l1=GRID,

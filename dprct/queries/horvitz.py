@@ -113,22 +113,23 @@ def hidden_sums(
     sums : IntegerVector
         In half steps; L1 sensitivity 2^21 (w) under replace-one.
     squares : IntegerVector
-        In squared half steps; L1 sensitivity 2^41 (w^2 / 2) under replace-one.
+        In units of 2^21 squared half steps; L1 sensitivity 2^20 (w^2 / 2) under replace-one.
 
     Notes
     -----
     In half steps |y - mid| <= 2^20 = G.  A record that stays in its arm moves one sum by at most
     2 G and one sum of squares by at most G^2.  One that changes arm moves two coordinates, the sums
     by at most G each, the squares, which lie in [0, G^2], by at most G^2 each.  So the L1 norm of
-    the change is at most 2 G and 2 G^2; both are reached by a switch of arm at a bound.
+    the change is at most 2 G and 2 G^2; both are reached by a switch of arm at a bound.  Squares
+    are rounded to units of 2 G, x -> floor(x + 1/2) as above: each moves by at most G / 2.
     """
     found = _centred_sums(frame, column, arms, fill)
     half = Fraction(Clipped(column).step) / 2
     sums = np.array([s for s, _ in found], dtype=object)
-    squares = np.array([q for _, q in found], dtype=object)
+    squares = [Fraction(q, 2 * GRID) for _, q in found]
     return (
         IntegerVector(sums, l1=2 * GRID, relation="replace-one", grid=half),
-        IntegerVector(squares, l1=2 * GRID**2, relation="replace-one", grid=half**2),
+        rounded(squares, half**2 * 2 * GRID, "replace-one"),
     )
 
 
