@@ -79,6 +79,17 @@ class Reading:
             for command, low, high, remark in [(*_HEADING, ""), *rows]
         ]
 
+    def blocks(self) -> list[str]:
+        """Return what a certificate prints: the table, and what breaks."""
+        return [
+            "How commands read this file: the error that they find over the released one, which",
+            "holds sampling and privacy noise (over outcomes, arms and covariate sets):",
+            *self.lines(),
+            "",
+            "What breaks on this file:",
+            *(f"- {line}" for line in self.breaks),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values; an error that does not exist is null."""
         return {
@@ -109,7 +120,7 @@ def _number(value: float | None) -> float:
 
 
 def _remark(ratio: ErrorRatio) -> str:
-    return f"! too small ({ratio.where})" if ratio.too_small else ""
+    return "! too small" if ratio.too_small else ""
 
 
 def _shown(ratio: float) -> str:
