@@ -180,8 +180,15 @@ class Validity:
                 "no standard error of the file for valid"
             ) from None
 
-    def stamped(self, schema: Schema) -> Schema:
-        """Return a schema whose file says what is valid, instead of anything it said before.
+    def stamped(self, schema: Schema, continuous: Iterable[str] = ()) -> Schema:
+        """Return a schema whose file says what is valid: as a characteristic and in its notes.
+
+        Parameters
+        ----------
+        schema : Schema
+            Of the released file; what it said before of what is valid is replaced.
+        continuous : iterable of str
+            Outcomes that had codes or integers and now are real numbers.
 
         Examples
         --------
@@ -190,12 +197,22 @@ class Validity:
         >>> stamped = valid.stamped(Schema((Column("earn"), Column("treat", "byte"))))
         >>> Validity.of(stamped) == valid
         True
+        >>> [name for _, name, _ in stamped.file.characteristics]
+        ['dprct_valid', 'note0', 'note1', 'note2', 'note3']
         """
-        others = [
-            entry for entry in schema.file.characteristics if entry[:2] != (DATASET, CHARACTERISTIC)
-        ]
-        mine = (DATASET, CHARACTERISTIC, self.to_text())
-        return replace(schema, file=replace(schema.file, characteristics=(*others, mine)))
+        before = schema.file.characteristics
+        others = [e for e in before if e[:2] != (DATASET, CHARACTERISTIC) and not _is_note(e)]
+        notes = [text for text in map(_note_text, before) if text is not None]
+        mine = self.notes(continuous)
+        notes = [*(text for text in notes if text not in mine), *mine]
+        written = [(DATASET, f"note{k}", text) for k, text in enumerate(notes, 1)]
+        characteristics = (
+            *others,
+            (DATASET, CHARACTERISTIC, self.to_text()),
+            (DATASET, "note0", str(len(notes))),
+            *written,
+        )
+        return replace(schema, file=replace(schema.file, characteristics=characteristics))
 
     def describes(
         self, outcome: str, terms: Iterable[str], cov_type: str, groups: str | None
@@ -325,6 +342,15 @@ def shown_levels(levels: Iterable[float]) -> str:
     '95 % and 99 %'
     """
     return " and ".join(f"{100 * (1 - level):.6g} %" for level in levels)
+
+
+def _is_note(entry: tuple[str, str, str]) -> bool:
+    return entry[0] == DATASET and entry[1].startswith("note") and entry[1][4:].isdecimal()
+
+
+def _note_text(entry: tuple[str, str, str]) -> str | None:
+    """Return the text of a note of the data set; ``note0`` is their number."""
+    return entry[2] if _is_note(entry) and entry[1] != "note0" else None
 
 
 def _texts(values: Any) -> tuple[str, ...]:

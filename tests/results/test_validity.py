@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,28 @@ def test_a_new_statement_replaces_the_old_one():
     other = Validity(outcomes=("earn",), arms=("cash",))
     twice = other.stamped(VALID.stamped(SCHEMA))
     assert Validity.of(twice) == other
-    assert len(twice.file.characteristics) == 1
+    assert [name for _, name, _ in twice.file.characteristics].count("dprct_valid") == 1
+
+
+def test_notes_come_after_those_of_the_file_and_once():
+    noted = replace(
+        SCHEMA,
+        file=replace(
+            SCHEMA.file,
+            characteristics=(
+                ("_dta", "note0", "1"),
+                ("_dta", "note1", "Protected file."),
+                ("earn", "note0", "1"),
+                ("earn", "note1", "of last year"),
+            ),
+        ),
+    )
+    twice = VALID.stamped(VALID.stamped(noted, ["earn"]), ["earn"])
+    notes = {name: text for owner, name, text in twice.file.characteristics if owner == "_dta"}
+    assert notes["note0"] == "5"
+    assert notes["note1"] == "Protected file."
+    assert [notes[f"note{k}"] for k in range(2, 6)] == list(VALID.notes(["earn"]))
+    assert ("earn", "note1", "of last year") in twice.file.characteristics
 
 
 @pytest.mark.parametrize(
