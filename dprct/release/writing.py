@@ -16,6 +16,8 @@ import pandas as pd
 from dprct.errors import FileError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.io.stata import write_dta
+from dprct.results.certificate_page import certificate_page
+from dprct.results.digest import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,15 +32,19 @@ NO_GUARANTEE = "no_dp_guarantee"
 """What the name of a file must contain if nothing is promised."""
 
 
-def certificate_paths(path: Path) -> tuple[Path, Path]:
-    """Return where the certificate of a protected file lies: text and JSON.
+def certificate_paths(path: Path) -> tuple[Path, Path, Path]:
+    """Return where the certificate of a protected file lies: text, JSON and a page (HTML).
 
     Examples
     --------
     >>> [found.name for found in certificate_paths(Path("liberia.dta"))]
-    ['liberia.certificate.txt', 'liberia.certificate.json']
+    ['liberia.certificate.txt', 'liberia.certificate.json', 'liberia.certificate.html']
     """
-    return path.with_suffix(".certificate.txt"), path.with_suffix(".certificate.json")
+    return (
+        path.with_suffix(".certificate.txt"),
+        path.with_suffix(".certificate.json"),
+        path.with_suffix(".certificate.html"),
+    )
 
 
 def check_target(path: Path) -> None:
@@ -120,7 +126,7 @@ def rehearse(schema: Schema, path: Path) -> None:
 def write_protected(
     table: pd.DataFrame, schema: Schema, certificate: Certificate, path: Path
 ) -> Certificate:
-    """Write a protected table and, beside it, its certificate as text and JSON.
+    """Write a protected table and, beside it, its certificate as text, JSON and a page.
 
     Parameters
     ----------
@@ -147,8 +153,16 @@ def write_protected(
     check_target(path)
     with _staged(path) as staged:
         write_dta(table, schema, staged)
-        signed = replace(certificate, file={"name": path.name, "sha256": _sha256(staged)})
-        texts = (signed.to_text(), json.dumps(signed.to_dict(), indent=2, ensure_ascii=False))
+        signed = replace(
+            certificate,
+            file={"name": path.name, "sha256": _sha256(staged)},
+            values=digest_of(table, schema),
+        )
+        texts = (
+            signed.to_text(),
+            json.dumps(signed.to_dict(), indent=2, ensure_ascii=False),
+            certificate_page(signed),
+        )
         with _unless_moved(staged, certificate_paths(path)):
             for target, text in zip(certificate_paths(path), texts, strict=True):
                 with atomic_write(target, mode="wb") as file:

@@ -13,12 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError, SimulationError
 from dprct.privacy.guarantee import Guarantee
+from dprct.results.digest import ValuesDigest
+from dprct.results.reading import Reading
 
 if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 VERSION = 1
 _WIDTH = 88
+
+CAVEATS = (
+    "What those who declared the public facts had seen of the data before cannot be known.",
+    "The ledger is kept by the author.",
+    "This is not a legal determination of anonymity.",
+    "The hash and the digest show that a file was not changed (dprct verify FILE); they do not "
+    "show who made it.",
+)
+"""What a certificate cannot know, said on each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,10 @@ class Certificate:
         Name and SHA-256 of the protected file, once written.
     issued : str
         Date, UTC.
+    values : ValuesDigest or None
+        Digests of the values that do not depend on the file, once written.
+    reading : Reading or None
+        What commands find on a calibrated file.
     """
 
     guarantee: Guarantee
@@ -82,6 +97,8 @@ class Certificate:
     limits: tuple[str, ...] = ()
     file: Mapping[str, str] = field(default_factory=dict)
     issued: str = ""
+    values: ValuesDigest | None = None
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
         if self.guarantee.simulation:
@@ -96,7 +113,7 @@ class Certificate:
         """Return the certificate as JSON-ready values; see ``certificate.schema.json``."""
         from dprct import __version__
 
-        return {
+        content: dict[str, Any] = {
             "certificate": VERSION,
             "dprct": __version__,
             "issued": self.issued,
@@ -111,6 +128,11 @@ class Certificate:
             "differences": [asdict(difference) for difference in self.differences],
             "limits": list(self.limits),
         }
+        if self.values is not None:
+            content["values"] = self.values.to_dict()
+        if self.reading is not None:
+            content["reading"] = self.reading.to_dict()
+        return content
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Certificate:
@@ -142,6 +164,8 @@ class Certificate:
                 limits=tuple(content["limits"]),
                 file=dict(content["file"]),
                 issued=content["issued"],
+                values=ValuesDigest.from_dict(content["values"]) if "values" in content else None,
+                reading=Reading.from_dict(content["reading"]) if "reading" in content else None,
             )
         except (LookupError, TypeError, AttributeError):
             raise ParameterError(
@@ -163,12 +187,16 @@ class Certificate:
             f"Ledger: {self.ledger}",
             "",
             "What differs from the confidential file, and why (nothing else does):",
-            *(f"- {line}" for line in self._differences()),
+            *(f"- {line}" for line in self.difference_lines()),
         ]
         if self.limits:
             blocks += ["", "What this file is not good for:", *(f"- {x}" for x in self.limits)]
+        blocks += [] if self.reading is None else ["", *self.reading.blocks()]
         if "sha256" in self.file:
             blocks += ["", f"SHA-256 of the file: {self.file['sha256']}"]
+        if self.values is not None:
+            blocks.append(f"Digest of the values: {self.values.sha256}")
+        blocks += ["", "What this certificate cannot know:", *(f"- {x}" for x in CAVEATS)]
         return "\n".join(_wrapped(block) for block in blocks) + f"\n\nIssued {self.issued}.\n"
 
     def __repr__(self) -> str:
@@ -177,7 +205,8 @@ class Certificate:
     def __str__(self) -> str:
         return self.to_text()
 
-    def _differences(self) -> list[str]:
+    def difference_lines(self) -> list[str]:
+        """Return the permitted differences, those of one reason together."""
         by_reason: dict[tuple[str, str], list[str]] = {}
         for difference in self.differences:
             key = (difference.facet, difference.reason)

@@ -32,15 +32,19 @@ class Seal:
         Hash of every public fact.
     before_opening : bool
         Whether the facts were fixed before the data section was read.
+    by : str
+        Who declared the facts; empty where nobody was named.
     """
 
     at: str
     sha256: str
     before_opening: bool
+    by: str = ""
 
     def __str__(self) -> str:
         when = "before the data were read" if self.before_opening else "sealed after opening"
-        return f"schema {self.sha256[:16]} of {self.at}, {when}"
+        who = shown(self.by) if self.by else "somebody unnamed"
+        return f"schema {self.sha256[:16]} declared by {who} on {self.at}, {when}"
 
 
 @dataclass(frozen=True)
@@ -181,15 +185,21 @@ class Schema:
             json.dumps(self._facts(), sort_keys=True, ensure_ascii=True).encode("ascii")
         ).hexdigest()
 
-    def seal(self) -> Schema:
+    def seal(self, by: str = "") -> Schema:
         """Return the schema dated and hashed; do this before the data are read.
 
-        A schema that is sealed and unchanged keeps its date.
+        A schema that is sealed and unchanged keeps its date, unless somebody else declares it.
+
+        Parameters
+        ----------
+        by : str
+            Who declares the public facts; certificates name them.
         """
-        if self.seal_of is not None and self.seal_of.sha256 == self.digest():
+        seal = self.seal_of
+        if seal is not None and seal.sha256 == self.digest() and by in ("", seal.by):
             return self
         now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        return replace(self, seal_of=Seal(now, self.digest(), before_opening=not self.opened))
+        return replace(self, seal_of=Seal(now, self.digest(), not self.opened, by))
 
     def unsealed(self) -> Schema:
         """Return the schema without its seal."""

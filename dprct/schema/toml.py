@@ -118,6 +118,8 @@ def to_document(schema: Schema) -> dict[str, Any]:
         document["seal"] = {
             "at": seal.at, "sha256": seal.sha256, "before_opening": seal.before_opening,
         }  # fmt: skip
+        if seal.by:
+            document["seal"]["by"] = seal.by
     document["file"] = {
         "release": file.release, "byteorder": file.byteorder, "label": file.label,
         "timestamp": file.timestamp, "sorted_by": list(file.sorted_by), "rows": file.rows,
@@ -225,6 +227,7 @@ def _seal_from(facts: Mapping[str, Any]) -> Seal:
         at=_fact(facts, "at", str, "", "[seal]"),
         sha256=_fact(facts, "sha256", str, "", "[seal]"),
         before_opening=_fact(facts, "before_opening", bool, False, "[seal]"),
+        by=_fact(facts, "by", str, "", "[seal]"),
     )
 
 

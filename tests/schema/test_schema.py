@@ -84,7 +84,10 @@ def test_sealing_dates_and_hashes() -> None:
     assert seal.sha256 == SCHEMA.digest()
     assert seal.before_opening
     assert before <= dt.datetime.fromisoformat(seal.at) <= dt.datetime.now(dt.UTC)
-    assert str(seal) == f"schema {seal.sha256[:16]} of {seal.at}, before the data were read"
+    assert str(seal) == (
+        f"schema {seal.sha256[:16]} declared by somebody unnamed on {seal.at}, "
+        "before the data were read"
+    )
 
 
 def test_a_schema_sealed_after_opening_says_so() -> None:

@@ -1,0 +1,35 @@
+"""``dprct verify``: whether a file is what its certificate describes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprct.cli.show import say, working
+from dprct.release import verification
+
+
+def verify(
+    file: Annotated[
+        Path,
+        typer.Argument(help="The protected file as released, saved again, or as .tab or .csv."),
+    ],
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Certificate (JSON); by default the one beside FILE."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Hold FILE against its certificate; exit 1 if its values are not those of the certificate.
+
+    It works on the file as released, on a .dta that another program saved again, and on the .tab
+    or .csv that an archive makes of it. It shows integrity, not authorship.
+    """
+    with working("verifying"):
+        found = verification.verify(file, certificate)
+    say(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
+    if not found:
+        raise typer.Exit(1)

@@ -1,0 +1,350 @@
+"""Whether a file is what its certificate describes, however it was saved since."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from dprct.errors import DprctWarning, FileError, ParameterError
+from dprct.io.atomic import file_error
+from dprct.io.delimited import DELIMITERS, readings
+from dprct.io.routes import read
+from dprct.missing import MISSING_CODES, tagged
+from dprct.release.writing import certificate_paths
+from dprct.results.certificate import Certificate
+from dprct.results.digest import labels_digest, number_digest, text_digest, to_15_digits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.io.delimited import Cells
+    from dprct.results.digest import ColumnDigest, ValuesDigest
+
+Agreement = Literal["match", "match to 15 digits", "differ", "not checked"]
+
+INTEGRITY = (
+    "This is about integrity, not authorship: it says whether the values are those for which the "
+    "certificate was written, not who wrote it. Anybody can write a certificate; take it from a "
+    "place that you trust."
+)
+
+_ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
+    ("", "NA", "NaN", "nan"), 0
+)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_EPOCH = date(1960, 1, 1)
+_AGREES = ("match", "match to 15 digits")
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was found when a file was held against a certificate; true where it holds its values.
+
+    Parameters
+    ----------
+    file, certificate : str
+        Names.
+    identical : bool
+        Byte for byte the file that the certificate describes.
+    values : {"match", "match to 15 digits", "differ", "not checked"}
+    missing_codes : {"match", "differ", "not checked"}
+        Which missing code stands where (``.``, ``.a`` to ``.z``).
+    labels : {"match", "differ", "not checked"}
+        Variable labels and value labels.
+    differing : tuple of str
+        Columns whose values differ.
+    lacking, added : tuple of str
+        Columns that only the certificate, or only the file has.
+    relabelled : tuple of str
+        Columns whose labels differ.
+    reordered : bool
+        Whether the columns stand in another order.
+    rows : tuple of int
+        Of the file and of the certificate; -1 where not known.
+    """
+
+    file: str
+    certificate: str
+    identical: bool
+    values: Agreement
+    missing_codes: Agreement = "match"
+    labels: Agreement = "match"
+    differing: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    relabelled: tuple[str, ...] = ()
+    reordered: bool = False
+    rows: tuple[int, int] = (-1, -1)
+
+    def __bool__(self) -> bool:
+        return self.identical or (self.values in _AGREES and not self.lacking and not self.added)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was found as JSON-ready values."""
+        return {"verified": bool(self), **asdict(self), "says": INTEGRITY}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        lines = [self._verdict(), *(f"- {line}" for line in self._details()), INTEGRITY]
+        return "\n".join(lines)
+
+    def _verdict(self) -> str:
+        if self.identical:
+            return f"{self.file} is byte for byte the file that {self.certificate} describes"
+        if self.values == "not checked":
+            return (
+                f"{self.file} is not the file that {self.certificate} describes, and that "
+                "certificate has no digest of the values, so nothing else can be checked"
+            )
+        if not self:
+            return f"{self.file} DOES NOT MATCH {self.certificate}"
+        digits = " to 15 significant digits, as it prints no more" * (self.values != "match")
+        return f"{self.file} is not the same file, but its values match {self.certificate}{digits}"
+
+    def _details(self) -> list[str]:
+        if self.identical or self.values == "not checked":
+            return []
+        found, known = self.rows
+        named = (
+            ("values differ in", self.differing),
+            ("columns that are not there:", self.lacking),
+            ("columns that the certificate does not know:", self.added),
+        )
+        lines = [f"{words} {', '.join(names)}" for words, names in named if names]
+        if found != known:
+            lines.insert(0, f"{found:,} rows where the certificate has {known:,}")
+        if self.reordered:
+            lines.append("columns stand in another order")
+        lines.append(_CODES[self.missing_codes])
+        labels = ", ".join(self.relabelled)
+        return [*lines, _LABELS[self.labels] + (f" in {labels}" if labels else "")]
+
+
+_CODES: dict[Agreement, str] = {
+    "match": "missing codes match",
+    "differ": "missing codes differ: what was missing is missing, but not with the same code",
+    "not checked": "missing codes not checked: this file does not say which code was meant",
+}
+_LABELS: dict[Agreement, str] = {
+    "match": "labels match",
+    "differ": "labels differ",
+    "not checked": "labels not checked: they are compared in .dta files only",
+}
+
+
+def verify(path: str | Path, certificate: str | Path | None = None) -> Verification:
+    """Hold a file against the certificate of a protected file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file as released, a .dta saved again by another program, what an archive made of it
+        (.tab, .tsv, .txt, .csv), or any other file that :func:`dprct.read` reads.
+    certificate : str or Path, optional
+        The certificate in JSON; by default the one beside the file.
+
+    Returns
+    -------
+    Verification
+        True where the file holds the values of the certificate.
+
+    Raises
+    ------
+    FileError
+        If the file or its certificate cannot be read.
+    ParameterError
+        If the certificate is none.
+
+    Notes
+    -----
+    Values are compared by the digests of :mod:`dprct.results.digest`.  In a text file a number of
+    a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
+    compared, and numbers printed with 15 significant digits match "to 15 digits"; fewer digits do
+    not match.  Days printed as ``2010-01-31`` count as Stata's days.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from dprct import Column, MVHistogram, Schema
+    >>> schema = Schema((Column("got", "byte"),)).declare(got=dict(levels=[0, 1], missing="never"))
+    >>> model = MVHistogram(pd.DataFrame({"got": [0.0, 1.0] * 200}), schema, columns=["got"])
+    >>> path = Path(tempfile.mkdtemp()) / "trial_protected.dta"
+    >>> _ = model.fit(epsilon=1).write_dta(path)
+    >>> found = verify(path)
+    >>> bool(found), found.identical
+    (True, True)
+    """
+    path = Path(path)
+    place, described = _certificate(path, certificate)
+    if _sha256(path) == described.file.get("sha256"):
+        return Verification(path.name, place.name, identical=True, values="match")
+    if described.values is None:
+        return Verification(
+            path.name, place.name, False, "not checked", "not checked", "not checked"
+        )
+    if path.suffix.lower() in DELIMITERS:
+        found = [_printed(cells, described.values) for cells in readings(path)]
+        best = sorted(found, key=lambda one: len(one.differing))[0]
+    else:
+        best = _stored(path, described.values)
+    return best.against(path.name, place.name, described.values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a file has of each column of a certificate."""
+
+    names: tuple[str, ...]
+    rows: int
+    plain: dict[str, str]
+    exact: dict[str, str]
+    rounded: dict[str, str]
+    labels: dict[str, str] | None
+    known: ValuesDigest
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Columns that are there and whose values are others."""
+        both = [c for c in self.known.columns if c.name in self.plain]
+        return tuple(c.name for c in both if not self._same(c) and not self._rounded(c))
+
+    def _same(self, column: ColumnDigest) -> bool:
+        return self.plain[column.name] == column.plain
+
+    def _rounded(self, column: ColumnDigest) -> bool:
+        return self.rounded.get(column.name) == column.rounded
+
+    def against(self, file: str, certificate: str, known: ValuesDigest) -> Verification:
+        """Return what was found, in the words of :class:`Verification`."""
+        columns = [c for c in known.columns if c.name in self.plain]
+        names = [c.name for c in known.columns]
+        values: Agreement = "match" if all(map(self._same, columns)) else "match to 15 digits"
+        codes: Agreement = "match"
+        if any(self.exact[c.name] != c.exact for c in columns if self._same(c)):
+            codes = "differ" if self.labels is not None else "not checked"
+        relabelled = [c.name for c in columns if self.labels and self.labels[c.name] != c.labels]
+        labels: Agreement = "differ" if relabelled else "match"
+        return Verification(
+            file=file,
+            certificate=certificate,
+            identical=False,
+            values="differ" if self.differing or self.rows != known.rows else values,
+            missing_codes=codes,
+            labels="not checked" if self.labels is None else labels,
+            differing=self.differing,
+            lacking=tuple(name for name in names if name not in self.names),
+            added=tuple(name for name in self.names if name not in names),
+            relabelled=tuple(relabelled),
+            reordered=[n for n in self.names if n in names]
+            != [n for n in names if n in self.names],
+            rows=(self.rows, known.rows),
+        )
+
+
+def _stored(path: Path, known: ValuesDigest) -> _Found:
+    """Return the digests of a file that knows numbers from texts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DprctWarning)  # what a route loses shows as a difference
+        table, schema = read(path)
+    plain: dict[str, str] = {}
+    exact: dict[str, str] = {}
+    for name in (c.name for c in known.columns if c.name in schema.names):
+        values = table[name]
+        if values.dtype == object:
+            plain[name] = exact[name] = text_digest(list(values))
+        else:
+            numbers = values.to_numpy(np.float64)
+            plain[name] = number_digest(numbers, exact=False)
+            exact[name] = number_digest(numbers, exact=True)
+    labels = None
+    if path.suffix.lower() == ".dta":
+        labels = {c.name: labels_digest(c.label, schema.labels_of(c.name)) for c in schema.columns}
+    return _Found(tuple(schema.names), len(table), plain, exact, {}, labels, known)
+
+
+def _printed(cells: Cells, known: ValuesDigest) -> _Found:
+    """Return the digests of a text file, whose columns are what the certificate says they are."""
+    by_name = dict(zip(cells.names, cells.columns, strict=True))
+    plain: dict[str, str] = {}
+    exact: dict[str, str] = {}
+    rounded: dict[str, str] = {}
+    for column in known.columns:
+        if column.name not in by_name:
+            continue
+        printed = by_name[column.name]
+        numbers = None if column.kind == "text" else _numbers(printed)
+        if numbers is None:
+            plain[column.name] = exact[column.name] = text_digest(printed)
+            continue
+        if column.kind == "float":
+            numbers = _in_four_bytes(numbers)
+        plain[column.name] = number_digest(numbers, exact=False)
+        exact[column.name] = number_digest(numbers, exact=True)
+        rounded[column.name] = number_digest(to_15_digits(numbers), exact=False)
+    rows = len(cells.columns[0]) if cells.columns else 0
+    return _Found(cells.names, rows, plain, exact, rounded, None, known)
+
+
+def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return the numbers of printed cells, missing codes in NaN payloads, or None."""
+    codes = np.array([_ABSENT.get(cell, -1) for cell in cells], np.int8)
+    present = [cell for cell in cells if cell not in _ABSENT]
+    if any("_" in cell for cell in present):  # Python reads 1_000 as a number, nobody else does
+        return None
+    try:
+        numbers = np.array([_number(cell) for cell in present], np.float64)
+    except ValueError:
+        return None
+    out = tagged(np.maximum(codes, 0).astype(np.int64))
+    out[codes < 0] = numbers
+    return out
+
+
+def _number(cell: str) -> float:
+    if _DAY.fullmatch(cell):
+        return float((date.fromisoformat(cell) - _EPOCH).days)
+    return float(cell)
+
+
+def _in_four_bytes(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers (n,) rounded to the nearest that four bytes hold; missing ones stay."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.where(np.isnan(numbers), numbers, numbers.astype(np.float32).astype(np.float64))
+
+
+def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificate]:
+    place = certificate_paths(path)[1] if given is None else Path(given)
+    try:
+        content = json.loads(place.read_text("utf-8"))
+    except FileNotFoundError:
+        others = sorted(found.name for found in path.parent.glob("*.certificate.json"))
+        hint = f"; there is {', '.join(others)}: give it with --certificate" if others else ""
+        raise FileError(f"there is no certificate {place.name!r}{hint}") from None
+    except OSError as error:
+        raise file_error(error, place, "read") from None
+    except ValueError:
+        raise ParameterError(
+            f"{place.name!r} is not JSON; give the .certificate.json of a release"
+        ) from None
+    return place, Certificate.from_dict(content)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise file_error(error, path, "read") from None
