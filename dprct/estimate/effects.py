@@ -115,11 +115,14 @@ class NoisyMean:
     scale : float
     variance : NoisyVariance
         Sampling variance of the mean.
+    others : tuple of floats
+        Scales of further Laplace draws in ``value``.
     """
 
     value: float
     scale: float
     variance: NoisyVariance
+    others: tuple[float, ...] = ()
 
 
 def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) -> NoisyEffect:
@@ -148,11 +151,26 @@ def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) ->
     used = sorted(pairs, key=lambda pair: pair[1] < 0)
     return NoisyEffect(
         math.fsum(w * mean.value for mean, w in used),
-        tuple(abs(w) * mean.scale for mean, w in used),
+        tuple(abs(w) * scale for mean, w in used for scale in (mean.scale, *mean.others)),
         tuple(
             NoisyVariance(w * w * m.variance.value, w * w * m.variance.scale, m.variance.rho)
             for m, w in used
         ),
+    )
+
+
+def against_control(means: Sequence[NoisyMean]) -> tuple[NoisyEffect, ...]:
+    """Return the effect of each arm against the first, which is control.
+
+    Examples
+    --------
+    >>> v = NoisyVariance(0.01, 1e-4, 0.11)
+    >>> len(against_control([NoisyMean(2.0, 0.03, v), NoisyMean(2.5, 0.03, v)]))
+    1
+    """
+    return tuple(
+        combined(means, [(i == a) - (i == 0) for i in range(len(means))])
+        for a in range(1, len(means))
     )
 
 

@@ -75,13 +75,7 @@ class Outcome:
         ParameterError
             If epsilon leaves no noise to speak of, or more than the sampler can draw.
         """
-        rho = self.rho(epsilon)
-        if rho > LARGEST_RHO or LARGEST_SCALE * self.split(epsilon)[-1] < GRID:
-            raise ParameterError(
-                f"epsilon={float(epsilon):g} is outside what this estimate is made for "
-                f"(rho={rho:.3g}, at most {LARGEST_RHO:g}, and noise that a double holds); "
-                f"{'lower' if rho > LARGEST_RHO else 'raise'} epsilon"
-            )
+        check_noise(epsilon, self.rho(epsilon), GRID / self.split(epsilon)[-1])
 
     def reaches(self) -> tuple[Fraction, ...]:
         """Return by how much one record moves what is released, in units of the outcome.
@@ -90,6 +84,30 @@ class Outcome:
         """
         each = [self.width * self.arms.reach(a) for a in range(len(self.arms.sizes[0]))]
         return (sorted(each)[-1],) if self.two_arms else tuple(each)
+
+
+def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
+    """Refuse an epsilon that leaves no noise to speak of, or more than the sampler can draw.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        As it was asked for.
+    rho : float
+        b_V / b^2.
+    scale : Fraction
+        The largest noise scale, in grid units.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if rho > LARGEST_RHO or scale > LARGEST_SCALE:
+        raise ParameterError(
+            f"epsilon={float(epsilon):g} is outside what this estimate is made for "
+            f"(rho={rho:.3g}, at most {LARGEST_RHO:g}, and noise that a double holds); "
+            f"{'lower' if rho > LARGEST_RHO else 'raise'} epsilon"
+        )
 
 
 @dataclass(frozen=True, slots=True)
