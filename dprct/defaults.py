@@ -140,3 +140,28 @@ def ridge_pays(n: int, weight_sd: float, path_sd: float, uniform_sd: float) -> b
     """
     ridge = n * weight_sd**2 + (path_sd / 4) ** 2
     return ridge <= UNIFORM_LOSS + (uniform_sd / n) ** 2
+
+
+def moment_penalty(noise_sd: float, width: int, distance: float) -> float:
+    """Return k, about as large as noise makes the eigenvalues of a matrix of centred moments.
+
+    Parameters
+    ----------
+    noise_sd : float
+        Noise of every entry of the symmetric matrix Z'Z (one standard deviation).
+    width : int
+        Its rows, d.
+    distance : float
+        Length of the vector of released means, with which the moments are centred.
+
+    Notes
+    -----
+    A symmetric d x d matrix of independent noise has eigenvalues up to 2 sd sqrt(d) (Wigner).
+    Centring by means m, whose noise is g / n, adds ``m g' + g m'``, of norm up to 2 |m| sd sqrt(d).
+
+    Examples
+    --------
+    >>> moment_penalty(3.0, 4, 0.5)
+    18.0
+    """
+    return 2 * noise_sd * math.sqrt(width) * (1 + distance)

@@ -17,21 +17,27 @@ from dprct.queries.arms import (
 )
 from dprct.queries.cells import cell_counts, one_way_counts
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
+from dprct.queries.features import Feature, features_of
 from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
+from dprct.queries.moments import MomentsLayout, moments
 
 __all__ = [
     "GRID",
     "Clipped",
     "DifferenceAggregates",
+    "Feature",
     "HiddenArms",
+    "MomentsLayout",
     "arm_aggregates",
     "cell_counts",
     "clipped_sums",
     "cross_products",
     "difference_aggregates",
+    "features_of",
     "hidden_difference",
     "hidden_sums",
+    "moments",
     "observed",
     "observed_squares",
     "observed_sums",

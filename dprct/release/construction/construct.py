@@ -61,6 +61,8 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from dprct.release.construction import Specification, residuals
     >>> rng = np.random.default_rng(1)
     >>> treated = np.repeat([0.0, 1.0], [60, 40])
     >>> W = np.column_stack([treated, np.ones(100), rng.normal(size=(100, 3))])
