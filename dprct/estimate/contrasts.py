@@ -122,7 +122,7 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
         got = given(unknown[0]) if unknown else "nothing"
         raise ParameterError(f"contrast names {got}, which is no arm; arms are {', '.join(arms)}")
     weights = [_weight(wanted.get(arm, 0)) for arm in arms]
-    if abs(sum(weights)) > _SUM_TOLERANCE or not any(weights):
+    if abs(float(sum(weights))) > _SUM_TOLERANCE or not any(weights):
         raise ParameterError(
             f"the weights of contrast {given(contrast)} do not sum to zero, or are all zero; a "
             "contrast compares arms, such as 'a - b' or {'a': 1, 'b': -1}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,10 +11,13 @@ import numpy as np
 
 from dprct.assignment.base import Design
 from dprct.assignment.designs import Complete
+from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.assignment.units import Units, rows_of, units_of
 from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.pooling import pooled
 from dprct.privacy.arms import Arms
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Level
 
-BlockRule = Literal["weight", "ignore"]
+BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
 
 
@@ -71,7 +75,7 @@ class Experiment:
         shape = (len(self.units.labels), count)
         sizes = np.bincount(cells + 1, minlength=shape[0] * count + 1)[1:].reshape(shape)
         total = int(sizes.sum())
-        self._check(sizes if not self.clustered else self._clusters(cells))
+        self._check(sizes if not self.clustered else self._clusters(cells, shape))
         return Arms(
             cells,
             tuple(tuple(int(n) for n in row) for row in sizes),
@@ -81,10 +85,11 @@ class Experiment:
             unit=self.unit,
         )
 
-    def _clusters(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many clusters with rows that count each arm has; (1, A)."""
+    def _clusters(self, cells: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+        """Return how many clusters with rows that count each block and arm has; (H, A)."""
         pairs = {(int(c), int(m)) for c, m in zip(cells, self.units.member, strict=True) if c >= 0}
-        return np.bincount([c for c, _ in pairs], minlength=len(self.arms))[None, :]
+        found = np.bincount([c for c, _ in pairs], minlength=shape[0] * shape[1])
+        return found.reshape(shape)
 
     def _check(self, sizes: NDArray[np.int64]) -> None:
         few = [name for name, n in zip(self.arms, sizes.T, strict=True) if (n < 2).any()]
@@ -92,7 +97,8 @@ class Experiment:
             what = "clusters" if self.clustered else "people with an outcome"
             raise ParameterError(
                 f"arm {few[0]!r} has fewer than two {what} in some block; say blocks='ignore' "
-                "where the declared shares are the same everywhere, else pool blocks in the design"
+                "where the declared shares are the same everywhere, else pool blocks of the same "
+                "shares, as in blocks={'label': 'pool', ...}"
             )
 
 
@@ -130,6 +136,8 @@ def experiment_of(
     if not block:
         _check_constant(design, rows)
     units = units_of(rows, block, cluster)
+    if isinstance(blocks, Mapping):
+        units = pooled(units, blocks, design.propensities(rows))
     return Experiment(
         design,
         names,
@@ -183,21 +191,35 @@ def _control_first(
 
 def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the block and cluster columns that the estimate uses."""
-    if blocks not in ("weight", "ignore"):
-        raise ParameterError(f"blocks={blocks!r}; allowed: weight, ignore")
+    if not isinstance(blocks, Mapping) and blocks not in ("weight", "ignore"):
+        raise ParameterError(
+            f"blocks={given(blocks)}; allowed: weight, ignore, or a mapping from blocks to pools"
+        )
     block = tuple(getattr(design, "block_columns", ()))
-    cluster = tuple(getattr(design, "cluster_columns", ()))
+    cluster = _cluster_columns(design)
+    if isinstance(blocks, Mapping) and not block:
+        raise ParameterError(
+            f"blocks= pools blocks, and a {type(design).__name__} design has none of its own"
+        )
     if set(design.uses) - {*block, *cluster} and blocks == "weight":
         raise ParameterError(
             f"{type(design).__name__} designs with blocks of their own need blocks='ignore', which "
             "is valid (and conservative) where everybody has the same shares"
         )
-    if block and cluster and blocks == "weight":
+    return (() if blocks == "ignore" else block), cluster
+
+
+def _cluster_columns(design: Design) -> tuple[str, ...]:
+    """Return what was assigned as a whole; in a factorial design, by all factors alike."""
+    if not isinstance(design, Factorial):
+        return tuple(getattr(design, "cluster_columns", ()))
+    found = {_cluster_columns(factor) for factor in design.factors}
+    if len(found) > 1:
         raise ParameterError(
-            "clusters within blocks need blocks='ignore'; weighting blocks of clusters is not "
-            "offered"
+            "the factors assign different units, some of them clusters, for which no variance is "
+            "offered; factors must all assign rows, or all the same clusters"
         )
-    return (block if blocks == "weight" else ()), cluster
+    return found.pop()
 
 
 def _check_constant(design: Design, rows: Any) -> None:

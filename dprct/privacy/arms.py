@@ -25,7 +25,7 @@ class Arms:
     weights : tuple of Fraction, (H,)
         Public weights of the blocks, of sum one.
     clusters : (n,) array of int or None
-        Cluster of each row, where clusters were assigned; then H is 1.
+        Cluster of each row, where clusters were assigned; each lies in one block and one arm.
     largest : int
         Rows of the largest cluster (declared or public).
     unit : {"person", "cluster"}

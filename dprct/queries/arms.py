@@ -65,7 +65,11 @@ def difference_aggregates(
     mean_- and SS_- are of the others and (y - mean_-)^2 lies in [0, w^2].  For clusters,
     V_a = M_a s^2(S_g) / n_a^2 with S_g the totals about the middle of the bounds: for one person in
     a cluster of m, (S - m_-)^2 - (S' - m_-)^2 = (S - S')(S + S' - 2 m_-) is at most
-    w^2 (2m - 1); for a whole cluster it is at most (m w)^2.  Both are rationals, rounded to a
+    w^2 (2m - 1); for a whole cluster it is at most (m w)^2.  Here S and S' lie within m w / 2 of
+    zero, w apart at most, and so does m_-, the mean total of the other clusters: S + S' is at most
+    (m - 1) w, less 2 m_- at most (2m - 1) w.  Clusters within blocks: a person or cluster is in one
+    block h and arm a, whose term is w_h^2 V_ha, so that the bound is the largest w_h^2 / n_ha^2
+    times it, which is D^2 over w^2.  All are rationals, rounded to a
     2^20th of their sensitivity: x -> floor(x + 1/2) is monotone and commutes with adding
     integers, so that numbers at most 2^20 apart stay so.
     """
@@ -124,17 +128,36 @@ def _arm_statistics(
 def _cluster_statistics(
     k: NDArray[np.int64], arms: Arms, sums: list[int]
 ) -> list[tuple[Fraction, Fraction]]:
-    """Return mean and M s^2(S_g) / n^2 of every arm, S_g the totals of k about the middle."""
-    assert arms.clusters is not None
+    """Return sum_h w_h mean_h and sum_h w_h^2 M_h s^2(S_g) / n_h^2 of every arm.
+
+    S_g are the totals of k about the middle of the bounds, M_h the clusters of the arm and block.
+    """
+    totals = _totals_by_cell(k, arms)
     found = []
-    for arm, n in enumerate(arms.sizes[0]):
-        rows = arms.codes == arm
-        members = np.bincount(arms.clusters[rows])
-        centred = np.bincount(arms.clusters[rows], weights=k[rows] - GRID // 2)[members > 0]
-        totals = [int(total) for total in centred]
-        m, s = len(totals), sum(totals)
-        spread = Fraction(m * sum(t * t for t in totals) - s * s, m - 1)
-        found.append((Fraction(sums[arm], n), spread / n**2))
+    for arm in range(len(arms.sizes[0])):
+        mean = variance = Fraction(0)
+        for h, (weight, sizes) in enumerate(zip(arms.weights, arms.sizes, strict=True)):
+            cell = h * len(sizes) + arm
+            m, s = len(totals[cell]), sum(totals[cell])
+            spread = Fraction(m * sum(t * t for t in totals[cell]) - s * s, m - 1)
+            mean += weight * Fraction(sums[cell], sizes[arm])
+            variance += weight**2 * spread / sizes[arm] ** 2
+        found.append((mean, variance))
+    return found
+
+
+def _totals_by_cell(k: NDArray[np.int64], arms: Arms) -> list[list[int]]:
+    """Return the totals of the clusters of each block and arm; of those with rows that count."""
+    assert arms.clusters is not None
+    counted = arms.codes >= 0
+    clusters, codes = arms.clusters[counted], arms.codes[counted]
+    totals = np.bincount(clusters, weights=k[counted] - GRID // 2)
+    cell = np.full(len(totals), -1, np.int64)
+    cell[clusters] = codes
+    found: list[list[int]] = [[] for _ in range(len(arms.sizes) * len(arms.sizes[0]))]
+    for place, total in zip(cell.tolist(), totals.tolist(), strict=True):
+        if place >= 0:
+            found[place].append(int(total))
     return found
 
 

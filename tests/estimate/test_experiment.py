@@ -25,7 +25,8 @@ FACTORIAL = Factorial([Block("t", block="block"), Simple("u")])
 
 def bound(design: Any = None, treatment: Any = None, **options: Any) -> Experiment:
     given = {"control": None, "blocks": "weight", "unit": "person", "largest_cluster": None}
-    return experiment_of(ROWS, treatment, design, **{**given, "attrition": False, **options})
+    data = options.pop("data", ROWS)
+    return experiment_of(data, treatment, design, **{**given, "attrition": False, **options})
 
 
 def test_control_comes_first_whatever_its_code() -> None:
@@ -72,13 +73,46 @@ def test_clusters_are_counted_as_clusters() -> None:
         (Complete("t"), {"blocks": "pool"}, "allowed: weight, ignore"),
         (Complete("t", shares=0.1), {}, "not one of the design"),
         (FACTORIAL, {}, "blocks=.ignore."),
-        (BlockCluster("t", block="block", cluster="home"), {}, "clusters within blocks"),
+        (Complete("t"), {"blocks": {0: "a"}}, "has none of its own"),
+        (Block("t", block="block"), {"blocks": {7: "a"}}, "no block of the design"),
+        (Factorial([Cluster("t", cluster="home"), Simple("u")]), {}, "different units"),
         ("complete", {}, "give a design"),
     ],
 )
 def test_contradictions_are_refused(design: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         bound(design, **options)
+
+
+def test_blocks_with_too_few_are_pooled_as_declared() -> None:
+    observed = np.array([True] * 6 + [False, True])
+    found = bound(Block("t", block="block"), blocks={0: "both", 1: "both"}).counted(observed)
+    assert found.sizes == ((4, 3),)
+    with pytest.raises(ParameterError, match="fewer than two people"):
+        bound(Block("t", block="block"), blocks={1: "alone"}).counted(observed)
+
+
+def test_clusters_within_blocks_are_counted_by_block() -> None:
+    rows = pd.DataFrame({"block": np.repeat([0.0, 1.0], 8), "home": np.repeat(np.arange(8.0), 2)})
+    rows["t"] = rows["home"] % 2
+    design = BlockCluster("t", block="block", cluster="home")
+    found = bound(design, data=rows)
+    arms = found.counted()
+    assert arms.sizes == ((4, 4), (4, 4))
+    assert arms.clusters is not None
+    whole = bound(design, data=rows, blocks="ignore").counted()
+    assert whole.sizes == ((8, 8),)
+
+
+def test_factors_that_assign_the_same_clusters_are_read_as_clusters() -> None:
+    rows = pd.DataFrame({"home": np.repeat(np.arange(16.0), 2)})
+    rows["t"], rows["u"] = rows["home"] % 2, rows["home"] // 2 % 2
+    design = Factorial([Cluster("t", cluster="home"), Cluster("u", cluster="home")])
+    found = bound(design, data=rows, blocks="ignore")
+    assert found.clustered
+    assert found.largest == 2
+    assert found.arms == ("control", "t+u", "t", "u")
+    assert found.order == (3, 0, 1, 2)
 
 
 def test_simple_randomisation_is_read_given_its_arm_sizes() -> None:

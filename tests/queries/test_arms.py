@@ -157,3 +157,55 @@ def test_sums_of_squares_are_exact_beyond_the_integers_of_a_double() -> None:
         assert _open(found[0])[arm] == s
         exact = Fraction(m * q - s * s, (m - 1) * GRID)
         assert _open(found[1])[arm] == (exact + Fraction(1, 2)).__floor__()
+
+
+BLOCKED_CLUSTERS = {
+    "codes": np.repeat([0, 1, 2, 3], 4).astype(np.int64),
+    "sizes": ((4, 4), (4, 4)),
+    "weights": (Fraction(3, 4), Fraction(1, 4)),
+    "clusters": np.arange(16) // 2,
+    "largest": 2,
+}
+
+
+@pytest.mark.parametrize("unit", ["person", "cluster"])
+def test_blocked_clusters_move_as_much_as_claimed_and_no_more(unit: Any) -> None:
+    """One record, a person or a whole cluster, is set to every corner of the bounds."""
+    arms = Arms(unit=unit, **BLOCKED_CLUSTERS)  # type: ignore[arg-type]
+    record = (0,) if unit == "person" else (0, 1)
+    starts = [np.full(16, -1.0), np.full(16, 3.0)]
+    # the others of the heaviest cell at one end, the record's cluster at the other
+    starts.append(np.where(np.arange(16) < 2, 3.0, -1.0))
+    starts += list(np.random.default_rng(8).choice((-1.0, 3.0), (3, 16)))
+    most = np.zeros(5, dtype=object)
+    for start in starts:
+        here = values_of(arms, tuple(start))
+        for first in range(0, 16, 2):
+            rows = [first + r for r in record]
+            for corner in itertools.product((-1.0, 3.0), repeat=len(rows)):
+                y = start.copy()
+                y[rows] = corner
+                change = np.abs(values_of(arms, tuple(y)) - here)
+                most = np.maximum(most, [*change[:3], change[3:5].sum(), change[5:].sum()])
+    assert (most == GRID).all()
+
+
+def test_blocked_cluster_statistics_are_weighted_by_block() -> None:
+    rng = np.random.default_rng(9)
+    cluster = np.repeat(np.arange(40), rng.integers(1, 6, 40))
+    block, arm = (np.arange(40) // 20)[cluster], (np.arange(40) % 2)[cluster]
+    codes = np.where(rng.random(len(cluster)) < 0.9, 2 * block + arm, -1).astype(np.int64)
+    y = rng.uniform(-1, 3, len(cluster))
+    n = np.bincount(codes[codes >= 0], minlength=4)
+    weights = (Fraction(1, 3), Fraction(2, 3))
+    sizes = ((int(n[0]), int(n[1])), (int(n[2]), int(n[3])))
+    arms = Arms(codes, sizes, weights, cluster, 5)
+    found = difference_aggregates(eager(pd.DataFrame({"y": y})), Y, arms)
+    effect = v = 0.0
+    for cell, count in enumerate(n):
+        rows, w = codes == cell, float(weights[cell // 2])
+        totals = pd.Series(y[rows] - 1).groupby(cluster[rows]).sum()
+        effect += (1 if cell % 2 else -1) * w * y[rows].mean()
+        v += w**2 * len(totals) * totals.var() / count**2
+    assert number(found.difference) == pytest.approx(effect, abs=1e-5)
+    assert number(found.variance) == pytest.approx(v, rel=1e-4)
