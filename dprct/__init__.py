@@ -15,6 +15,7 @@ _HOME = {
     "Block": "dprct.assignment",
     "BlockCluster": "dprct.assignment",
     "Budget": "dprct.privacy.budget",
+    "Calibrated": "dprct.release",
     "Cluster": "dprct.assignment",
     "Column": "dprct.schema",
     "Complete": "dprct.assignment",
@@ -27,6 +28,7 @@ _HOME = {
     "Release": "dprct.release",
     "Schema": "dprct.schema",
     "Simple": "dprct.assignment",
+    "SyntheticControl": "dprct.estimate",
     "Table": "dprct.results.tables",
     "Unit": "dprct.schema",
     "compare": "dprct.io.compare",
@@ -55,14 +57,14 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
-    from dprct.estimate import PrivateATE
+    from dprct.estimate import PrivateATE, SyntheticControl
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget
     from dprct.privacy.guarantee import Guarantee
-    from dprct.release import Marginals, MVHistogram, Release
+    from dprct.release import Calibrated, Marginals, MVHistogram, Release
     from dprct.release.verification import verify
     from dprct.results.etable import etable
     from dprct.results.itt import itt_table

@@ -1,8 +1,9 @@
 """Data in, protected data out: strict releases."""
 
 from dprct.release.base import Release
+from dprct.release.calibrated import Calibrated
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
 from dprct.results.plan import Plan
 
-__all__ = ["MVHistogram", "Marginals", "Plan", "Release"]
+__all__ = ["Calibrated", "MVHistogram", "Marginals", "Plan", "Release"]

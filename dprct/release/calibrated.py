@@ -1,0 +1,333 @@
+"""Calibrated: a synthetic file on which the unchanged regression returns the private effects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from dprct.defaults import VALID_LEVELS
+from dprct.errors import FormulaError, ParameterError
+from dprct.estimate.ate import PrivateATE
+from dprct.privacy.budget import Budget
+from dprct.release.base import Release, announced_schema, released
+from dprct.release.calibration import Calibration
+from dprct.release.covariates import covariates_of
+from dprct.release.keys import key_limits
+from dprct.release.layout import Layout, prepared_schema
+from dprct.release.model import ReleaseModel
+from dprct.release.outcomes import Target
+from dprct.release.public_rows import PublicRows
+from dprct.release.regressions import arm_terms, check_arms, regressions_of, split
+from dprct.release.shares import Division, division, plan_of, share_of
+from dprct.schema.table import eager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.assignment.base import Design
+    from dprct.encode import Coded
+    from dprct.privacy.budget import Real
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
+    from dprct.release.covariates import Rule
+    from dprct.results.charging import Receipt
+    from dprct.results.plan import Plan
+    from dprct.schema.schema import Schema
+
+Legal = Literal["calibrated", "strict"]
+
+
+class Calibrated(ReleaseModel):
+    """Release a synthetic file on which the reader's own regression returns private effects.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, n rows, legal in ``schema``.
+    schema : Schema
+        With a fate for every column, bounds or levels and a missing policy for outcomes and
+        covariates.
+    outcome : str or sequence of str
+        Several outcomes divide the budget.
+    treatment : str or sequence of str, optional
+        The 0/1 columns of the arms; who is in none is a control.
+    terms : sequence of str
+        Covariate terms of the regression, such as ``["age", "C(block)"]``.
+    assignment : Design, optional
+        How treatment was assigned; complete randomisation of rows if not given.
+    covariates : {"auto", "histogram", "marginals", "filler"}
+        How the modelled covariates are drawn.  ``"auto"`` spends on them only where they will
+        resemble the originals (:func:`dprct.defaults.resembles_jointly`), and fills them else.
+    specifications : sequence of str or of sequences of str
+        Further covariate sets for which the file is calibrated; ``""`` is none.
+    share : number, optional
+        Share of epsilon for covariates that are drawn; a fifth if not given.
+    levels : sequence of float
+        Sizes of tests at which ``coefficient -+ z error`` is to be valid.
+    legal : {"calibrated", "strict"}
+        Outcomes are real numbers, stored as double; or they are rounded and clipped to legal
+        values, which breaks the calibration by what the release then reports.
+    keep : iterable of str
+        Characteristics to keep besides the allow-list.
+    **options
+        Of :class:`dprct.PrivateATE`: ``weights``, ``missing``, ``blocks``, ``unit``, ``sd``,
+        ``control``, ``largest_cluster``, ``attrition``.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError, FormulaError
+        If a public fact is missing, the data break one, or the regression cannot be calibrated.
+
+    Notes
+    -----
+    Relation: replace-one with the design public; the price is that of the covariates (their
+    histogram, replace-one) plus that of the effects, by sequential composition.  Everything else
+    is post-processing: with ``W = [T, 1, X]``, ``y = m_0 + sum_j tau_j T_j + e``, where e is
+    orthogonal to W and makes the HC1 errors (CR1 where clusters were assigned) equal to those of
+    the released effects, sampling and privacy noise together.
+
+    Only the treatment coefficients of the declared regressions carry information.  Coefficients
+    of covariates, R-squared, subgroups and interactions are artefacts.
+
+    References
+    ----------
+    ALGORITHMS.md, section 4, "Calibrated release".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> facts = {"levels": (0.0, 1.0), "missing": ()}
+    >>> schema = Schema((Column("y", bounds=(0, 1), missing=()), Column("t", "byte", **facts),
+    ...                  Column("old", "byte", **facts)))
+    >>> data = pd.DataFrame({"y": [0.0, 1.0, 1.0, 1.0] * 500, "t": [0.0, 1.0] * 1000,
+    ...                      "old": [0.0] * 500 + [1.0] * 1500})
+    >>> model = Calibrated.from_formula("y ~ t + old", data, schema, treatment="t")
+    >>> release = model.fit(epsilon=1)
+    >>> from dprct import ols
+    >>> fit = ols("y ~ t + old", release.protected, release.schema)
+    >>> bool(abs(fit.params["t"] - release.estimates.params["t"]) < 1e-10)
+    True
+    >>> bool(abs(fit.bse["t"] / release.estimates.bse["t"] - 1) < 1e-10)
+    True
+    """
+
+    method = "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)"
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        outcome: str | Sequence[str],
+        treatment: str | Sequence[str] | None = None,
+        terms: Sequence[str] = (),
+        assignment: Design | None = None,
+        covariates: Rule | Literal["auto"] = "auto",
+        specifications: Iterable[str | Sequence[str]] = (),
+        share: Real | None = None,
+        levels: Sequence[float] = VALID_LEVELS,
+        legal: Legal = "calibrated",
+        keep: Iterable[str] = (),
+        **options: Any,
+    ) -> None:
+        _check_choice("covariates", covariates, ("auto", "histogram", "marginals", "filler"))
+        _check_choice("legal", legal, ("calibrated", "strict"))
+        names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
+        self.ate = PrivateATE(
+            data, schema, outcome=names, treatment=treatment, assignment=assignment,
+            levels=levels, **options,
+        )  # fmt: skip
+        experiment = self.ate.experiment
+        arms = arm_terms(experiment.design, experiment.arms)
+        self.regressions = regressions_of(
+            names, arms, terms, specifications, experiment.design.columns
+        )
+        filler = covariates == "filler"
+        self._clusters = _cluster_column(experiment.design)
+        prepared = prepared_schema(schema, self.regressions, self.ate.design_columns)
+        self.wanted, self.legal = covariates, legal
+        self.share = share_of(share, covariates)
+        super().__init__(data, prepared, keep=keep)
+        self._layout = Layout(self.schema, self.regressions, legal == "strict")
+        self._covariates = covariates_of(
+            eager(data),
+            self._layout.covariates,
+            self._layout.complete,
+            self.n,
+            filler=filler,
+        )
+        self._layout.check_public(self._public)
+        self._rehearse_regressions()
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
+        """Calibrate the regression that a formula writes; other arguments as for the class.
+
+        Raises
+        ------
+        FormulaError
+            If it has no plain outcome, no intercept, lacks the treatment or interacts it.
+        """
+        treatment, assignment = options.get("treatment"), options.get("assignment")
+        if treatment is None:
+            if assignment is None:
+                raise FormulaError(
+                    f"neither treatment= nor assignment= says which terms of {formula!r} are the "
+                    "treatment; name its columns"
+                )
+            treatment = assignment.columns
+        columns = (treatment,) if isinstance(treatment, str) else tuple(treatment)
+        outcomes, arms, terms = split(formula, columns)
+        model = cls(
+            data, schema, outcome=outcomes, terms=terms, **{**options, "treatment": columns}
+        )
+        check_arms(arms, model.regressions.arms)
+        return model
+
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+        """Return prices, expected errors and what becomes of the covariates; free.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0, of the whole release.
+        delta : number, default 0
+            Used by the covariates only.
+
+        Returns
+        -------
+        Plan
+            A function of public facts.
+        """
+        return plan_of(self, self._division(Budget.asked(epsilon, delta)))
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return what a release at this budget promises; free."""
+        effects = self.ate.guarantee(budget)
+        file = super().guarantee(budget)
+        shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
+        hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
+        return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
+
+    def _division(self, budget: Budget) -> Division:
+        return division(budget, self.share, self.wanted, self._covariates)
+
+    def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
+        """Return none: covariates are encoded with bins of their own, outcomes not at all."""
+        return ()
+
+    def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
+        part = self._division(budget)
+        state, covariates = self._covariates.draw(part.rule, part.covariates, noise)
+        effects = self.ate._draw(part.effects.epsilon, noise)
+        return {"covariates": state, "effects": self.ate._state(effects)}, (
+            part.rule,
+            covariates,
+            effects,
+        )
+
+    def _columns(self, drawn: Any, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
+        """Return the synthetic covariates, by post-processing."""
+        return self._covariates.columns(drawn[1], noise.post_processing_rng())
+
+    def _release(
+        self, plan: Plan, guarantee: Guarantee, receipt: Receipt, drawn: Any, noise: NoiseSource
+    ) -> Release:
+        if noise.simulation:
+            guarantee = guarantee.as_simulation()
+        rng = noise.post_processing_rng()
+        estimates = self.ate._results(drawn[2], guarantee, receipt.words)
+        rows = self._rows().shuffled(rng).reassigned(self.ate.experiment.design, rng)
+        found = self._calibrated(self._columns(drawn, noise), rows, _targets(estimates), rng)
+        schema = self._layout.fated(drawn[0])
+        plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
+        limits = (*self._limits(), *key_limits(schema))
+        made = released(found.table, schema, guarantee, plan, receipt.words, limits, self.keep)
+        note = f"In the protected file {found.words()}."
+        estimates = replace(estimates, notes=(*estimates.notes, note))
+        valid = found.valid(self.ate.levels)
+        return self._layout.announced(replace(made, estimates=estimates), valid)
+
+    def _calibrated(
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        rows: PublicRows,
+        targets: Sequence[Target],
+        rng: np.random.Generator,
+    ) -> Calibration:
+        return Calibration.of(self._layout, columns, rows, targets, self._clusters, rng)
+
+    def _rows(self) -> PublicRows:
+        """Return the public facts of the rows, in the order of the file."""
+        experiment = self.ate.experiment
+        everybody = np.ones(self.n, bool)
+        observed = tuple(
+            outcome.arms.codes >= 0 if outcome.among_observed else everybody
+            for outcome in self.ate.outcomes
+        )
+        clusters = experiment.units.member if experiment.clustered else None
+        return PublicRows(self._public, experiment.codes, observed, clusters)
+
+    def _rehearse_regressions(self) -> None:
+        """Construct the outcomes once from filler and effects of zero, before a cent is spent."""
+        from dprct.privacy.noise import source
+
+        rng = source(None).post_processing_rng()
+        rows = self._rows().shuffled(rng).reassigned(self.ate.experiment.design, rng)
+        effects = len(self.regressions.arms)
+        nothing = Target(np.zeros(effects), np.eye(effects), 0.0)
+        self._calibrated(
+            self._covariates.columns(None, rng), rows, [nothing] * len(self.ate.outcomes), rng
+        )
+
+    def _announced_schema(self, guarantee: Guarantee) -> Schema:
+        schema = announced_schema(self._layout.fated("filler"), guarantee, self.keep)
+        return self._layout.released(schema)
+
+    def _limits(self) -> tuple[str, ...]:
+        arms = ", ".join(self.regressions.arms)
+        return (
+            f"only the coefficients of {arms} in the declared regressions carry information",
+            "coefficients of covariates, R-squared, subgroups, interactions, logit and probit are "
+            "artefacts",
+            "covariates know nothing of outcomes and treatment: balance tables show the synthetic "
+            "covariates",
+            "intervals are valid at the declared levels only",
+        )
+
+
+def _targets(estimates: Any) -> list[Target]:
+    """Return what each outcome's regressions are to return."""
+    count = len(estimates.control)
+    effects = np.split(estimates.params.to_numpy(np.float64), count)
+    cov = estimates.cov.to_numpy(np.float64)
+    size = len(effects[0])
+    return [
+        Target(
+            effects[q],
+            cov[q * size : (q + 1) * size, q * size : (q + 1) * size],
+            float(estimates.control["mean"].iloc[q]),
+        )
+        for q in range(count)
+    ]
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{name}={value!r}; allowed: {', '.join(allowed)}")
+
+
+def _cluster_column(design: Design) -> str | None:
+    """Return the column by which a reader clusters errors."""
+    columns = tuple(getattr(design, "cluster_columns", ()))
+    if len(columns) > 1:
+        raise ParameterError(
+            f"clusters are combinations of {', '.join(columns)}, and a regression clusters by one "
+            "column; give the clusters a column of their own"
+        )
+    return columns[0] if columns else None

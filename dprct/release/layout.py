@@ -1,0 +1,177 @@
+"""What becomes of every column of a calibrated file, decided from the schema alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.derive import parents
+from dprct.errors import SchemaError
+from dprct.release.outcomes import continuous, differences_of
+from dprct.results.certificate import PermittedDifference
+from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.release.base import Release
+    from dprct.release.regressions import Regressions
+    from dprct.results.validity import Validity
+    from dprct.schema.facts import Column, Fate
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a calibrated file by what fills them.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the confidential file, with fates from :func:`prepared_schema`.
+    regressions : Regressions
+    strict : bool
+        Outcomes take legal values only.
+    """
+
+    schema: Schema
+    regressions: Regressions
+    strict: bool
+
+    @property
+    def outcomes(self) -> list[Column]:
+        """The outcome columns, in the order of the effects."""
+        return [self.schema.column(name) for name in self.regressions.outcomes]
+
+    @property
+    def covariates(self) -> Schema:
+        """A schema of the modelled columns that are no outcomes, and of nothing else."""
+        return Schema(tuple(c for c in self.schema.columns if self._is_covariate(c)))
+
+    @property
+    def complete(self) -> frozenset[str]:
+        """The columns that the declared regressions use, and those these are derived from."""
+        found: set[str] = set()
+        waiting = list(self.regressions.columns)
+        while waiting:
+            name = waiting.pop()
+            expression = self.schema.column(name).derived
+            if name not in found and expression is not None:
+                waiting += sorted(parents(expression))
+            found.add(name)
+        return frozenset(found)
+
+    def check_public(self, public: Mapping[str, NDArray[Any]]) -> None:
+        """Refuse a public covariate with missing values, which would cost the reader rows.
+
+        Raises
+        ------
+        SchemaError
+        """
+        for name in sorted(self.complete & set(public)):
+            values = public[name]
+            text = values.dtype == object
+            gone = [v == "" for v in values] if text else np.isnan(values).tolist()
+            if any(gone):
+                raise SchemaError(
+                    f"public column {name!r} is in a regression and has missing values, so that "
+                    "its rows would be left out; give them a code of their own, or leave it out"
+                )
+
+    def fated(self, rule: str) -> Schema:
+        """Return the schema with the fate that covariates have under a rule."""
+        if rule != "filler":
+            return self.schema
+        return self._with(lambda c: replace(c, fate="filler") if self._is_covariate(c) else c)
+
+    def before_outcomes(self) -> Schema:
+        """Return a schema that takes public columns as they are given, and sorts no rows."""
+        taken = self._with(lambda c: replace(c, fate="modelled") if c.fate == "public" else c)
+        return replace(taken, file=replace(taken.file, sorted_by=()))
+
+    def with_outcomes(self) -> Schema:
+        """Return a schema that takes every column as it is given, but recomputes derived ones."""
+        return self._with(
+            lambda c: c if c.fate == "drop" or c.derived else replace(c, fate="modelled")
+        )
+
+    def released(self, schema: Schema) -> Schema:
+        """Return the schema of the protected file, whose outcomes are real numbers."""
+        if self.strict:
+            return schema
+        new = [continuous(c) for c in schema.columns if c.name in self.regressions.outcomes]
+        known = {column.name: column for column in new}
+        return replace(schema, columns=tuple(known.get(c.name, c) for c in schema.columns))
+
+    def announced(self, release: Release, valid: Validity | None) -> Release:
+        """Return the release with the columns' new facts, and what the file says is valid."""
+        schema = self.released(release.schema)
+        if valid is not None:
+            coded = [c.name for c in self.outcomes if c.is_integer or c.levels is not None]
+            schema = valid.stamped(schema, coded)
+        issued = release.issued
+        if issued is not None:
+            more = list(self._differences(stamped=valid is not None))
+            issued = replace(issued, differences=(*issued.differences, *more))
+        return replace(release, schema=schema, issued=issued)
+
+    def _differences(self, *, stamped: bool) -> Iterable[PermittedDifference]:
+        if not self.strict:
+            for column in self.outcomes:
+                yield from differences_of(column)
+        if stamped:
+            yield PermittedDifference(
+                "characteristics", "_dta", "says which regressions return valid inference"
+            )
+
+    def _is_covariate(self, column: Column) -> bool:
+        modelled = column.fate == "modelled" and column.derived is None
+        return modelled and column.name not in self.regressions.outcomes
+
+    def _with(self, change: Any) -> Schema:
+        return replace(self.schema, columns=tuple(change(c) for c in self.schema.columns))
+
+
+def prepared_schema(schema: Schema, regressions: Regressions, public: Iterable[str]) -> Schema:
+    """Return the schema with the fates of outcomes, design and covariates.
+
+    Parameters
+    ----------
+    schema : Schema
+    regressions : Regressions
+    public : iterable of str
+        The columns of the design.
+
+    Raises
+    ------
+    ColumnError, SchemaError
+        If a declared fate contradicts the part that a column plays.
+    """
+    new = [_fated(schema.column(name), "modelled", "an outcome") for name in regressions.outcomes]
+    new += [_fated(schema.column(name), "public", "part of the design") for name in public]
+    known = {column.name for column in new}
+    for name in regressions.columns:
+        column = schema.column(name)
+        if name in known or column.derived is not None or column.fate == "public":
+            continue
+        new.append(_fated(column, "modelled", "a covariate"))
+    if all(schema.column(column.name) == column for column in new):
+        return schema
+    return schema.with_columns(new)
+
+
+def _fated(column: Column, fate: Fate, part: str) -> Column:
+    if column.derived is not None:
+        raise SchemaError(
+            f"column {column.name!r} is {part} and derived, which would recompute it; declare it "
+            "without derived="
+        )
+    if column.fate not in (None, "modelled", fate):
+        raise SchemaError(
+            f"column {column.name!r} is {part} and its declared fate is {column.fate!r}; leave "
+            f"the fate out, or declare {fate!r}"
+        )
+    return replace(column, fate=fate)

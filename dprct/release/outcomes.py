@@ -1,0 +1,218 @@
+"""Outcomes on which the reader's regression returns what was released: all post-processing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprct.formula import design
+from dprct.missing import tagged
+from dprct.release.construction import Specification, residuals
+from dprct.release.regressions import right_side
+from dprct.results.certificate import PermittedDifference
+from dprct.schema.legal import stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from dprct.release.public_rows import PublicRows
+    from dprct.release.regressions import TermSet
+    from dprct.schema.facts import Column
+    from dprct.schema.schema import Schema
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What was released of one outcome.
+
+    Parameters
+    ----------
+    effects : (K - 1,) array
+    covariance : (K - 1, K - 1) array
+    control : float
+        Mean of the control group.
+    slopes : array or None
+        Coefficients of the columns of the first covariate set, intercept included; zero if None.
+    """
+
+    effects: Array
+    covariance: Array
+    control: float
+    slopes: Array | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constructed:
+    """One outcome of the file.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Missing where nobody has a value.
+    exact : tuple of bool
+        Per covariate set: whether the errors equal the released ones.
+    ratios : tuple of (K - 1,) arrays
+        Errors over released errors.
+    """
+
+    values: Array
+    exact: tuple[bool, ...]
+    ratios: tuple[Array, ...]
+
+
+def covariate_matrices(
+    sets: Sequence[TermSet], table: pd.DataFrame, schema: Schema
+) -> tuple[list[Array], NDArray[np.bool_]]:
+    """Return intercept and covariates of each set, and the rows that are complete in all.
+
+    Parameters
+    ----------
+    sets : sequence of tuple of str
+    table : (n, ...) DataFrame
+        Synthetic and public columns.
+    schema : Schema
+
+    Returns
+    -------
+    matrices : list of (n, p) arrays
+        Zero in rows that are not complete.
+    used : (n,) array of bool
+        A derived covariate is missing where its column cannot hold the value.
+    """
+    found, used = [], np.ones(len(table), bool)
+    for terms in sets:
+        matrix = design(right_side(terms), table, schema, levels="data")
+        whole = np.zeros((len(table), matrix.X.shape[1]))
+        whole[matrix.used] = matrix.X
+        found.append(whole)
+        used &= matrix.used
+    return found, used
+
+
+def constructed(
+    target: Target,
+    matrices: Sequence[Array],
+    rows: PublicRows,
+    observed: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Constructed:
+    """Return an outcome whose regressions return the released effects and errors.
+
+    Parameters
+    ----------
+    target : Target
+    matrices : sequence of (n, p) arrays
+        Intercept and covariates of each set.
+    rows : PublicRows
+    observed : (n,) array of bool
+        Who has a value.
+    rng : numpy.random.Generator
+        For the noise that residuals start from.
+
+    Raises
+    ------
+    ParameterError
+        If a treatment is a combination of covariates, or no degree of freedom is left.
+
+    Notes
+    -----
+    ``y = m_0 + (X - mean_control X) g + sum_j tau_j T_j + e`` (ALGORITHMS.md, section 4), with e
+    orthogonal to the arms, so that the control group's mean is m_0.
+    """
+    arms = rows.arms[observed]
+    treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
+    groups = None if rows.clusters is None else rows.clusters[observed]
+    specifications = [
+        Specification(
+            np.column_stack([treated.astype(np.float64), matrix[observed]]),
+            len(target.effects),
+            target.covariance,
+            groups,
+        )
+        for matrix in matrices
+    ]
+    found = residuals(specifications, _start(len(arms), groups, rng))
+    y = target.control + treated @ target.effects + found.values
+    if target.slopes is not None:
+        X = matrices[0][observed]
+        y = y + (X - X[arms == 0].mean(axis=0)) @ target.slopes
+    values = tagged(np.zeros(len(observed)))
+    values[observed] = y
+    return Constructed(values, found.exact, found.ratios)
+
+
+def _start(n: int, groups: NDArray[np.int64] | None, rng: np.random.Generator) -> Array:
+    """Return normal noise, with a part that clusters share."""
+    noise = rng.standard_normal(n)
+    if groups is None:
+        return noise
+    codes = {group: code for code, group in enumerate(dict.fromkeys(groups.tolist()))}
+    shared = rng.standard_normal(len(codes))
+    return noise + shared[np.array([codes[group] for group in groups.tolist()])]
+
+
+def legalised(column: Column, values: Array) -> Array:
+    """Return the nearest legal value of each number; what is missing stays so.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds or levels.
+    values : (n,) array
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> got = Column("got", "byte", levels=(0.0, 1.0))
+    >>> legalised(got, np.array([-0.4, 0.7])).tolist()
+    [0.0, 1.0]
+    """
+    known = ~np.isnan(values)
+    y = values[known]
+    if column.levels is not None:
+        levels = np.array(sorted(float(level) for level in column.levels))
+        y = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, y)]
+    else:
+        assert column.bounds is not None
+        y = np.clip(y, *column.bounds)
+        if column.step is not None:
+            per_unit = float(1 / column.step)
+            low, high = column.bounds
+            first, last = np.ceil(low * per_unit - 1e-9), np.floor(high * per_unit + 1e-9)
+            y = np.clip(np.rint(y * per_unit), first, last) / per_unit
+    found = values.copy()
+    found[known] = stored(column, y)
+    return found
+
+
+def continuous(column: Column) -> Column:
+    """Return the column as a real number, which a calibrated outcome is."""
+    missing = tuple(dict.fromkeys((".", *(column.missing or ()))))
+    return replace(
+        column,
+        type="double",
+        value_label="",
+        bounds=None,
+        levels=None,
+        integer=False,
+        decimals=None,
+        bins=None,
+        missing=missing if column.missing else column.missing,
+    )
+
+
+def differences_of(column: Column) -> Iterator[PermittedDifference]:
+    """Yield the ways in which a calibrated outcome's column differs from the original's."""
+    if column.type != "double":
+        yield PermittedDifference("type", column.name, "double: calibrated to the last digit")
+    if column.value_label:
+        reason = "a calibrated outcome is a real number, not a code"
+        yield PermittedDifference("value-label", column.name, reason)
+        yield PermittedDifference("sharing", column.name, reason)

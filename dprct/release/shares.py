@@ -1,0 +1,155 @@
+"""How the budget of a calibrated release is divided, and what its plan says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from dprct.defaults import COVARIATE_SHARE
+from dprct.errors import ParameterError
+from dprct.privacy.budget import Budget, exact
+from dprct.release.covariates import price_of
+from dprct.results.plan import Plan
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from dprct.privacy.budget import Real
+    from dprct.release.calibrated import Calibrated
+    from dprct.release.covariates import Covariates, Rule
+
+Wanted = Literal["auto", "histogram", "marginals", "filler"]
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """What each part of a release may spend; the sum is the whole budget.
+
+    Parameters
+    ----------
+    rule : {"histogram", "marginals", "filler"}
+    reason : str
+    covariates, effects : Budget
+    """
+
+    rule: Rule
+    reason: str
+    covariates: Budget
+    effects: Budget
+
+
+def share_of(share: Real | None, wanted: Wanted) -> Fraction:
+    """Return the share of epsilon that drawn covariates get, checked.
+
+    Raises
+    ------
+    ParameterError
+        If it is not between 0 and 1, or given for filler.
+    """
+    if share is None:
+        return COVARIATE_SHARE
+    found = exact(share, "share")
+    if not 0 < found < 1:
+        raise ParameterError(
+            f"share={float(found):g}; give the share of covariates between 0 and 1, or "
+            "covariates='filler' to spend nothing on them"
+        )
+    if wanted == "filler":
+        raise ParameterError("covariates='filler' costs nothing; leave share= out")
+    return found
+
+
+def division(budget: Budget, share: Fraction, wanted: Wanted, covariates: Covariates) -> Division:
+    """Divide a budget between covariates and effects, by public facts.
+
+    Parameters
+    ----------
+    budget : Budget
+    share : Fraction
+        Of epsilon for covariates that are drawn; they get all of delta, the effects being pure.
+    wanted : {"auto", "histogram", "marginals", "filler"}
+    covariates : Covariates
+
+    Raises
+    ------
+    ParameterError
+        If delta is not 0 and nothing uses it.
+    """
+    part = Budget(budget.epsilon * share, budget.delta)
+    if not covariates.names:
+        rule, reason = "filler", "no covariate is modelled"  # type: tuple[Rule, str]
+    elif wanted == "auto":
+        rule, reason = covariates.chosen(part)
+    else:
+        rule, reason = wanted, "as asked"
+    if rule != "filler":
+        return Division(rule, reason, part, Budget(budget.epsilon * (1 - share)))
+    if budget.delta:
+        raise ParameterError(
+            f"delta={float(budget.delta):g}, and nothing of this release uses it (covariates are "
+            f"filler: {reason}); leave delta out"
+        )
+    return Division(rule, reason, Budget(0), budget)
+
+
+def plan_of(model: Calibrated, part: Division) -> Plan:
+    """Return the plan of a calibrated release.
+
+    Parameters
+    ----------
+    model : Calibrated
+    part : Division
+    """
+    whole = part.covariates + part.effects
+    effects = model.ate.plan(part.effects.epsilon)
+    facts = {"budget": _budget(part)}
+    facts |= {"regressions": "; ".join(model.regressions.formulas())}
+    facts |= effects.facts
+    facts |= {"covariates": f"{part.rule}: {part.reason}"}
+    warnings, refusal = list(effects.warnings), ""
+    if part.rule != "filler":
+        drawn = model._covariates.plan(part.rule, part.covariates)
+        facts |= price_of(drawn, model._covariates.names)
+        facts |= {"covariates: price": _price(model, part)}
+        warnings += drawn.warnings
+        refusal = drawn.refusal
+    return Plan(
+        model.method,
+        whole,
+        facts,
+        (*effects.consequences, *_consequences(model, part)),
+        tuple(warnings),
+        refusal,
+    )
+
+
+def _budget(part: Division) -> str:
+    if part.rule == "filler":
+        return f"all of it, {part.effects}, on effects; nothing on covariates"
+    return f"{part.effects} on effects (to which the numbers below refer), {part.covariates} on " \
+        "covariates"  # fmt: skip
+
+
+def _price(model: Calibrated, part: Division) -> str:
+    """Return by how much the spending on covariates raises the errors of effects."""
+    whole = (part.covariates + part.effects).epsilon
+    more = float(whole / part.effects.epsilon)
+    return (
+        f"spending nothing on covariates would divide the noise of every effect by {more:.3g}; "
+        "they buy no precision, only a file that resembles the original"
+    )
+
+
+def _consequences(model: Calibrated, part: Division) -> tuple[str, ...]:
+    filled = "" if part.rule != "filler" or not model._covariates.names else (
+        "covariates are filled uniformly over their public domain: they carry no information"
+    )  # fmt: skip
+    outcomes = ", ".join(model.regressions.outcomes)
+    legal = (
+        f"{outcomes}: rounded and clipped to legal values, so that regressions return the effects "
+        "and errors up to a calibration error that the release reports"
+        if model.legal == "strict"
+        else f"{outcomes}: real numbers stored as double, beyond the legal values of the original"
+    )
+    mine = "covariates buy no precision: their coefficients are zero up to noise and mean nothing"
+    return tuple(line for line in (mine, filled, legal) if line)
