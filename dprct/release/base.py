@@ -141,7 +141,7 @@ class Release:
         return self.summary()
 
     def write_dta(self, path: str | Path) -> Certificate:
-        """Write the protected file, and its certificate (text and JSON) beside it.
+        """Write the protected file, and beside it its certificate: text, JSON and a page (HTML).
 
         Parameters
         ----------

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from dprct.results.certificate import CAVEATS
 from dprct.results.odds import odds_words
 from dprct.results.page import claim, document, facts, grid, items, pair, paragraphs, section
+from dprct.results.reading import shown
 
 if TYPE_CHECKING:
     from dprct.results.certificate import Certificate
+    from dprct.results.reading import Reading
 
 _FATES = {
     "modelled": "synthetic values, drawn from the release",
@@ -57,6 +59,7 @@ def certificate_page(certificate: Certificate) -> str:
             section("What this file is not good for", items(certificate.limits)),
             section("What this certificate cannot know", items(CAVEATS)),
         ),
+        *_reading(certificate.reading),
         section("How it was made", facts(_making(certificate))),
         section("How to check it", _checking(certificate)),
     ]
@@ -87,6 +90,30 @@ def _columns(certificate: Certificate) -> str:
 def _others(certificate: Certificate) -> list[str]:
     """Return the differences in words; of columns' values the table of fates says it."""
     return [line for line in certificate.difference_lines() if not line.startswith("values of ")]
+
+
+def _reading(reading: Reading | None) -> list[str]:
+    """Return what commands find on a calibrated file, and what breaks on it."""
+    if reading is None:
+        return []
+    rows = [
+        (
+            ratio.command,
+            shown(ratio.smallest),
+            shown(ratio.largest),
+            "too small: its intervals are not valid" if ratio.too_small else "",
+        )
+        for ratio in reading.ratios
+    ]
+    words = (
+        "The standard error that a command finds, divided by the released one, which holds "
+        "sampling and privacy noise: smallest and largest over outcomes, arms and covariate sets."
+    )
+    table = grid(("Command", "Smallest", "Largest", "Remark"), rows, words) if rows else ""
+    return [
+        section("How commands read this file", table),
+        section("What breaks on this file", items(reading.breaks)),
+    ]
 
 
 def _making(certificate: Certificate) -> dict[str, str]:

@@ -166,8 +166,9 @@ def facts(rows: Mapping[str, str], *, code: Sequence[str] = ()) -> str:
     return f"<table>\n<tbody>\n{inner}</tbody>\n</table>\n" if inner else ""
 
 
-def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
     """Return a table with a header in each column and in each row; plain texts."""
+    above = f"<caption>{text(caption)}</caption>\n" if caption else ""
     body = "".join(
         f'<tr><th scope="row">{text(row[0])}</th>'
         + "".join(f"<td>{text(value)}</td>" for value in row[1:])
@@ -175,4 +176,4 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for row in rows
     )
     top = "".join(f'<th scope="col">{text(head)}</th>' for head in heads)
-    return f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+    return f"<table>\n{above}<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"

@@ -71,7 +71,7 @@ class Reading:
         """Return the table of errors as lines in columns; ``!`` marks those that are too small."""
         width = max(len(ratio.command) for ratio in self.ratios) if self.ratios else 0
         rows = [
-            (ratio.command, _shown(ratio.smallest), _shown(ratio.largest), _remark(ratio))
+            (ratio.command, shown(ratio.smallest), shown(ratio.largest), _remark(ratio))
             for ratio in self.ratios
         ]
         return [
@@ -123,7 +123,8 @@ def _remark(ratio: ErrorRatio) -> str:
     return "! too small" if ratio.too_small else ""
 
 
-def _shown(ratio: float) -> str:
+def shown(ratio: float) -> str:
+    """Return a ratio with four decimals; one that does not exist is ``none``."""
     return f"{ratio:.4f}" if math.isfinite(ratio) else "none"
 
 

@@ -19,6 +19,8 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.release import Marginals, MVHistogram, Release
 from dprct.release.base import fates_of
 from dprct.release.writing import certificate_paths, check_target, rehearse
+from dprct.results.certificate_page import certificate_page
+from dprct.results.digest import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +161,7 @@ def test_written_files_hold_no_confidential_value(
 ) -> None:
     release.write_dta(tmp_path / "out.dta")
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) == 3
+    assert len(files) == 4
     for path in files:
         assert not any(secret in path.read_bytes() for secret in secrets), path.name
 
@@ -214,6 +216,9 @@ def test_the_certificate_names_the_file_and_its_hash(release: Release, tmp_path:
     written = json.loads((tmp_path / "out.certificate.json").read_text("utf-8"))
     assert written == certificate.to_dict()
     assert (tmp_path / "out.certificate.txt").read_text("utf-8") == certificate.to_text()
+    page = (tmp_path / "out.certificate.html").read_text("utf-8")
+    assert page == certificate_page(certificate)
+    assert certificate.values == digest_of(*read_dta(tmp_path / "out.dta"))
     assert release.certificate().file == {}
 
 
@@ -325,7 +330,7 @@ def test_an_interrupted_write_leaves_what_was_there(
     if fired():
         assert after == before
     else:
-        assert len(after) == 3
+        assert set(after) == {"out.dta", *(path.name for path in certificate_paths(out))}
         check_target(out)
 
 

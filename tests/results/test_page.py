@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dprct.results.page import claim, document, facts, grid, items, pair, section
+
+
+class Seen(HTMLParser):
+    """Collects tags and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def seen(html: str) -> Seen:
+    reader = Seen()
+    reader.feed(html)
+    reader.close()
+    return reader
+
+
+def with_words(words: str) -> str:
+    parts = (items([words]), facts({words: words}), grid([words], [[words, words]]))
+    body = section(words, *parts, claim(words, promised=True))
+    return document(words, words, words, [body], words)
+
+
+@given(st.text())
+def test_no_text_becomes_a_tag(words: str) -> None:
+    assert seen(with_words(words)).tags == seen(with_words("x")).tags
+
+
+def test_a_hostile_label_is_shown_and_not_run() -> None:
+    hostile = '</style><script>alert("x")</script>\x1b[2J'
+    page = document(hostile, hostile, hostile, [items([hostile])], hostile)
+    assert "script" not in seen(page).tags
+    assert 'alert("x")' in "".join(seen(page).words)
+    assert "\x1b" not in page
+
+
+def test_a_page_loads_nothing() -> None:
+    page = document("kind", "title", "subtitle", [], "foot")
+    assert "default-src 'none'" in page
+    for needed in ("http:", "https:", "src=", "url(", "@import", "<script"):
+        assert needed not in page
+    assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
+
+
+def test_tables_have_headers() -> None:
+    assert '<th scope="row">n</th><td>400</td>' in facts({"n": "400"})
+    assert "<td><code>ab</code></td>" in facts({"hash": "ab"}, code=("hash",))
+    both = grid(("Fate", "Columns"), [("drop", "name")])
+    assert '<th scope="col">Fate</th>' in both
+    assert '<th scope="row">drop</th><td>name</td>' in both
+
+
+def test_what_is_empty_has_no_heading() -> None:
+    assert section("Limits", items([])) == ""
+    assert facts({}) == ""
+    assert pair("", "<p>x</p>") == "<p>x</p>"
+    assert "pair" in pair("<p>y</p>", "<p>x</p>")
+
+
+def test_the_alarm_is_said_only_where_nothing_is_promised() -> None:
+    assert 'class="claim none"' in claim("x", promised=False)
+    assert 'class="claim"' in claim("x", promised=True)
