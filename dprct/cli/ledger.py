@@ -14,7 +14,7 @@ from dprct.errors import DprctError
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import spelled
 from dprct.privacy.ledger import ledger_path
-from dprct.release.writing import certificate_paths
+from dprct.release.writing import certificate_paths, is_described
 from dprct.replicate.study import load_study
 from dprct.results.certificate import Certificate
 
@@ -112,6 +112,8 @@ def _state(entry: Entry, found: Accountant, certified: str) -> str:
 
 def _certified(study: Study) -> str:
     """Return what the certificate beside the study's protected file says of the ledger."""
+    if not is_described(study.output):
+        return ""
     path = certificate_paths(study.output)[1]
     with contextlib.suppress(OSError, ValueError, TypeError, DprctError):
         return Certificate.from_dict(json.loads(path.read_text("utf-8"))).ledger

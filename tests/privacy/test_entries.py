@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import gdp_mu
-from dprct.privacy.charges import Entry
 from dprct.privacy.entries import Ledger, new_entry, total_cost
 from dprct.privacy.rules import RULES, Charge
+
+if TYPE_CHECKING:
+    from dprct.privacy.charges import Entry
 
 EMPTY = Ledger(Budget(1, 1e-6), "replace-one", "person", "sequential", dataset_id="trial")
 FACTS = {"method": "MVHistogram", "relation": "replace-one", "unit": "person"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
@@ -81,16 +82,20 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def test_two_processes_cannot_spend_one_budget_twice(path: Path) -> None:
-    with python(SPEND, str(path), "left") as left, python(SPEND, str(path), "right") as right:
-        for racer in (left, right):
+@pytest.mark.parametrize("count", [2, 8])
+def test_processes_cannot_spend_one_budget_twice(count: int, path: Path) -> None:
+    with contextlib.ExitStack() as all_of_them:
+        racers = [
+            all_of_them.enter_context(python(SPEND, str(path), f"racer {i}")) for i in range(count)
+        ]
+        for racer in racers:
             assert racer.stdout is not None
             assert racer.stdout.readline().strip() == "ready"
-        for racer in (left, right):
+        for racer in racers:
             assert racer.stdin is not None
             racer.stdin.write("go\n")
             racer.stdin.flush()
-        charged = [int(racer.communicate(timeout=60)[0]) for racer in (left, right)]
+        charged = [int(racer.communicate(timeout=120)[0]) for racer in racers]
     entries = Accountant.load(path).ledger
     assert sum(charged) == len(entries) == 40
     assert sum((entry.budget for entry in entries), Budget(0)) == Budget(1)
@@ -279,3 +284,63 @@ def test_a_safe_id_is_the_name_of_the_file(name: str) -> None:
 def test_an_unsafe_id_is_refused(name: str) -> None:
     with pytest.raises(ParameterError, match="dataset_id"):
         ledger_path("data.dta", name)
+
+
+def charged_twice(path: Path) -> list[str]:
+    accountant = Accountant.load(path)
+    ids = []
+    for epsilon in (0.5, 0.25):
+        entry = accountant.charge(Budget(epsilon), method="m", relation="replace-one")
+        accountant.record(entry.id, {"x": epsilon})
+        ids.append(entry.id)
+    return ids
+
+
+def test_a_ledger_cut_off_anywhere_is_damaged_and_no_smaller_one(path: Path) -> None:
+    """It is replaced as a whole, so no crash of ours cuts a line: an earlier end is damage."""
+    charged_twice(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept in (lines[:-1], lines[:-2], lines[: len(lines) // 2], [*lines[:-1], lines[-1][:1]]):
+        path.write_bytes(b"".join(kept)[:-1])
+        with pytest.raises(LedgerError, match="damaged"):
+            Accountant.load(path)
+
+
+def test_an_older_copy_is_missed_by_the_releases_that_it_did_not_pay_for(path: Path) -> None:
+    Accountant.load(path).charge(Budget(0.1), method="m", relation="replace-one")
+    older = path.read_bytes()
+    charged_twice(path)
+    path.write_bytes(older)
+    with pytest.raises(LedgerError, match="lost entries"):
+        Accountant.load(path)
+
+
+def test_the_file_is_only_appended_to(path: Path) -> None:
+    charged_twice(path)
+    with pytest.raises(LedgerError, match="only ever appended to"):
+        LedgerFile(path).write(EMPTY)
+    assert Accountant.load(path).spent == Budget(0.75)
+
+
+def test_a_state_that_was_edited_is_refused(path: Path) -> None:
+    (entry, _) = charged_twice(path)
+    state = path.parent / "trial.ledger.released" / f"{entry}.json"
+    state.write_bytes(state.read_bytes().replace(b"0.5", b"0.4"))
+    with pytest.raises(LedgerError, match="was changed after it was saved"):
+        Accountant.load(path).recover(entry)
+
+
+def test_a_state_saved_and_not_noted_is_still_its_entrys(path: Path) -> None:
+    """A crash between the two writes loses nothing: the state's own file is complete."""
+    accountant = Accountant.load(path)
+    entry = accountant.charge(Budget(0.5), method="m", relation="replace-one")
+    LedgerFile(path).save_state(entry.id, {"x": 1})
+    assert accountant.is_saved(entry.id)
+    assert accountant.recover(entry.id) == {"x": 1}
+
+
+def test_what_a_killed_process_left_half_written_is_swept(path: Path) -> None:
+    draft = path.with_name(f".{path.name}.0123456789ab.tmp")
+    draft.write_bytes(b"{")
+    Accountant.load(path).charge(Budget(0.5), method="m", relation="replace-one")
+    assert not draft.exists()

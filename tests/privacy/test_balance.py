@@ -1,0 +1,77 @@
+"""Reading a ledger: what was saved, by which entry, and entries that promise nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dprct.errors import LedgerError
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget
+from dprct.privacy.composition import zcdp_rho
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(params=["memory", "file"])
+def accountant(request: pytest.FixtureRequest, tmp_path: Path) -> Accountant:
+    if request.param == "memory":
+        return Accountant(1)
+    return Accountant.open(tmp_path / "t.ledger.json", dataset_id="t", epsilon=1)
+
+
+def test_an_entry_is_found_by_id_and_by_number(accountant: Accountant) -> None:
+    made = [
+        accountant.charge(Budget(0.25), method=m, relation="replace-one") for m in ("one", "two")
+    ]
+    assert accountant.entry(made[1].id) == accountant.entry("2") == made[1]
+    for unknown in ("3", "", made[0].id[:-1]):
+        with pytest.raises(LedgerError, match="no entry"):
+            accountant.entry(unknown)
+
+
+def test_what_was_saved_is_known(accountant: Accountant) -> None:
+    entry = accountant.charge(Budget(0.25), method="m", relation="replace-one")
+    assert not accountant.is_saved(entry.id)
+    accountant.record(entry.id, {"x": [1]})
+    assert accountant.is_saved(entry.id)
+    assert [one["entry"] for one in accountant.to_dict()["saved"]] == [entry.id]
+    with pytest.raises(LedgerError, match="no entry"):
+        accountant.is_saved("9")
+
+
+def test_an_entry_without_guarantee_costs_nothing_and_is_not_hidden(accountant: Accountant) -> None:
+    accountant.charge(Budget(0.25), method="m", relation="replace-one")
+    entry = accountant.note_unprotected(method="published.X", reason="bins come from the data")
+    assert (entry.priced, entry.relation, entry.budget, entry.measure) == (
+        False, None, Budget(0), "none",
+    )  # fmt: skip
+    assert accountant.spent == Budget(0.25)
+    assert accountant.remaining == Budget(0.75)
+    assert "NO GUARANTEE for 1 of 2 entries" in str(accountant)
+    assert accountant.to_dict()["entries"][1]["description"] == "bins come from the data"
+
+
+@pytest.mark.parametrize("composition", ["zcdp", "gdp"])
+def test_every_rule_leaves_it_out(composition) -> None:
+    accountant = Accountant(1, 1e-6, composition=composition)
+    accountant.note_unprotected(method="published.X", reason="bins come from the data")
+    assert accountant.spent == Budget(0)
+    assert accountant.remaining == accountant.total
+    if composition == "zcdp":  # what would be the first charge still is judged by its own claim
+        rho = zcdp_rho(1, 1e-6)
+        accountant.charge(
+            Budget(1, 1e-6), measure="zcdp", parameter=rho, method="m", relation="replace-one"
+        )
+        assert accountant.spent == Budget(1, 1e-6)
+
+
+def test_an_entry_holds_unit_and_rows(accountant: Accountant) -> None:
+    entry = accountant.charge(
+        Budget(0.5), method="m", relation="replace-one", unit_id="hhid", max_rows=3
+    )
+    assert (entry.unit_id, entry.max_rows) == ("hhid", 3)
+    assert accountant.ledger == (entry,)
+    assert accountant.to_dict()["entries"][0]["max_rows"] == 3

@@ -1,0 +1,85 @@
+"""A ledger edited by hand contradicts itself, and its certificates even if it does not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dprct.errors import LedgerError
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget
+from dprct.privacy.chain import chained, checksum
+from dprct.privacy.entries import Ledger
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def facts() -> dict[str, Any]:
+    accountant = Accountant(2)
+    for epsilon in (0.5, 0.25, 0.125):
+        accountant.charge(Budget(epsilon), method="m", relation="replace-one")
+    values: dict[str, Any] = json.loads(json.dumps(accountant.to_dict()))
+    return values
+
+
+def signed_again(facts: dict[str, Any]) -> dict[str, Any]:
+    bare = {name: value for name, value in facts.items() if name != "checksum"}
+    return {**bare, "checksum": checksum(bare)}
+
+
+def test_an_edit_is_noticed_by_the_checksum_and_by_the_chain(facts: dict[str, Any]) -> None:
+    facts["entries"][1]["epsilon"] = "0.0625"
+    with pytest.raises(LedgerError, match="checksum does not match"):
+        Ledger.from_dict(facts)
+    with pytest.raises(LedgerError, match="entry 2, or what is before it, was changed by hand"):
+        Ledger.from_dict(signed_again(facts))
+
+
+@pytest.mark.parametrize("edit", ["removed", "exchanged", "another total"])
+def test_the_chain_knows_order_and_terms(edit: str, facts: dict[str, Any]) -> None:
+    if edit == "removed":
+        del facts["entries"][0]
+    elif edit == "exchanged":
+        facts["entries"].reverse()
+    else:
+        facts["epsilon"] = "20"
+    with pytest.raises(LedgerError, match="entry 1, or what is before it"):
+        Ledger.from_dict(signed_again(facts))
+
+
+def test_a_chain_computed_anew_has_another_head(facts: dict[str, Any]) -> None:
+    """Who forges all hashes is caught by the certificates, which carry the head of their time."""
+    heads = chained(facts)
+    facts["entries"][0]["epsilon"] = "0.0625"
+    forged = chained(facts)
+    for entry, link in zip(facts["entries"], forged[1:], strict=True):
+        entry["chain"] = link
+    found = Ledger.from_dict(signed_again(facts))
+    assert found.head == forged[-1]
+    assert set(forged[1:]).isdisjoint(heads)
+
+
+def test_appending_keeps_every_earlier_head(facts: dict[str, Any]) -> None:
+    heads = chained(facts)
+    shorter = {**facts, "entries": facts["entries"][:2]}
+    assert chained(shorter) == heads[:3]
+
+
+def test_a_ledger_of_the_first_version_is_continued(tmp_path: Path, facts: dict[str, Any]) -> None:
+    for entry in facts["entries"]:
+        for new in ("chain", "unit_id", "max_rows"):
+            del entry[new]
+    old = {**facts, "version": 1, "dataset_id": "trial"}
+    del old["saved"]
+    path = tmp_path / "trial.ledger.json"
+    path.write_text(json.dumps(signed_again(old)), encoding="utf-8")
+    accountant = Accountant.load(path)
+    assert accountant.spent == Budget(0.875)
+    accountant.charge(Budget(0.125), method="m", relation="replace-one")
+    written = json.loads(path.read_text("utf-8"))
+    assert (written["version"], len(written["entries"])) == (2, 4)
+    assert all(entry["chain"] for entry in written["entries"])
