@@ -65,6 +65,8 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/correction.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/correction.py", "_refined", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/correction.py", "_refined", "argmax"): "coverages, of public numbers alone",
+    ("dprct/estimate/synthetic/panel.py", "_times", "unique"): "the periods, which are public",
+    ("dprct/estimate/synthetic/panel.py", "_units", "unique"): "who the donors are, a public fact",
     ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",
     ("dprct/release/histogram.py", "MVHistogram.plan", "describe"): "encodings say their levels",
     ("dprct/release/marginals.py", "Marginals.plan", "describe"): "encodings say their levels",

@@ -2,5 +2,6 @@
 
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.results import PrivateATEResults
+from dprct.estimate.synthetic import SyntheticControl, SyntheticControlResults
 
-__all__ = ["PrivateATE", "PrivateATEResults"]
+__all__ = ["PrivateATE", "PrivateATEResults", "SyntheticControl", "SyntheticControlResults"]

@@ -1,0 +1,355 @@
+"""SyntheticControl: a counterfactual path from confidential donors, under differential privacy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
+
+from dprct.defaults import ridge_pays
+from dprct.errors import ModelPicklingError, ParameterError
+from dprct.estimate.synthetic.control_options import (
+    Bound,
+    penalty_of,
+    placebos_of,
+    scale_of,
+    shares_of,
+)
+from dprct.estimate.synthetic.draws import Recipe, public_norm, release_placebo, release_treated
+from dprct.estimate.synthetic.panel import Panel, panel_of, panel_of_arrays
+from dprct.estimate.synthetic.path_planning import (
+    facts_of,
+    guarantee_of,
+    path_sd,
+    warnings_of,
+    weight_sd,
+)
+from dprct.estimate.synthetic.path_results import SyntheticControlResults
+from dprct.estimate.synthetic.pricing import Noise, check_noise, priced
+from dprct.privacy.budget import Budget
+from dprct.privacy.noise import source
+from dprct.queries.donors import Donors, Scale
+from dprct.results.charging import charged
+from dprct.results.plan import Plan
+from dprct.schema import Column, Schema
+from dprct.schema.facts import given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from dprct.estimate.synthetic.panel import Name
+    from dprct.estimate.synthetic.pricing import Priced
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Real
+    from dprct.privacy.guarantee import Guarantee
+
+Weights = Literal["ridge", "uniform", "auto"]
+
+
+class SyntheticControl:
+    """The path of a treated unit without treatment, from donors that are protected.
+
+    One record is one donor's whole series: a donor may be a state, not a person.  The people in a
+    state are not the unit of this guarantee, and the treated unit is public by default.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, one row per unit and period, in any order; balanced and complete.
+    schema : Schema
+        With bounds for the outcome, unless ``bound`` is given.
+    outcome : str
+    treated : str or number
+        The treated unit: its name, its code, or the label of its code.
+    treatment_time : number
+        The first period with treatment.
+    unit, time : str, optional
+        Columns; by default what ``xtset`` noted in the .dta file.
+    donors : iterable of str or number, optional
+        Units to use; all others by default.
+    weights : {"ridge", "uniform", "auto"}
+        Ridge weights (noisy, then shrunk to equal ones and put on the simplex); equal weights,
+        which cost nothing; or whichever :func:`dprct.defaults.ridge_pays` expects to be better,
+        from public facts.
+    lam : number, optional
+        Penalty, for data divided by the bound; ``20 T0`` if not given.
+    bound : number or (low, high), optional
+        Public bounds of the outcome, instead of those of the schema.
+    protect_treated : bool
+        Whether the treated unit's series is confidential too; the effect then has its noise.
+    pre_fit : bool
+        Whether the synthetic path before treatment is released; it has its price.
+    placebos : "all", or iterable of str or number
+        Donors to be treated in pretence; each run has its price.
+    shares : mapping from {"weights", "prediction", "pre_fit", "placebos"} to number, optional
+        Of the budget, of sum one.
+    noise : {"laplace", "gaussian", "concentrated"}
+        Pure privacy; Gaussian differential privacy; zero-concentrated privacy.  The last two need
+        ``delta``.
+    neighbors : {"replace-one"}
+        Which data sets are neighbours.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError
+        If the panel is unbalanced, incomplete or too small, or a public fact is missing.
+
+    Notes
+    -----
+    Relation: one donor's series is replaced by any other within the bounds; who the donors are, n,
+    periods, bounds and lam are public, and so is the treated unit unless ``protect_treated``.
+    With data divided by B = max |bound| and y the treated unit:
+
+    1. ``f = (X X' + lam/2)^-1 X y`` on the pre-periods, rounded to a grid, with noise from
+       :func:`dprct.privacy.ridge.ridge_l1` (Laplace) or :func:`~dprct.privacy.ridge.ridge_l2`;
+    2. ``g``: f shrunk towards equal weights and projected on the simplex, by post-processing;
+    3. ``X_post' g`` with noise: one donor moves each of the T - T0 values by at most
+       ``max(g) (high - low)``.
+
+    What is protected beside donors moves f by ``target_l2`` and its own path by ``high - low``.
+    The noise of steps 1 and 3 is exact, on integers.  Series outside the bounds count as the
+    nearest bound.
+
+    References
+    ----------
+    ALGORITHMS.md, section 5.
+    Rho, Cummings and Misra, "Differentially Private Synthetic Control" (the published forms are in
+    ``dprct.published.SyntheticControl``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.add.outer(np.linspace(-0.5, 0.5, 40), np.linspace(0, 0.2, 12))
+    >>> y = X.mean(axis=0) + np.where(np.arange(12) < 8, 0, 0.3)
+    >>> model = SyntheticControl.from_arrays(X, y, 8, bound=1, weights="uniform")
+    >>> result = model.fit(epsilon=20)
+    >>> bool(abs(result.att - 0.3) < 0.2), result.guarantee.unit
+    (True, 'donor')
+    """
+
+    method = "SyntheticControl (noise on ridge weights and on the path)"
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        outcome: str,
+        treated: Name,
+        treatment_time: float,
+        unit: str | None = None,
+        time: str | None = None,
+        donors: Iterable[Name] | None = None,
+        weights: Weights = "ridge",
+        lam: float | None = None,
+        bound: Bound | None = None,
+        protect_treated: bool = False,
+        pre_fit: bool = False,
+        placebos: str | Iterable[Name] = (),
+        shares: Mapping[str, Real] | None = None,
+        noise: Noise = "laplace",
+        neighbors: str = "replace-one",
+    ) -> None:
+        if neighbors != "replace-one":
+            raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one'")
+        schema = schema.seal()
+        panel = panel_of(
+            data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
+            unit=unit, time=time, donors=donors,
+        )  # fmt: skip
+        scale = scale_of(bound, schema.column(outcome))
+        self._set_up(
+            panel, schema, outcome, scale, weights=weights, lam=lam,
+            protect_treated=protect_treated, pre_fit=pre_fit, placebos=placebos, shares=shares,
+            noise=noise,
+        )  # fmt: skip
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        T0: int,
+        bound: Bound,
+        *,
+        names: Sequence[str] | None = None,
+        treated: str = "treated",
+        times: ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return the model of arrays; other arguments as for the class.
+
+        Parameters
+        ----------
+        X : (n, T) array
+            One row per donor.
+        y : (T,) array
+            The treated unit.
+        T0 : int
+            Pre-periods, the first columns.
+        bound : number or (low, high)
+            Public; numbers outside count as the nearest bound.
+        names : sequence of str, optional
+        treated : str
+        times : (T,) array, optional
+        """
+        panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
+        model = cls.__new__(cls)
+        model._set_up(panel, Schema((Column("outcome"),)), "outcome", scale_of(bound), **options)
+        return model
+
+    def _set_up(
+        self,
+        panel: Panel,
+        schema: Schema,
+        outcome: str,
+        scale: Scale,
+        *,
+        weights: Weights = "ridge",
+        lam: float | None = None,
+        protect_treated: bool = False,
+        pre_fit: bool = False,
+        placebos: str | Iterable[Name] = (),
+        shares: Mapping[str, Real] | None = None,
+        noise: Noise = "laplace",
+    ) -> None:
+        if weights not in get_args(Weights):
+            raise ParameterError(
+                f"weights={given(weights)}; allowed: {', '.join(get_args(Weights))}"
+            )
+        self._panel, self._donors = panel, Donors(scale.steps(panel.donors), scale, panel.T0)
+        self.schema, self.outcome, self.scale = schema, outcome, scale
+        self.n, self.weights, self.noise = len(panel.names), weights, noise
+        self.protect_treated, self.pre_fit = bool(protect_treated), bool(pre_fit)
+        self.placebos = placebos_of(placebos, panel)
+        self.lam = penalty_of(lam, panel.T0)
+        y_norm = None if self.protect_treated else public_norm(scale, panel.target[: panel.T0])
+        self._recipes = {
+            rule: Recipe(
+                self.n, len(panel.times), panel.T0, rule, self.lam, y_norm, self.pre_fit,
+                self.placebos,
+                shares_of(
+                    shares, rule, pre_fit=self.pre_fit, placebos=bool(self.placebos),
+                    auto=weights == "auto",
+                ),
+            )
+            for rule in (("ridge", "uniform") if weights == "auto" else (weights,))
+        }  # fmt: skip
+        for recipe in self._recipes.values():
+            recipe.parts()  # refuses a penalty that is too small, from public facts
+
+    def _priced(self, budget: Budget) -> tuple[Recipe, Priced, str]:
+        """Return what is released at which price, and why; a function of public facts."""
+        check_noise(self.noise, budget)
+        found = {k: (r, priced(budget, self.noise, r.parts())) for k, r in self._recipes.items()}
+        words = {"ridge": f"ridge, lambda {self.lam:g}", "uniform": "equal, free"}
+        if len(found) == 1:
+            [(rule, (recipe, prices))] = found.items()
+            return recipe, prices, words[rule]
+        (ridge, with_ridge), (_, with_uniform) = found["ridge"], found["uniform"]
+        bound = self.scale.bound
+        pays = ridge_pays(
+            self.n,
+            weight_sd(ridge, with_ridge),
+            path_sd(self.scale, with_ridge) / bound,
+            path_sd(self.scale, with_uniform) / bound,
+        )
+        rule = "ridge" if pays else "uniform"
+        return *found[rule], f"{words[rule]} (chosen from public facts: dprct.defaults.ridge_pays)"
+
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+        """Return prices and noise; free, a function of public facts.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            For Gaussian noise, above 0.
+        """
+        budget = Budget.asked(epsilon, delta)
+        recipe, prices, chosen = self._priced(budget)
+        consequences = [
+            "the noise of the weights makes them differ from the best ones, by an amount that the "
+            "band of the path does not show",
+            "what else uses the series before treatment is paid for (pre_fit, placebos)",
+        ]
+        if not self.protect_treated:
+            consequences.append("the treated unit is not protected: its series counts as public")
+        return Plan(
+            self.method,
+            budget,
+            facts_of(recipe, self.scale, prices, chosen),
+            tuple(consequences[recipe.rule == "uniform" :]),
+            tuple(warnings_of(recipe, self.scale, prices)),
+        )
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return what a fit at this budget promises; free."""
+        recipe, prices, _ = self._priced(budget)
+        return guarantee_of(budget, recipe, prices, self.scale, self.outcome, self._panel.treated)
+
+    def fit(
+        self,
+        epsilon: Real,
+        delta: Real = 0,
+        *,
+        accountant: Accountant | None = None,
+        rng: object = None,
+    ) -> SyntheticControlResults:
+        """Spend the budget, once, and return the paths.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            For Gaussian noise, above 0.
+        accountant : Accountant, optional
+            Is charged before anything is drawn; by default the ledger beside the data file, if
+            there is one.
+        rng : int or numpy.random.Generator, optional
+            For simulation only: the guarantee is void.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon or delta is not allowed.
+        BudgetError
+            If the budget does not fit; then nothing is drawn.
+        """
+        budget = Budget.asked(epsilon, delta)
+        recipe, prices, _ = self._priced(budget)
+        noise = source(rng)
+        guarantee = self.guarantee(budget)
+        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
+        released = release_treated(recipe, self._panel, self._donors, prices, noise)
+        pretended = tuple(
+            release_placebo(recipe, self._panel, self._donors, j, prices, noise)
+            for j in self.placebos
+        )
+        receipt.save({one.unit: one.state() for one in (released, *pretended)})
+        return SyntheticControlResults(
+            released=released,
+            placebos=pretended,
+            times=self._panel.times,
+            T0=recipe.T0,
+            target=None if self.protect_treated else self._panel.target,
+            rule=recipe.rule,
+            lam=self.lam,
+            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
+            outcome=self.outcome,
+            ledger=receipt.words,
+        )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ModelPicklingError(
+            "SyntheticControl holds confidential rows and is not pickled or copied; pickle the "
+            "results that fit returns"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"SyntheticControl({self.n} donors, {len(self._panel.times)} periods, treated: "
+            f"{self._panel.treated}, weights: {self.weights})"
+        )

@@ -1,0 +1,121 @@
+"""What a synthetic control is asked for: bounds, penalty, placebos and shares, checked."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dprct.defaults import CONTROL_SHARES, PLACEBO_SHARE, PRE_FIT_SHARE, ridge_penalty
+from dprct.errors import ParameterError, SchemaError
+from dprct.privacy.budget import exact
+from dprct.queries.donors import Scale
+from dprct.schema.facts import given
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dprct.estimate.synthetic.draws import Rule
+    from dprct.estimate.synthetic.panel import Panel
+    from dprct.privacy.budget import Real
+    from dprct.schema.facts import Column
+
+Bound = float | tuple[float, float]
+
+
+def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
+    """Return public bounds: those given, or those of the schema."""
+    if bound is None:
+        declared = None if column is None else column.bounds
+        if declared is None:
+            name = "the outcome" if column is None else f"outcome {column.name!r}"
+            raise SchemaError(
+                f"{name} has no bounds; declare bounds=(low, high) from public knowledge, never "
+                "from the data, or give bound="
+            )
+        return Scale(float(declared[0]), float(declared[1]))
+    ends = bound if isinstance(bound, tuple) else (bound, bound)
+    if len(ends) != 2 or any(
+        isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends
+    ):
+        raise ParameterError(
+            f"bound={given(bound)}; give a positive number B, or (low, high), from public knowledge"
+        )
+    low, high = float(ends[0]), float(ends[1])
+    return Scale(low, high) if isinstance(bound, tuple) else Scale(-high, high)
+
+
+def penalty_of(lam: object, T0: int) -> float:
+    """Return the penalty, 20 T0 by default."""
+    if lam is None:
+        return ridge_penalty(T0)
+    if isinstance(lam, bool) or not isinstance(lam, (int, float)) or not 0 < lam < float("inf"):
+        raise ParameterError(f"lam={given(lam)}; give a number above 0, such as 20 * T0")
+    return float(lam)
+
+
+def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
+    """Return which donors are placebos."""
+    if wanted == "all":
+        wanted = panel.names
+    if isinstance(wanted, str) or not hasattr(wanted, "__iter__"):
+        raise ParameterError(f"placebos={given(wanted)}; give 'all' or a list of donors")
+    names = [str(name) for name in wanted]
+    unknown = [name for name in names if name not in panel.names]
+    if unknown or len(set(names)) < len(names):
+        raise ParameterError(
+            "placebos= names what is no donor, or a donor twice; name donors as the weights do"
+        )
+    if names and len(panel.names) < 3:
+        raise ParameterError("a placebo takes one donor away; it needs at least 3 donors")
+    return tuple(panel.names.index(name) for name in names)
+
+
+def shares_of(
+    asked: Mapping[str, Real] | None, rule: Rule, *, pre_fit: bool, placebos: bool, auto: bool
+) -> dict[str, Fraction]:
+    """Return the share of each part of the budget, adding up to one.
+
+    Parameters
+    ----------
+    asked : mapping, or None for the defaults
+    rule : {"ridge", "uniform"}
+    pre_fit, placebos : bool
+        Whether there are such parts.
+    auto : bool
+        Equal weights were chosen in place of ridge ones, whose share goes to the path.
+
+    Raises
+    ------
+    ParameterError
+        If another part is named, or shares do not add up.
+
+    Examples
+    --------
+    >>> shares_of(None, "ridge", pre_fit=False, placebos=False, auto=False)
+    {'weights': Fraction(1, 2), 'prediction': Fraction(1, 2)}
+    """
+    wanted = ["prediction"] if rule == "uniform" else ["weights", "prediction"]
+    wanted += ["pre_fit"] * pre_fit + ["placebos"] * placebos
+    if asked is None:
+        return _default_shares(wanted)
+    found = {name: exact(share, "share") for name, share in asked.items()}
+    if auto and rule == "uniform" and "weights" in found:
+        found["prediction"] = found.get("prediction", Fraction(0)) + found.pop("weights")
+    if set(found) != set(wanted) or any(share <= 0 for share in found.values()):
+        raise ParameterError(
+            f"shares names {', '.join(map(str, found)) or 'nothing'}; give a positive share for "
+            f"each of {', '.join(wanted)}"
+        )
+    if sum(found.values()) != 1:
+        raise ParameterError("shares do not sum to one exactly; give fractions that do")
+    return {name: found[name] for name in wanted}
+
+
+def _default_shares(wanted: Sequence[str]) -> dict[str, Fraction]:
+    """Return the default shares: fixed ones for what is extra, the rest in proportion."""
+    placebo = PLACEBO_SHARE if "placebos" in wanted else Fraction(0)
+    fit = (1 - placebo) * PRE_FIT_SHARE if "pre_fit" in wanted else Fraction(0)
+    left = {name: CONTROL_SHARES[name] for name in wanted if name in CONTROL_SHARES}
+    rest = (1 - placebo - fit) / sum(left.values())
+    found = {name: share * rest for name, share in left.items()}
+    return found | {k: v for k, v in (("pre_fit", fit), ("placebos", placebo)) if v}

@@ -1,0 +1,277 @@
+"""A panel as arrays: donors in rows, periods in columns, the treated unit apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.schema.facts import given, shown
+from dprct.schema.legal import broken_rules
+from dprct.schema.table import eager, numbers_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from dprct.schema.schema import Schema
+    from dprct.schema.table import Frame
+
+    Array = NDArray[np.float64]
+
+XTSET = {"unit": ("iis", "_TSpanel"), "time": ("tis", "_TStvar")}
+"""Characteristics in which Stata's ``xtset`` keeps its columns."""
+
+Name = str | float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Panel:
+    """The outcome of the donors and of the treated unit, in the order of time.
+
+    Parameters
+    ----------
+    donors : (n, T) array
+        Confidential.
+    target : (T,) array
+        The treated unit's.
+    names : tuple of str, length n
+        Of the donors; public.
+    treated : str
+    times : (T,) array
+        Public.
+    T0 : int
+        Pre-periods.
+    """
+
+    donors: Array
+    target: Array
+    names: tuple[str, ...]
+    treated: str
+    times: Array
+    T0: int
+
+
+def panel_of(
+    data: Any,
+    schema: Schema,
+    *,
+    outcome: str,
+    treated: Name,
+    treatment_time: float,
+    unit: str | None = None,
+    time: str | None = None,
+    donors: Iterable[Name] | None = None,
+) -> Panel:
+    """Arrange a long table as a panel.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, one row per unit and period, in any order.
+    schema : Schema
+    outcome : str
+        A column of numbers.
+    treated : str or number
+        The treated unit: its name, its code, or the label of its code.
+    treatment_time : number
+        The first period with treatment.
+    unit, time : str, optional
+        Columns; by default what ``xtset`` noted in the .dta file.
+    donors : iterable of str or number, optional
+        The units to use; all others by default.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError
+        If the panel is unbalanced, incomplete, or has a cell twice; if there are fewer than two
+        donors or pre-periods or no post-period; if the treated unit is a donor.
+    """
+    frame = eager(data)
+    unit, time = _xtset(schema, "unit", unit), _xtset(schema, "time", time)
+    names, which = _units(frame, schema, unit)
+    times, when = _times(frame, schema, time)
+    cells = _cells(frame, schema, outcome, (unit, time), (which, when), (len(names), len(times)))
+    labels = _labelled(schema, unit, names)
+    index = _find(treated, names, labels, "treated", unit)
+    pool = [i for i in range(len(names)) if i != index]
+    if donors is not None:
+        pool = [_find(name, names, labels, "donors", unit) for name in donors]
+    if index in pool or len(set(pool)) < len(pool):
+        raise ParameterError(
+            f"donors= names the treated unit, or a unit twice; name every other {unit!r} once"
+        )
+    if isinstance(treatment_time, bool) or not isinstance(treatment_time, (int, float)):
+        raise ParameterError(f"treatment_time={given(treatment_time)}; give a number of {time!r}")
+    T0 = int(np.searchsorted(times, treatment_time))
+    panel = Panel(
+        cells[pool], cells[index], tuple(labels[i] for i in pool), labels[index], times, T0
+    )
+    check_shape(panel)
+    return panel
+
+
+def panel_of_arrays(
+    X: ArrayLike,
+    y: ArrayLike,
+    T0: int,
+    *,
+    names: Sequence[str] | None = None,
+    treated: str = "treated",
+    times: ArrayLike | None = None,
+) -> Panel:
+    """Return a panel of arrays: X (n, T) of donors, y (T,) of the treated unit.
+
+    Raises
+    ------
+    ParameterError
+        If shapes disagree, a number is missing, or a name is there twice.
+    """
+    donors, target = np.array(X, np.float64), np.array(y, np.float64)
+    if donors.ndim != 2 or target.shape != donors.shape[1:]:
+        raise ParameterError(
+            f"X has shape {donors.shape} and y {target.shape}; give X (donors, periods) and "
+            "y (periods,)"
+        )
+    if not (np.isfinite(donors).all() and np.isfinite(target).all()):
+        raise ParameterError("X or y has a value that is not a number; give complete series")
+    n, T = donors.shape
+    labels = tuple(f"donor {i}" for i in range(1, n + 1)) if names is None else tuple(names)
+    when = np.arange(1.0, T + 1) if times is None else np.array(times, np.float64)
+    if len(labels) != n or when.shape != (T,) or (np.diff(when) <= 0).any():
+        raise ParameterError(
+            f"names and times do not fit X of shape {donors.shape}; give one name per donor, and "
+            "one time per period in increasing order"
+        )
+    if len({*labels, treated}) < n + 1:
+        raise ParameterError("names has the treated unit, or a name twice; give each unit its own")
+    if isinstance(T0, bool) or not isinstance(T0, int):
+        raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
+    panel = Panel(donors, target, labels, treated, when, T0)
+    check_shape(panel)
+    return panel
+
+
+def check_shape(panel: Panel) -> None:
+    """Refuse a panel without two donors, two pre-periods and a post-period.
+
+    Raises
+    ------
+    ParameterError
+    """
+    n, T = panel.donors.shape
+    if n < 2:
+        raise ParameterError(f"{n} donors; a synthetic control needs at least 2")
+    if panel.T0 < 2:
+        raise ParameterError(f"T0={panel.T0} periods before treatment; give at least 2")
+    if panel.T0 >= T:
+        raise ParameterError(
+            f"no period after treatment (T0={panel.T0} of {T}); treatment_time is the first "
+            "period with treatment, and at most the last one"
+        )
+
+
+def _xtset(schema: Schema, what: str, name: str | None) -> str:
+    if name is not None:
+        return schema.column(name).name
+    noted = {key: text for owner, key, text in schema.file.characteristics if owner == "_dta"}
+    for key in XTSET[what]:
+        if key in noted:
+            if noted[key] in schema.names:
+                return noted[key]
+            raise ColumnError(
+                f"{what} is not given, and the file's xtset names {noted[key]!r}, which is no "
+                f"column; give {what}=, one of {', '.join(schema.names[:8])}"
+            )
+    raise ParameterError(f"{what} is not given, and the file notes no xtset; give {what}=")
+
+
+def _units(frame: Frame, schema: Schema, unit: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the distinct units in order, and which one each row is of."""
+    if schema.column(unit).is_text:
+        texts = text_of(frame, unit)
+        if any(text in ("", b"") for text in texts):
+            raise SchemaError(f"unit {unit!r} is missing in some row; give every row its unit")
+        order = {text: i for i, text in enumerate(sorted(set(texts), key=str))}
+        return list(order), np.array([order[text] for text in texts], np.intp)
+    numbers, codes = numbers_of(frame, unit)
+    if (codes >= 0).any():
+        raise SchemaError(f"unit {unit!r} is missing in some row; give every row its unit")
+    values, which = np.unique(numbers, return_inverse=True)
+    return values.tolist(), which.reshape(-1)
+
+
+def _times(frame: Frame, schema: Schema, time: str) -> tuple[Array, NDArray[np.intp]]:
+    if schema.column(time).is_text:
+        raise SchemaError(f"time {time!r} is text; give a column of numbers, such as years")
+    numbers, codes = numbers_of(frame, time)
+    if (codes >= 0).any() or not np.isfinite(numbers).all():
+        raise SchemaError(f"time {time!r} is missing in some row; give every row its time")
+    values, when = np.unique(numbers, return_inverse=True)
+    return values, when.reshape(-1)
+
+
+def _cells(
+    frame: Frame,
+    schema: Schema,
+    outcome: str,
+    keys: tuple[str, str],
+    places: tuple[NDArray[np.intp], NDArray[np.intp]],
+    shape: tuple[int, int],
+) -> Array:
+    """Return the outcome by unit and time, each cell exactly once."""
+    column = schema.column(outcome)
+    if column.is_text or outcome in keys:
+        raise SchemaError(f"outcome {outcome!r} is text, the unit or the time; name another column")
+    values, codes = numbers_of(frame, outcome)
+    unit, time = keys
+    counts = np.zeros(shape, np.int64)
+    np.add.at(counts, places, 1)
+    if (counts > 1).any():
+        raise SchemaError(f"a {unit!r} has a {time!r} twice; give one row per unit and period")
+    if (counts == 0).any():
+        raise SchemaError(
+            f"the panel is unbalanced: a {unit!r} lacks a {time!r} that others have; drop the unit "
+            "or the period"
+        )
+    if (codes >= 0).any():
+        raise SchemaError(
+            f"outcome {outcome!r} is missing for some unit and period; synthetic control takes "
+            "complete panels: drop the unit or the period"
+        )
+    broken = broken_rules(column, frame)
+    if broken:
+        raise SchemaError(
+            f"the data are not legal in the schema: {outcome}: {'; '.join(broken)}; mend the data, "
+            "or declare all that is possible (never what the data hold)"
+        )
+    cells = np.empty(shape)
+    cells[places] = values
+    return cells
+
+
+def _labelled(schema: Schema, unit: str, names: Sequence[Any]) -> list[str]:
+    """Return units as words: the label of a code where there is one."""
+    labels = {float(k): v for k, v in schema.labels_of(unit).items() if not isinstance(k, str)}
+    found = []
+    for name in names:
+        if isinstance(name, bytes):
+            found.append(name.decode("utf-8", "replace"))
+        else:
+            found.append(shown(name) if isinstance(name, str) else labels.get(name, f"{name:g}"))
+    return found if len(set(found)) == len(found) else [str(name) for name in names]
+
+
+def _find(
+    wanted: Name, names: Sequence[Any], labels: Sequence[str], argument: str, unit: str
+) -> int:
+    for known in (names, labels):
+        for i, name in enumerate(known):
+            if name == wanted and isinstance(wanted, (str, int, float)):
+                return i
+    raise ParameterError(
+        f"{argument}={given(wanted)} is no {unit!r} of the data; give its name, code or label"
+    )

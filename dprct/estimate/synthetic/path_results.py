@@ -1,0 +1,331 @@
+"""What a private synthetic control returns: released paths, their noise, and no series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import ParameterError
+from dprct.estimate.synthetic import figures
+from dprct.results import render
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from dprct.estimate.synthetic.draws import UnitRelease
+    from dprct.estimate.synthetic.path_noise import PathNoise
+    from dprct.privacy.guarantee import Guarantee
+
+    Array = NDArray[np.float64]
+
+RECORD = "one donor's whole series; a donor may be a state, not a person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class SyntheticControlResults:
+    """A private counterfactual path, the effect, and the law of their noise.
+
+    One record is one donor's whole series: a donor may be a state, not a person.
+
+    Parameters
+    ----------
+    released : UnitRelease
+        Of the treated unit.
+    placebos : tuple of UnitRelease
+        Of donors that are treated in pretence; their own series are noisy.
+    times : (T,) array
+    T0 : int
+        Pre-periods.
+    target : (T,) array or None
+        The treated unit's series, where it is public.
+    rule : {"ridge", "uniform"}
+    lam : float
+    guarantee : Guarantee
+    outcome : str
+    ledger : str
+        Where the budget was charged.
+
+    Notes
+    -----
+    Bands and intervals are of the privacy noise **alone**: they cover the path that the released
+    weights give without noise.  They do not cover how far these weights are from the best ones
+    (through noise on the weights, the penalty, or because no weights fit), nor chance in the
+    outcomes: the effect has no standard error here.
+    """
+
+    released: UnitRelease
+    placebos: tuple[UnitRelease, ...]
+    times: Array
+    T0: int
+    target: Array | None
+    rule: str
+    lam: float
+    guarantee: Guarantee
+    outcome: str = ""
+    ledger: str = ""
+
+    @property
+    def counterfactual(self) -> pd.Series[float]:
+        """The path without treatment by time; the pre-periods only where they were paid for."""
+        return self._series("prediction")
+
+    @property
+    def observed(self) -> pd.Series[float]:
+        """The treated unit's series by time: public, or noisy where it is protected."""
+        if self.target is not None:
+            return pd.Series(self.target, index=self._index(slice(None)))
+        return self._series("target")
+
+    @property
+    def effect(self) -> pd.Series[float]:
+        """Observed less counterfactual after treatment, by time."""
+        return pd.Series(self.released.post.effect, index=self._index(slice(self.T0, None)))
+
+    @property
+    def att(self) -> float:
+        """Mean of the effect over the periods after treatment."""
+        return float(self.released.post.effect.mean())
+
+    @property
+    def att_noise(self) -> PathNoise:
+        """The law of the noise of :attr:`att`."""
+        post = self.released.post
+        return post.effect_noise.mean_of(len(post.effect))
+
+    @property
+    def weights(self) -> pd.Series[float]:
+        """The donors' weights that the paths use, by donor: released, shrunk and projected."""
+        return pd.Series(self.released.weights, index=pd.Index(self.released.donors, dtype=object))
+
+    @property
+    def noisy_weights(self) -> pd.Series[float] | None:
+        """Ridge weights with their noise as released, by donor; None for equal weights."""
+        if self.released.noisy_weights is None:
+            return None
+        return pd.Series(self.released.noisy_weights, index=self.weights.index)
+
+    @property
+    def pre_rmse(self) -> float:
+        """Root mean squared gap before treatment less what its noise adds; NaN if not paid for."""
+        return _pre_rmse(self.released)
+
+    def att_interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Return ends that contain the mean effect without privacy noise, ``1 - alpha`` of times.
+
+        Parameters
+        ----------
+        alpha : float
+            From 1e-6 to 1.
+        """
+        half = self.att_noise.half_width(alpha)
+        return self.att - half, self.att + half
+
+    def band(self, alpha: float = 0.05, *, joint: bool = False) -> pd.DataFrame:
+        """Return a band for the effect path without privacy noise; of the noise alone.
+
+        Parameters
+        ----------
+        alpha : float
+            From 1e-6 to 1.
+        joint : bool
+            Whether all periods are within it at once, rather than each of them.
+
+        Returns
+        -------
+        (K, 2) DataFrame
+            Columns low and high, by time.
+        """
+        effect = self.effect
+        share = 1 - (1 - alpha) ** (1 / len(effect)) if joint and 0 < alpha < 1 else alpha
+        half = self.released.post.effect_noise.half_width(share)
+        return pd.DataFrame({"low": effect - half, "high": effect + half})
+
+    def placebo_effects(self) -> pd.DataFrame:
+        """Return the effect path of every placebo, (K, placebos); each has noise of its own."""
+        paths = {one.unit: one.post.effect for one in self.placebos}
+        return pd.DataFrame(paths, index=self._index(slice(self.T0, None)))
+
+    def placebo_table(self) -> pd.DataFrame:
+        """Return one row per unit: mean effect, its noise (one sd), and the gap before treatment.
+
+        Notes
+        -----
+        The ranks of placebos are no test unless their noise is small beside the treated unit's
+        effect: a placebo's series is confidential, so that it has more noise than a public unit's.
+        """
+        units = (self.released, *self.placebos)
+        noise = [one.post.effect_noise.mean_of(len(one.post.effect)).sd for one in units]
+        return pd.DataFrame(
+            {
+                "unit": [one.unit for one in units],
+                "placebo": [False] + [True] * len(self.placebos),
+                "att": [float(one.post.effect.mean()) for one in units],
+                "std.error.noise": noise,
+                "pre.rmse": [_pre_rmse(one) for one in units],
+            }
+        )
+
+    def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return one row per period: observed, counterfactual, effect and the band of its noise."""
+        parts = [(self.released.post, "post", slice(self.T0, None))]
+        if self.released.pre is not None:
+            parts.insert(0, (self.released.pre, "pre", slice(0, self.T0)))
+        tables = []
+        for series, name, periods in parts:
+            half = series.effect_noise.half_width(alpha)
+            tables.append(
+                pd.DataFrame(
+                    {
+                        "time": self.times[periods],
+                        "period": name,
+                        "observed": series.target,
+                        "counterfactual": series.prediction,
+                        "estimate": series.effect,
+                        "std.error.noise": series.effect_noise.sd,
+                        "noise.low": series.effect - half,
+                        "noise.high": series.effect + half,
+                    }
+                )
+            )
+        return pd.concat(tables, ignore_index=True)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the fit as a whole."""
+        return pd.DataFrame(
+            {
+                "att": [self.att],
+                "std.error.noise": [self.att_noise.sd],
+                "pre.rmse": [self.pre_rmse],
+                "donors": [len(self.released.donors)],
+                "pre.periods": [self.T0],
+                "post.periods": [len(self.times) - self.T0],
+                "weights": [self.rule],
+                "lambda": [self.lam],
+                "placebos": [len(self.placebos)],
+            }
+        )
+
+    def sheet(self, alpha: float = 0.05) -> render.Sheet:
+        """Return the effect by period, ready to be written in any format."""
+        table = self.tidy(alpha)
+        keys = ["observed", "counterfactual", "estimate", "std.error.noise"]
+        keys += ["noise.low", "noise.high"]
+        heads = ["observed", "synthetic", "effect", "noise sd", f"[{alpha / 2:.4g}"]
+        heads.append(f"{1 - alpha / 2:.4g}]")
+        columns = [
+            render.Column(k, h, lambda v: render.number(v, 3))
+            for k, h in zip(keys, heads, strict=True)
+        ]
+        numbers = {
+            f"{row['time']:g}": {k: float(row[k]) for k in keys} for _, row in table.iterrows()
+        }
+        low, high = self.att_interval(alpha)
+        att = [np.nan, np.nan, self.att, self.att_noise.sd, low, high]
+        numbers["mean effect"] = dict(zip(keys, att, strict=True))
+        return render.Sheet(
+            title="Private synthetic control",
+            facts=self._facts(),
+            headings=tuple(heads),
+            rows=render.rows_of(numbers, columns, list(numbers)),
+            notes=(*_NOTES, *str(self.guarantee).splitlines()),
+        )
+
+    def summary(self, alpha: float = 0.05) -> str:
+        """Return the effect by period as text."""
+        return render.text(self.sheet(alpha))
+
+    def to_latex(self, alpha: float = 0.05) -> str:
+        """Return the effect by period as LaTeX, for the package ``booktabs``."""
+        return render.latex(self.sheet(alpha))
+
+    def to_html(self, alpha: float = 0.05) -> str:
+        """Return the effect by period as HTML."""
+        return render.html(self.sheet(alpha))
+
+    def plot(self, kind: str = "paths", *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
+        """Draw the paths, the gap, the placebos or the weights.
+
+        Parameters
+        ----------
+        kind : {"paths", "gap", "placebos", "weights"}
+        alpha : float
+            Of the band of the noise.
+        ax : Axes, optional
+        """
+        drawings: dict[str, Any] = {
+            "paths": lambda: figures.paths(
+                self.observed, self.counterfactual, self._half(alpha), self._start, ax=ax
+            ),
+            "gap": lambda: figures.gap(self.effect, self.band(alpha), self._start, ax=ax),
+            "placebos": lambda: figures.placebos(
+                self.effect, self.placebo_effects(), self.released.unit, self._start, ax=ax
+            ),
+            "weights": lambda: figures.weights(self.weights, ax=ax),
+        }
+        if kind not in drawings:
+            raise ParameterError(f"kind={kind!r}; allowed: {', '.join(drawings)}")
+        drawn: Axes = drawings[kind]()
+        return drawn
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self.released.unit}, {len(self.released.donors)} donors, "
+            f"att={self.att:.4g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    @property
+    def _start(self) -> float:
+        return float(self.times[self.T0])
+
+    def _half(self, alpha: float) -> pd.Series[float]:
+        series = self._series("prediction")
+        half = pd.Series(self.released.post.noise.half_width(alpha), index=series.index)
+        if self.released.pre is not None:
+            half.iloc[: self.T0] = self.released.pre.noise.half_width(alpha)
+        return half
+
+    def _facts(self) -> tuple[tuple[str, str], ...]:
+        rule = "equal" if self.rule == "uniform" else f"ridge, lambda {self.lam:g}"
+        return (
+            ("One record", RECORD),
+            ("Treated unit", self.released.unit),
+            ("Outcome", self.outcome),
+            ("Donors", f"{len(self.released.donors):,}"),
+            ("Periods before", f"{self.T0:,}"),
+            ("Periods after", f"{len(self.times) - self.T0:,}"),
+            ("Weights", rule),
+        )
+
+    def _index(self, periods: slice) -> pd.Index[float]:
+        return pd.Index(self.times[periods], name="time")
+
+    def _series(self, name: str) -> pd.Series[float]:
+        post = getattr(self.released.post, name)
+        if self.released.pre is None:
+            return pd.Series(post, index=self._index(slice(self.T0, None)))
+        both = np.concatenate([getattr(self.released.pre, name), post])
+        return pd.Series(both, index=self._index(slice(None)))
+
+
+_NOTES = (
+    "The ends are of privacy noise alone: they cover the path of the released weights without "
+    "noise. They do not cover the error of these weights, nor chance in the outcomes; the effect "
+    "has no standard error here.",
+)
+
+
+def _pre_rmse(one: UnitRelease) -> float:
+    if one.pre is None:
+        return float("nan")
+    excess = float(np.mean(one.pre.effect**2)) - one.pre.effect_noise.sd**2
+    return float(np.sqrt(excess)) if excess > 0 else 0.0

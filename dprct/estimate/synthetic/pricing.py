@@ -1,0 +1,173 @@
+"""One budget, several releases from the same donors: which mechanism each one gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, get_args
+
+from dprct.errors import ParameterError
+from dprct.privacy.budget import Budget
+from dprct.privacy.composition import gdp_epsilon, gdp_mu, zcdp_epsilon, zcdp_rho
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
+from dprct.privacy.rounding import root
+from dprct.privacy.rules import SLACK_SHARE, Charge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dprct.privacy.aggregate import IntegerVector
+    from dprct.privacy.guarantee import Measure
+    from dprct.privacy.noise import NoiseSource
+    from dprct.privacy.released import NoisyVector
+
+Noise = Literal["laplace", "gaussian", "concentrated"]
+
+_SHORT = 1 - Fraction(1, 10**9)
+"""Parts are priced a billionth below their share, so that rounded conversions do not add up to
+more than the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One release: its share of the budget, and its sensitivity in steps of its grid.
+
+    Parameters
+    ----------
+    share : Fraction
+        Of epsilon (Laplace), of mu squared (Gaussian) or of rho (concentrated).
+    l1, l2_squared : int
+    size : int
+        Coordinates.
+    """
+
+    share: Fraction
+    l1: int
+    l2_squared: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """The mechanisms of all parts, and what they prove together.
+
+    Parameters
+    ----------
+    mechanisms : mapping from name to mechanism
+    measure : {"pure", "gdp", "zcdp"}
+    parameter : Fraction or None
+        mu of GDP or rho of zCDP of everything together.
+    """
+
+    mechanisms: Mapping[str, DiscreteLaplace | AnalyticGaussian | DiscreteGaussian]
+    measure: Measure
+    parameter: Fraction | None
+
+    def release(self, name: str, sealed: IntegerVector, source: NoiseSource) -> NoisyVector:
+        """Draw one part; the caller has charged the whole."""
+        return self.mechanisms[name].release(sealed, source)
+
+
+def check_noise(noise: object, budget: Budget) -> None:
+    """Refuse a kind of noise that does not exist, or that the budget cannot pay.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if noise not in get_args(Noise):
+        raise ParameterError(f"noise={noise!r}; allowed: {', '.join(get_args(Noise))}")
+    if noise == "laplace" and budget.delta:
+        raise ParameterError(
+            f"delta={float(budget.delta):g} buys nothing with noise='laplace'; leave delta out, or "
+            "use noise='gaussian'"
+        )
+    if noise != "laplace" and not budget.delta:
+        raise ParameterError(
+            f"noise={noise!r} needs delta > 0; give one far below one over the number of donors, "
+            "or use noise='laplace'"
+        )
+
+
+def priced(budget: Budget, noise: Noise, parts: Mapping[str, Part]) -> Priced:
+    """Return a mechanism per part such that all together keep the budget.
+
+    Parameters
+    ----------
+    budget : Budget
+    noise : {"laplace", "gaussian", "concentrated"}
+        Pure privacy; Gaussian differential privacy; zero-concentrated privacy.
+    parts : mapping from name to Part
+        Shares add up to one.
+
+    Raises
+    ------
+    ParameterError
+        If shares do not add up to one, or delta is too large for the smallest part.
+
+    Notes
+    -----
+    Parts compose sequentially: epsilons add, squared mus add, rhos add.  A Gaussian part is given
+    to its mechanism as the (epsilon_i, delta) that its mu_i (or rho_i) converts to; that the sum is
+    within the whole is then checked in exact arithmetic.
+
+    Examples
+    --------
+    >>> parts = {"a": Part(Fraction(1, 4), 8, 16, 4), "b": Part(Fraction(3, 4), 8, 16, 4)}
+    >>> found = priced(Budget(2), "laplace", parts)
+    >>> found.mechanisms["a"].scale, found.measure
+    (16.0, 'pure')
+    """
+    check_noise(noise, budget)
+    if sum(part.share for part in parts.values()) != 1:
+        raise ParameterError("shares of a budget must be positive and sum to one exactly")
+    if noise == "laplace":
+        laplace = {k: DiscreteLaplace(budget.epsilon * p.share, p.l1) for k, p in parts.items()}
+        return Priced(laplace, "pure", None)
+    return _gaussian(budget, parts) if noise == "gaussian" else _concentrated(budget, parts)
+
+
+def _gaussian(budget: Budget, parts: Mapping[str, Part]) -> Priced:
+    kept = budget.delta * (1 - SLACK_SHARE)
+    total = gdp_mu(budget.epsilon, kept)
+    found = {}
+    for name, part in parts.items():
+        mu = total * root(part.share, "down") * _SHORT
+        own = budget
+        if len(parts) > 1:
+            own = Budget(_spendable(gdp_epsilon(mu, kept)), budget.delta)
+        found[name] = AnalyticGaussian(own, part.l2_squared, part.size)
+    draws = [mechanism.noise for mechanism in found.values()]
+    _check([draw.mu**2 for draw in draws], total**2)
+    slack = sum((draw.slack for draw in draws), Fraction(0))
+    Charge(budget, "gdp", total, slack)  # refuses what does not imply the claim
+    return Priced(found, "gdp", total)
+
+
+def _concentrated(budget: Budget, parts: Mapping[str, Part]) -> Priced:
+    total = zcdp_rho(budget.epsilon, budget.delta)
+    found = {}
+    for name, part in parts.items():
+        own = budget
+        if len(parts) > 1:
+            rho = total * part.share * _SHORT
+            own = Budget(_spendable(zcdp_epsilon(rho, budget.delta)), budget.delta)
+        found[name] = DiscreteGaussian(own, part.l2_squared)
+    _check([mechanism.rho for mechanism in found.values()], total)
+    return Priced(found, "zcdp", total)
+
+
+def _spendable(epsilon: Fraction) -> Fraction:
+    if not epsilon:
+        raise ParameterError(
+            "delta is so large that the smallest part of the budget would need no epsilon; give a "
+            "smaller delta"
+        )
+    return epsilon
+
+
+def _check(costs: Sequence[Fraction], total: Fraction) -> None:
+    if sum(costs) > total:
+        raise ParameterError(
+            "this budget cannot be divided exactly among its parts; give a larger epsilon"
+        )

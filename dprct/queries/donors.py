@@ -1,0 +1,302 @@
+"""Donors of a synthetic control: their ridge weights, and weighted sums of their series.
+
+One record is one donor's whole series.  Series are clipped to public bounds and put on a grid
+symmetric about zero, so that every number is an integer and sums of products are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from dprct.errors import ParameterError
+from dprct.privacy.aggregate import IntegerVector
+from dprct.privacy.ridge import ridge_l1, ridge_l2, solver_error, target_l2
+from dprct.queries.grid import GRID
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Steps = NDArray[np.int64]
+
+UNIT = GRID // 2
+"""Grid steps from 0 to the bound B: a number x is k = round(x / B * UNIT)."""
+
+WEIGHT_UNIT = 1 << 40
+"""Weights are multiples of its inverse in an exact weighted sum."""
+
+LARGEST = 1 << 15
+"""Donors, and pre-periods, are fewer: the entries of X X' then are integers below 2^53."""
+
+SOLVER_SHARE = 1e-3
+"""Share of the sensitivity that the solver's error may reach before a penalty is refused."""
+
+_ROUNDING = 1 + 1e-12
+"""Covers the rounding of the closed forms of sensitivities, which are a few operations long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Public bounds of every number of a panel, and the grid within them.
+
+    Parameters
+    ----------
+    low, high : float
+        Smallest and largest legal number.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        finite = math.isfinite(self.low) and math.isfinite(self.high)
+        if not (finite and self.low < self.high and 1e-290 < self.bound < 1e290):
+            raise ParameterError(
+                f"bound=({self.low:g}, {self.high:g}); give a positive number B, or the smallest "
+                "and the largest number that are possible, from public knowledge"
+            )
+
+    @property
+    def bound(self) -> float:
+        """B, the largest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def width(self) -> int:
+        """Grid steps between the bounds: by how much one number can change."""
+        return self.steps_at(self.high) - self.steps_at(self.low)
+
+    @property
+    def step(self) -> Fraction:
+        """What one grid step is worth."""
+        return Fraction(self.bound) / UNIT
+
+    def steps_at(self, value: float) -> int:
+        """Return k of one public number."""
+        return math.floor(value / self.bound * UNIT + 0.5)
+
+    def steps(self, values: Array) -> Steps:
+        """Return k of many numbers; what is not a number is at the lower bound, all else clipped.
+
+        Parameters
+        ----------
+        values : array of any shape
+        """
+        known = np.where(np.isnan(values), self.low, values).clip(self.low, self.high)
+        return np.asarray(np.floor(known / self.bound * UNIT + 0.5), np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Donors:
+    """Series on the grid; confidential, except for the shape.
+
+    Parameters
+    ----------
+    steps : (n, T) array of int
+    scale : Scale
+    T0 : int
+        Pre-periods, the first columns.
+    """
+
+    steps: Steps
+    scale: Scale
+    T0: int
+
+    @property
+    def n(self) -> int:
+        """Number of donors; public."""
+        return int(self.steps.shape[0])
+
+    def without(self, j: int) -> tuple[Donors, Steps]:
+        """Return the other donors, and the series of donor j."""
+        return Donors(np.delete(self.steps, j, axis=0), self.scale, self.T0), self.steps[j]
+
+
+@dataclass(frozen=True, slots=True)
+class RidgeGrid:
+    """Sensitivities of rounded ridge weights, in grid steps; public.
+
+    Parameters
+    ----------
+    n, T0 : int
+        Donors and pre-periods.
+    lam : float
+        The penalty, for data divided by the bound.
+    y_norm : float or None
+        Norm of the treated unit's pre-period, divided by the bound, where it is public; None
+        where the treated unit is protected too.
+
+    Attributes
+    ----------
+    grid : Fraction
+        What one step is worth, a power of two at most 1 / (2^20 n) of the L2 sensitivity.
+    l1, l2 : int
+        Sensitivities in steps.
+
+    Raises
+    ------
+    ParameterError
+        If there are too many donors or periods, or lam is so small that the solver's error would
+        not be negligible; a function of n, T0 and lam alone.
+
+    Notes
+    -----
+    Relation: replace-one on donors, or on donors and the treated unit.  The exact weights move by
+    D (:mod:`dprct.privacy.ridge`); the computed ones by two solver errors more, and rounding to
+    the grid adds at most one step per coordinate: n in L1, sqrt(n) in L2.
+    """
+
+    n: int
+    T0: int
+    lam: float
+    y_norm: float | None
+    grid: Fraction
+    l1: int
+    l2: int
+
+    def __init__(self, n: int, T0: int, lam: float, y_norm: float | None) -> None:
+        if max(n, T0) >= LARGEST:
+            raise ParameterError(
+                f"{n:,} donors and {T0:,} pre-periods; ridge weights take fewer than {LARGEST:,} "
+                "of each: use weights='uniform'"
+            )
+        norm = math.sqrt(T0) if y_norm is None else y_norm
+        exact_l1, exact_l2 = ridge_l1(norm, n, T0, lam), ridge_l2(norm, T0, lam)
+        if y_norm is None:
+            target = target_l2(n, T0, lam)
+            exact_l1, exact_l2 = max(exact_l1, math.sqrt(n) * target), max(exact_l2, target)
+        error = solver_error(norm, n, T0, lam)
+        if error > SOLVER_SHARE * exact_l2:
+            raise ParameterError(
+                f"lam={lam:g} is too small for {n:,} donors and {T0:,} pre-periods: the linear "
+                "system could be ill-conditioned; give a larger one, such as 20 * T0"
+            )
+        # a treated unit of zeros has weights of zero, and any grid will do
+        grid = math.ldexp(1.0, math.floor(math.log2(exact_l2 / (GRID * n)))) if exact_l2 else 1.0
+        values = (n, T0, lam, y_norm, Fraction(grid))
+        for name, value in zip(("n", "T0", "lam", "y_norm", "grid"), values, strict=True):
+            object.__setattr__(self, name, value)
+        l1 = (exact_l1 * _ROUNDING + 2 * math.sqrt(n) * error) / grid + n
+        l2 = (exact_l2 * _ROUNDING + 2 * error) / grid + math.sqrt(n)
+        object.__setattr__(self, "l1", math.ceil(l1))
+        object.__setattr__(self, "l2", min(math.ceil(l2), math.ceil(l1)))
+
+
+def ridge_weights(donors: Donors, target: Steps, grid: RidgeGrid) -> IntegerVector:
+    """Solve ``(Xpre Xpre' + lam/2 I) f = Xpre y_pre`` and round f to its grid.
+
+    Parameters
+    ----------
+    donors : Donors
+    target : (T0,) array of int
+        The treated unit's pre-period on the same grid.
+    grid : RidgeGrid
+        For these n, T0 and lam; where ``y_norm`` is given it is at least that of the target.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (n,), of the sensitivities of ``grid`` under replace-one.
+
+    Notes
+    -----
+    Of X X' and X' X the smaller one is factored; its entries, and those of X y, are integers below
+    2^53, so that their floating-point sums are exact whatever the order.  The penalty bounds the
+    condition number for all data, hence the factorisation never fails.
+    """
+    X, y = donors.steps[:, : donors.T0].astype(np.float64), target.astype(np.float64)
+    n, T0 = X.shape
+    wide = n > T0
+    gram = X.T @ X if wide else X @ X.T
+    gram.flat[:: len(gram) + 1] += grid.lam / 2 * float(UNIT) ** 2
+    solution = cho_solve(cho_factor(gram, lower=True), y if wide else X @ y)
+    weights = X @ solution if wide else solution
+    steps = np.floor(weights / float(grid.grid) + 0.5)
+    return IntegerVector(
+        np.array([int(step) for step in steps], dtype=object),
+        l1=grid.l1,
+        l2_squared=grid.l2**2,
+        l_inf=grid.l2,
+        relation="replace-one",
+        grid=grid.grid,
+    )
+
+
+def weight_steps(weights: Array) -> list[int]:
+    """Return public weights as whole multiples of ``1 / WEIGHT_UNIT``.
+
+    Examples
+    --------
+    >>> weight_steps(np.array([0.25, 0.75])) == [2**38, 3 * 2**38]
+    True
+    """
+    return [math.floor(float(w) * WEIGHT_UNIT + 0.5) for w in weights]
+
+
+def weighted_series(
+    donors: Donors, weights: Array, periods: slice, target: Steps | None = None
+) -> IntegerVector:
+    """Sum the donors' series with public weights, rounded to a 2^20th of what one donor can move.
+
+    Parameters
+    ----------
+    donors : Donors
+    weights : (n,) array
+        Public or released, not negative, of sum (about) 1.
+    periods : slice
+        Columns, K of them.
+    target : (T,) array of int, optional
+        The treated unit's series, where it is protected: its values in these periods follow.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (K,), or (2K,) with the target: coordinate t in units of
+        ``largest weight * width * step / 2^20``, and of ``width * step / 2^20`` for the target.
+        One record moves K coordinates by at most 2^20 each: L1 2^20 K, L2 2^20 sqrt(K).
+
+    Notes
+    -----
+    Relation: replace-one.  A donor moves the first K coordinates only and the treated unit the
+    other K only, so that both together have the sensitivity of one.  The sum is an exact integer S
+    of which one donor moves ``max(w) * width`` at most; ``floor(S 2^20 / that + 1/2)`` is monotone
+    and commutes with adding integers, so that numbers 2^20 apart stay so.
+    """
+    whole = weight_steps(weights)
+    chosen = donors.steps[:, periods]
+    sums = (np.array(whole, np.int64)[:, None] * chosen).sum(axis=0, dtype=np.int64)
+    reach = sorted(whole)[-1] * donors.scale.width
+    values = [_rounded(int(total), reach) for total in sums]
+    if target is not None:
+        values += [_rounded(int(k), donors.scale.width) for k in target[periods]]
+    K = chosen.shape[1]
+    return IntegerVector(
+        np.array(values, dtype=object),
+        l1=GRID * K,
+        l2_squared=GRID**2 * K,
+        l_inf=GRID,
+        relation="replace-one",
+    )
+
+
+def series_units(scale: Scale, weights: Array) -> tuple[Fraction, Fraction]:
+    """Return what one unit of :func:`weighted_series` is worth: of the sum, and of the target."""
+    largest = Fraction(sorted(weight_steps(weights))[-1], WEIGHT_UNIT)
+    each = scale.width * scale.step / GRID
+    return largest * each, each
+
+
+def _rounded(value: int, reach: int) -> int:
+    """Return ``value / reach`` in 2^20ths, halves upwards."""
+    return (2 * value * GRID + reach) // (2 * reach)
+
+
+def squared_norm(steps: Any) -> int:
+    """Return the exact squared norm of a public series on the grid."""
+    return sum(int(k) ** 2 for k in steps)
