@@ -56,6 +56,10 @@ class Errors:
         more = np.diag(np.diag(self.covariance) * share)
         return replace(self, covariance=self.covariance + more)
 
+    def robust(self) -> Errors:
+        """Return the conditions without the classical error."""
+        return replace(self, classical=False)
+
     @property
     def smallest_eigenvalue(self) -> float:
         """Of the target as correlations; not above zero where no residuals can have it."""
@@ -97,6 +101,12 @@ class Errors:
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.sqrt(self.targets[variances] / found[variances])
         return float(np.linalg.norm(np.where(self.targets[variances] > 0, needed, 0.0), np.inf))
+
+    def classical_ratio(self, e: Array) -> float:
+        """Return the classical error of the first effect over its target."""
+        return float(
+            np.sqrt(e @ e / self._left * self.influence.bread[0, 0] / self.covariance[0, 0])
+        )
 
     @property
     def _left(self) -> int:

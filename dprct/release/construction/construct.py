@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from dprct.release.construction.specification import Residuals
 from dprct.release.construction.start import starts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from dprct.release.construction.projection import Basis, Influence
     from dprct.release.construction.specification import Array, Specification
@@ -40,7 +39,8 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
     Residuals
         In every specification least squares of ``W b + e`` on W returns b, and the covariance of
         its effects is the target: HC1, or CR1 where there are groups.  For the first specification
-        with one effect and without groups the classical error equals the target too.
+        with one effect and without groups the classical error equals the target too, where that
+        does not contradict the others.
 
     Raises
     ------
@@ -51,9 +51,14 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
     Notes
     -----
     Post-processing of released values and fresh noise: free.  Where no residuals with a target are
-    found, or it is not positive definite, its variances are inflated (together) until some are;
-    failing that, e is scaled so that every error is at least its target.  ``exact`` is then False
-    and ``ratios`` say by how much errors are too large.
+    found, the classical error is given up first; then variances are inflated (together) until some
+    are found or the target is positive definite; failing that, the closest e is scaled so that
+    every error is at least its target.  ``exact`` is then False and ``ratios`` say by how much.
+
+    Some targets exclude each other.  If two specifications differ by fewer covariates than there
+    are effects, a combination of effects is the same function of the outcome in both, so that its
+    HC1 variances differ by their factors n / (n - k) whatever e is: errors are then too large by
+    about that.  An arm of one row adds nothing to HC1, so that the control group must bear all.
 
     References
     ----------
@@ -81,7 +86,17 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
     ratios = tuple(
         _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
     )
-    return Residuals(e * unit, exact, ratios)
+    return Residuals(e * unit, exact, ratios, _classical(specifications, conditions, e))
+
+
+def _classical(
+    specifications: Sequence[Specification], conditions: Sequence[Errors], e: Array
+) -> tuple[float | None, ...]:
+    """Return the ratios of classical errors to their targets, where a reader may ask for one."""
+    return tuple(
+        c.classical_ratio(e) if s.effects == 1 and s.groups is None else None
+        for s, c in zip(specifications, conditions, strict=True)
+    )
 
 
 def _check(specifications: Sequence[Specification], start: Array) -> None:
@@ -101,7 +116,8 @@ def _nothing(specifications: Sequence[Specification]) -> Residuals:
     """Return residuals of zero, for targets of zero."""
     exact = tuple(True for _ in specifications)
     ratios = tuple(np.ones(s.effects) for s in specifications)
-    return Residuals(np.zeros(len(specifications[0].design)), exact, ratios)
+    classical = tuple(1.0 if s.effects == 1 and s.groups is None else None for s in specifications)
+    return Residuals(np.zeros(len(specifications[0].design)), exact, ratios, classical)
 
 
 def _conditions(
@@ -125,29 +141,39 @@ def _solved(
     noise: Array,
 ) -> tuple[Array, tuple[bool, ...]]:
     """Return residuals, and which specifications they meet exactly."""
-    best: Array | None = None
-    for inflation in _inflations(conditions):
-        wanted = [c.inflated(inflation) for c in conditions]
+    tried: list[Array] = [basis.without(noise)]
+    for wanted in _attempts(conditions):
         for first in starts(specifications, wanted, basis, noise):
             e = newton(wanted, basis, first)
             if largest(gaps(wanted, e)) <= TOLERANCE:
-                return e, tuple(largest(gaps([c], e)) <= TOLERANCE for c in conditions)
-            best = e if best is None else best
-    e = basis.without(noise) if best is None else best
-    grown = max(c.shortfall(e) for c in conditions)
-    if not math.isfinite(grown):
+                return e, tuple(_meets(c, e) for c in conditions)
+            tried.append(e)
+    e = min((_grown(conditions, e) for e in tried), key=lambda e: largest(gaps(conditions, e)))
+    if not np.isfinite(e).all():
         raise ParameterError(
             "no residuals move the error of some effect, as where all rows of an arm are fitted "
             "exactly; leave covariates out"
         )
-    e = e * grown
     return e, tuple(_meets(c, e) for c in conditions)
+
+
+def _attempts(conditions: Sequence[Errors]) -> Iterator[list[Errors]]:
+    """Yield what is asked of residuals, one after the other until some exist."""
+    if any(np.any(np.diag(c.covariance) == 0) for c in conditions):
+        return
+    for inflation in _inflations(conditions):
+        yield [c.inflated(inflation) for c in conditions]
+        if any(c.classical for c in conditions):
+            yield [c.inflated(inflation).robust() for c in conditions]
+
+
+def _grown(conditions: Sequence[Errors], e: Array) -> Array:
+    """Return e times the factor that brings every error to its target or above."""
+    return e * max(c.shortfall(e) for c in conditions)
 
 
 def _inflations(conditions: Sequence[Errors]) -> list[float]:
     """Return by which shares variances are inflated, one after the other until residuals exist."""
-    if any(np.any(np.diag(c.covariance) == 0) for c in conditions):
-        return []
     lowest = min(c.smallest_eigenvalue for c in conditions)
     needed = max(0.0, _LEAST_EIGENVALUE - lowest) if lowest < _SINGULAR else 0.0
     several = any(c.covariance.size > 1 for c in conditions)
@@ -155,7 +181,7 @@ def _inflations(conditions: Sequence[Errors]) -> list[float]:
 
 
 def _meets(condition: Errors, e: Array) -> bool:
-    return bool(np.all(condition.scales > 0)) and largest(gaps([condition], e)) <= TOLERANCE
+    return largest(gaps([condition.robust()], e)) <= TOLERANCE
 
 
 def _ratio(reached: Array, target: Array) -> Array:

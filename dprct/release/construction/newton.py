@@ -19,13 +19,19 @@ TOLERANCE = 1e-12
 _GOAL = 1e-15
 _MOST_STEPS = 60
 _MOST_HALVINGS = 12
+_PROGRESS = 1 - 1e-5
 _LONGEST = 0.5
 _SINGULAR = 1e-10
 
 
 def gaps(conditions: Sequence[Errors], e: Array) -> Array:
-    """Return ``(e' D_c e - g_c) / scale_c`` of all conditions, (m,)."""
-    return np.concatenate([(c.images(e) @ e - c.targets) / c.scales for c in conditions])
+    """Return ``(e' D_c e - g_c) / scale_c`` of all conditions, (m,); 0 / 0 is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = np.concatenate(
+            [(c.images(e) @ e - c.targets) / c.scales for c in conditions]
+        )
+    found[np.isnan(found)] = 0.0
+    return found
 
 
 def largest(found: Array) -> float:
@@ -83,6 +89,6 @@ def _descended(
     for halvings in range(_MOST_HALVINGS):
         moved = e + step / 2**halvings
         left = gaps(conditions, moved)
-        if np.linalg.norm(left) < np.linalg.norm(found):
+        if np.linalg.norm(left) < _PROGRESS * np.linalg.norm(found):
             return moved, left
     return None

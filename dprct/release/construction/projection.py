@@ -99,8 +99,9 @@ def joined(bases: Sequence[Basis]) -> Basis:
     vectors = bases[0].vectors
     for basis in bases[1:]:
         rest = Basis(vectors).without(basis.vectors)
-        found, _, _, _ = _orthonormal(rest[:, np.linalg.norm(rest, axis=0) > _NOTHING])
-        vectors = np.column_stack([vectors, found])
+        rest = rest[:, np.linalg.norm(rest, axis=0) > _NOTHING]
+        if rest.size:
+            vectors = np.column_stack([vectors, _orthonormal(rest)[0]])
     return Basis(vectors)
 
 

@@ -104,13 +104,17 @@ class Residuals:
         e, orthogonal to every design, in the unit of the outcome.
     exact : tuple of bool
         Per specification: the whole covariance of the effects is met to 1e-12, relative to the
-        product of the two errors.  For the first specification with one effect and without
-        groups that includes the classical error.
+        product of the two errors (HC1, or CR1 where there are groups).
     ratios : tuple of (K - 1,) array
         Per specification: achieved error (HC1 or CR1) over target error; 1 up to 1e-12 where
         exact, else at least 1.
+    classical : tuple of float or None
+        Per specification: achieved classical error over target error where there is one effect
+        and no groups, else None.  1 for the first such specification, unless that contradicts the
+        robust errors; not controlled for the others, because e'e sets all of them.
     """
 
     values: Array
     exact: tuple[bool, ...]
     ratios: tuple[Array, ...]
+    classical: tuple[float | None, ...]
