@@ -119,11 +119,12 @@ class Release:
         return self.issued
 
     def summary(self) -> str:
-        """Return the release in words: guarantee, budget, public numbers, fates of the columns."""
+        """Return the release in words: estimates, guarantee, public numbers, fates of columns."""
         fates: dict[str, list[str]] = {}
         for name, fate in fates_of(self.schema).items():
             fates.setdefault(fate, []).append(name)
         lines = [
+            *(() if self.estimates is None else (str(self.estimates),)),
             f"{_kind(self.guarantee)} table: {len(self.protected)} rows, "
             f"{self.protected.shape[1]} columns",
             str(self.guarantee),

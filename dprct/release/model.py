@@ -221,7 +221,11 @@ class ReleaseModel(ABC):
         """
         guarantee = self.guarantee(Budget(1))
         check_name(Path(path), guarantee)
-        rehearse(announced_schema(self.schema, guarantee, self.keep), Path(path))
+        rehearse(self._announced(guarantee), Path(path))
+
+    def _announced(self, guarantee: Guarantee) -> Schema:
+        """Return the schema that the protected file will have."""
+        return announced_schema(self.schema, guarantee, self.keep)
 
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a release at this budget promises; free."""
