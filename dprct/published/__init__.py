@@ -9,5 +9,14 @@ from dprct.published.genmodel import GenModel
 from dprct.published.histogram import MVHistogram
 from dprct.published.hybrid import Hybrid
 from dprct.published.karwa_vadhan import DPRange, DPVariance
+from dprct.published.synthetic_control import SyntheticControl
 
-__all__ = ["Allocation", "DPRange", "DPVariance", "GenModel", "Hybrid", "MVHistogram"]
+__all__ = [
+    "Allocation",
+    "DPRange",
+    "DPVariance",
+    "GenModel",
+    "Hybrid",
+    "MVHistogram",
+    "SyntheticControl",
+]

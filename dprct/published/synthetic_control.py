@@ -1,0 +1,322 @@
+"""Differentially private synthetic control as published (DPSC, Algorithms 2 and 3)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
+
+import numpy as np
+
+from dprct.errors import ModelPicklingError, ParameterError
+from dprct.estimate.synthetic.control_options import Bound, penalty_of, scale_of
+from dprct.estimate.synthetic.panel import panel_of, panel_of_arrays
+from dprct.privacy.budget import Budget
+from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.noise import source
+from dprct.published.control_paths import PublishedControlResults
+from dprct.published.dpsc_steps import l2_laplace, minimiser, objective_of, output_scale
+from dprct.results.charging import Receipt, charged
+from dprct.results.plan import Plan
+from dprct.schema import Column, Schema
+from dprct.schema.facts import given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from dprct.estimate.synthetic.panel import Name, Panel
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Real
+    from dprct.privacy.noise import NoiseSource
+    from dprct.queries.donors import Scale
+
+    Array = NDArray[np.float64]
+
+Perturb = Literal["output", "objective"]
+
+REASON = (
+    "the noisy objective is minimised without a bound on the weights, so that one donor can move "
+    "its gradient by any amount (Algorithm 3 as published; n = T0 = lam = 10 and eps1 = 10 give "
+    "delta(10) of at least 0.6); epsilon is the parameter of its noise and no promise"
+)
+UNCHARGED = "charged to no ledger, because nothing is promised: this fit is in no total"
+
+
+class SyntheticControl:
+    """Synthetic control as published: noise on the weights or the objective, and on all donors.
+
+    One record is one donor's whole series: a donor may be a state, not a person.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, one row per unit and period; balanced and complete.
+    schema : Schema
+        With bounds for the outcome, unless ``bound`` is given.
+    outcome : str
+    treated : str or number
+    treatment_time : number
+        The first period with treatment.
+    unit, time : str, optional
+        By default what ``xtset`` noted in the .dta file.
+    donors : iterable of str or number, optional
+        All other units by default.
+    perturb : {"output", "objective"}
+        Algorithm 2 or Algorithm 3.
+    lam : number, optional
+        ``T0`` if not given, as in the paper.
+    bound : number or (low, high), optional
+        Everything is divided by the largest absolute value; the paper assumes data within one.
+    split : number
+        Share of epsilon for step 1.
+    c : number, optional
+        Of Algorithm 3; ``(1 + sqrt(16 n - 15)) T0`` if not given.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError
+        As in :class:`dprct.SyntheticControl`.
+
+    Notes
+    -----
+    Guarantee of ``perturb="output"``: pure, eps1 + eps2, replace-one on donors, with y, lam and the
+    bound public, for the algorithm in real numbers; its draws are floating-point ones, so that the
+    bits of the result are not covered.  (The published proof is wrong, and the published noise is
+    several times what a right one needs: the claim follows from
+    :func:`dprct.privacy.ridge.ridge_l2`, which never exceeds the published sensitivity.)
+    Guarantee of ``perturb="objective"``: **none**; nothing is charged.
+
+    References
+    ----------
+    Rho, Cummings and Misra, "Differentially Private Synthetic Control", Algorithms 2 and 3, in the
+    form of ALGORITHMS.md, section 5.
+
+    Examples
+    --------
+    >>> X, y = np.full((5, 6), 0.5), np.full(6, 0.5)
+    >>> model = SyntheticControl.from_arrays(X, y, 4, bound=1, perturb="objective")
+    >>> model.fit(epsilon=10).guarantee.measure
+    'none'
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        outcome: str,
+        treated: Name,
+        treatment_time: float,
+        unit: str | None = None,
+        time: str | None = None,
+        donors: Iterable[Name] | None = None,
+        perturb: Perturb = "output",
+        lam: float | None = None,
+        bound: Bound | None = None,
+        split: float = 0.5,
+        c: float | None = None,
+    ) -> None:
+        schema = schema.seal()
+        panel = panel_of(
+            data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
+            unit=unit, time=time, donors=donors,
+        )  # fmt: skip
+        scale = scale_of(bound, schema.column(outcome))
+        self._set_up(panel, schema, outcome, scale, perturb=perturb, lam=lam, split=split, c=c)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        T0: int,
+        bound: Bound,
+        *,
+        names: Sequence[str] | None = None,
+        treated: str = "treated",
+        times: ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return the model of arrays X (n, T) and y (T,); other arguments as for the class."""
+        panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
+        model = cls.__new__(cls)
+        model._set_up(panel, Schema((Column("outcome"),)), "outcome", scale_of(bound), **options)
+        return model
+
+    def _set_up(
+        self,
+        panel: Panel,
+        schema: Schema,
+        outcome: str,
+        scale: Scale,
+        *,
+        perturb: Perturb = "output",
+        lam: float | None = None,
+        split: float = 0.5,
+        c: float | None = None,
+    ) -> None:
+        if perturb not in get_args(Perturb):
+            raise ParameterError(
+                f"perturb={given(perturb)}; allowed: {', '.join(get_args(Perturb))}"
+            )
+        if isinstance(split, bool) or not 0 < split < 1:
+            raise ParameterError(f"split={given(split)}; give a share between 0 and 1")
+        if c is not None and not 0 < c < math.inf:
+            raise ParameterError(f"c={given(c)}; give a number above 0")
+        self._panel, self.schema, self.outcome, self.scale = panel, schema, outcome, scale
+        self.perturb, self.split, self.c, self.n = perturb, split, c, len(panel.names)
+        self.lam = float(panel.T0) if lam is None else penalty_of(lam, panel.T0)
+        self.method = f"published.SyntheticControl (perturb={perturb!r})"
+
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+        """Return the parameters of the algorithm and what it promises; free.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            Above 0 for the normal noise of Algorithm 3.
+        """
+        budget = self._budget(epsilon, delta)
+        eps1, eps2 = self._epsilons(budget)
+        T0, K = self._panel.T0, len(self._panel.times) - self._panel.T0
+        facts = {
+            "guarantee": self.guarantee(budget).sentence(),
+            "one record": "one donor's whole series; a donor may be a state, not a person",
+            "budget": f"eps1 = {eps1:g} for the weights, eps2 = {eps2:g} for the donors",
+            "penalty": f"{self.lam:g}",
+        }
+        if self.perturb == "output":
+            scale = output_scale(self.n, T0, self.lam, eps1)
+            facts["noise of weights"] = f"L2-Laplace of scale {scale:.4g}, mean length n times it"
+        else:
+            found = objective_of(self.n, T0, self.lam, eps1, float(budget.delta), self.c)
+            facts["noise of the objective"] = (
+                f"scale {found.scale:.4g}, Delta = {found.extra:.4g}, eps0 = {found.eps0:.4g}"
+            )
+        facts["noise of donors"] = (
+            f"one L2-Laplace draw in {self.n * K:,} dimensions, scale {2 * math.sqrt(K) / eps2:.4g}"
+        )
+        return Plan(self.method, budget, facts)
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return what really holds; free."""
+        treated = f"the treated unit {self._panel.treated!r}, whose series is public"
+        if self.perturb == "objective":
+            return Guarantee.none(REASON, not_covered=("any donor", treated))
+        return Guarantee.of(
+            budget,
+            "replace-one",
+            unit="donor",
+            public_facts=(
+                f"who the {self.n} donors are (one record is one donor's whole series; a donor may "
+                "be a state, not a person)",
+                f"the periods, {self._panel.T0} of them before treatment",
+                f"the bounds {self.scale.low:g} to {self.scale.high:g} of {self.outcome}",
+                f"the penalty lam = {self.lam:g}",
+                f"the series of {self._panel.treated!r}",
+            ),
+            not_covered=(treated, "what floating-point draws show in the last bits of the result"),
+        )
+
+    def fit(
+        self,
+        epsilon: Real,
+        delta: Real = 0,
+        *,
+        accountant: Accountant | None = None,
+        rng: object = None,
+    ) -> PublishedControlResults:
+        """Run the algorithm once and return the path.
+
+        Parameters
+        ----------
+        epsilon : number
+            eps1 + eps2.
+        delta : number, default 0
+            Above 0 for the normal noise of Algorithm 3.
+        accountant : Accountant, optional
+            For ``perturb="output"``; what promises nothing has no price.
+        rng : int or numpy.random.Generator, optional
+            For simulation only.
+
+        Raises
+        ------
+        ParameterError, BudgetError
+        """
+        budget, noise = self._budget(epsilon, delta), source(rng)
+        guarantee = self.guarantee(budget)
+        receipt = self._charge(guarantee, accountant, noise)
+        weights, path = self._drawn(budget, noise.post_processing_rng())
+        receipt.save({"weights": weights.tolist(), "path": path.tolist()})
+        return PublishedControlResults(
+            noisy_path=path,
+            noisy_weights=weights,
+            donors=self._panel.names,
+            treated=self._panel.treated,
+            target=self._panel.target,
+            times=self._panel.times,
+            T0=self._panel.T0,
+            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
+            method=self.method,
+            ledger=receipt.words,
+        )
+
+    def _drawn(self, budget: Budget, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return the noisy weights, and the path in the unit of the outcome."""
+        T0, bound = self._panel.T0, self.scale.bound
+        low, high = self.scale.low, self.scale.high
+        X = self._panel.donors.clip(low, high) / bound
+        y = self._panel.target.clip(low, high)[:T0] / bound
+        eps1, eps2 = self._epsilons(budget)
+        if self.perturb == "output":
+            weights = minimiser(X[:, :T0], y, self.lam)
+            weights += l2_laplace(self.n, output_scale(self.n, T0, self.lam, eps1), rng)
+        else:
+            delta = float(budget.delta)
+            found = objective_of(self.n, T0, self.lam, eps1, delta, self.c)
+            b = (
+                rng.normal(0.0, found.scale, self.n)
+                if delta
+                else l2_laplace(self.n, found.scale, rng)
+            )
+            weights = minimiser(X[:, :T0], y, self.lam + found.extra, b)
+        after = X[:, T0:]
+        scale = 2 * math.sqrt(after.shape[1]) / eps2
+        noisy = after + l2_laplace(after.size, scale, rng).reshape(after.shape)
+        return weights, np.asarray(bound * (noisy.T @ weights))
+
+    def _budget(self, epsilon: Real, delta: Real) -> Budget:
+        budget = Budget.asked(epsilon, delta)
+        if budget.delta and self.perturb == "output":
+            raise ParameterError(
+                f"delta={float(budget.delta):g} buys nothing with perturb='output'; leave it out"
+            )
+        return budget
+
+    def _epsilons(self, budget: Budget) -> tuple[float, float]:
+        epsilon = float(budget.epsilon)
+        return self.split * epsilon, (1 - self.split) * epsilon
+
+    def _charge(
+        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+    ) -> Receipt:
+        if guarantee.measure != "none":
+            return charged(self.schema, guarantee, self.method, accountant, noise)
+        if accountant is not None:
+            raise ParameterError(
+                "an accountant was given, but a fit without a guarantee has no price; leave "
+                "accountant out"
+            )
+        return Receipt(UNCHARGED)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ModelPicklingError(
+            "SyntheticControl holds confidential rows and is not pickled or copied; pickle the "
+            "results that fit returns"
+        )
+
+    def __repr__(self) -> str:
+        return f"published.SyntheticControl({self.n} donors, perturb={self.perturb!r})"
