@@ -22,6 +22,7 @@ from dprct.replicate.declared_tables import long_form
 from dprct.replicate.expected import belongs_to, written
 from dprct.replicate.readme import TableNote, mark, readme
 from dprct.results.certificate import Certificate
+from dprct.results.validity import Validity
 from dprct.schema.schema import Schema
 
 _MOST_SHOWN = 5
@@ -64,7 +65,7 @@ def bound_model(study: Study) -> ReleaseModel:
             f"the study is not complete: {'; '.join(problems[:_MOST_SHOWN])}{more}; fill it in "
             "(dprct check lists everything)"
         )
-    sealed = study.declared(header).seal()
+    sealed = study.declared(header).seal(study.declaration.by)
     if study.data.suffix.lower() == ".dta":
         data, schema = _read_dta(study, sealed)
     else:
@@ -146,6 +147,7 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
         dataset_id=study.dataset_id,
         epsilon=budget.epsilon,
         delta=budget.delta,
+        relation=study.relation if found is None else found.relation,
         unit=study.unit.name,
     )
 
@@ -200,7 +202,7 @@ def _tables(
     failed: dict[str, str] = {}
     guarantee = None if certificate is None else certificate.guarantee
     for spec in study.tables:
-        lost = [] if certificate is None else spec.without_information(certificate.fates)
+        lost = [] if certificate is None else spec.without_information(_told(certificate, schema))
         if lost:
             withheld[spec.name] = (
                 f"it needs the confidential file: nothing is released of {', '.join(lost)}"
@@ -211,6 +213,18 @@ def _tables(
         except DprctError as error:
             failed[spec.name] = str(error)
     return DeclaredTables(made, withheld, failed)
+
+
+def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
+    """Return the fates of the columns as a table sees them.
+
+    A calibrated file returns the effects whatever its covariates are; its own notes say so.
+    """
+    if Validity.of(schema) is None:
+        return dict(certificate.fates)
+    return {
+        name: "modelled" if fate == "filler" else fate for name, fate in certificate.fates.items()
+    }
 
 
 @dataclass(frozen=True)

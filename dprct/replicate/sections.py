@@ -27,6 +27,9 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "Numbers | None": ((int, float, list), "a number, or a list of numbers"),
     "Texts | None": ((Mapping,), "a table of texts"),
     "Parts | None": ((Mapping,), "a table of tables"),
+    "ByOutcome | None": ((Mapping,), "a table of numbers"),
+    "Level | None": ((str, int, float), "text in quotes, or a number"),
+    "Policies | None": ((str, int, float, Mapping), "text in quotes, a number, or a table of them"),
 }
 """What a field's annotation allows, and how a message says it."""
 
@@ -35,6 +38,8 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "Numbers | None": (int, float),
     "Texts | None": (str,),
     "Parts | None": (Mapping,),
+    "ByOutcome | None": (int, float),
+    "Policies | None": (str, int, float),
 }
 """What stands in a list or table; text in lists and lists of text in tables, if not said here."""
 

@@ -5,30 +5,39 @@ Unknown keys are refused, so that a misspelt declaration is never silently ignor
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 from dprct.defaults import bins_by_zeta
 from dprct.encode import encoding
 from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, StudyError
 from dprct.io.facets import DATASET
-from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
 from dprct.release.model import modelled
-from dprct.release.writing import NO_GUARANTEE, unpromised_name
+from dprct.release.writing import unpromised_name
 from dprct.replicate.declared_tables import TableSpec, tables_from
-from dprct.replicate.design_section import Experiment, experiment_from
+from dprct.replicate.experiment_section import Experiment, experiment_from
 from dprct.replicate.readme import Availability
+from dprct.replicate.release_section import (
+    UNPROMISED,
+    ReleaseSpec,
+    TotalBudget,
+    budget_from,
+    release_from,
+)
 from dprct.replicate.sections import check_keys, section
 from dprct.schema.declare import declared
 from dprct.schema.facts import Column, Unit, shown
 from dprct.schema.toml import read_toml
 
 if TYPE_CHECKING:
+    from dprct.privacy.guarantee import Relation
     from dprct.schema.schema import Schema
 
 VERSION = 1
@@ -40,24 +49,14 @@ _SECTIONS = (
     "release",
     "design",
     "informed",
+    "calibrated",
     "budget",
+    "declared",
     "header",
     "columns",
     "table",
     "availability",
 )
-Method = Literal[
-    "mv_histogram",
-    "marginals",
-    "published_mv_histogram",
-    "published_hybrid",
-    "published_gen_model",
-]
-
-UNPROMISED: frozenset[Method] = frozenset(
-    {"published_mv_histogram", "published_hybrid", "published_gen_model"}
-)
-"""Methods without a privacy guarantee: the papers' algorithms as published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,49 +77,16 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseSpec:
-    """What is released, and at what price.
+class Declaration:
+    """Who stands for the public facts.
 
     Parameters
     ----------
-    method : {"mv_histogram", "marginals"} or a published one
-        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the
-        paper's algorithms: they have no privacy guarantee.
-    epsilon, delta : number
-    zeta : float or None
-        Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
-    confirm : bool
-        Release although few combinations can survive.
-    output : str or None
-        Protected file, relative to the study file; ``<data>_protected.dta`` by default, and
-        ``<data>_no_dp_guarantee.dta`` if nothing is promised.
-    keep : tuple of str
-        Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
-    formula : str or None
-        The model of the outcomes, for ``published_hybrid`` and ``published_gen_model``.
+    by : str
+        Who declares them; the certificate names them.
     """
 
-    epsilon: float
-    method: Method = "mv_histogram"
-    delta: float = 0.0
-    zeta: float | None = None
-    confirm: bool = False
-    output: str | None = None
-    keep: tuple[str, ...] = ()
-    formula: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TotalBudget:
-    """What may be spent on this data set in all, over every release ever made from it.
-
-    Parameters
-    ----------
-    epsilon, delta : number
-    """
-
-    epsilon: float
-    delta: float = 0.0
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +111,13 @@ class Study:
     availability : Availability
         What a data editor must be told.
     experiment : Experiment or None
-        Formula, ``[design]`` and ``[informed]``, for the methods that need them.
+        Formula, ``[design]`` and ``[informed]`` or ``[calibrated]``, for the methods that need
+        them.
     path : Path
         The study file itself.
+    declaration : Declaration
+    sha256 : str
+        Hash of what the file says, whatever its comments, layout and order.
     """
 
     data: Path
@@ -161,11 +131,21 @@ class Study:
     availability: Availability = field(default_factory=Availability)
     experiment: Experiment | None = None
     path: Path = Path("study.toml")
+    declaration: Declaration = field(default_factory=Declaration)
+    sha256: str = ""
 
     @property
     def promises(self) -> bool:
         """Whether the method has a privacy guarantee."""
         return self.release.method not in UNPROMISED
+
+    @property
+    def relation(self) -> Relation:
+        """Which data sets are neighbours in the ledger that this study begins."""
+        if self.budget is not None and self.budget.relation is not None:
+            return cast("Relation", self.budget.relation)
+        design_public = self.release.method == "calibrated"
+        return "replace-one-design-public" if design_public else "replace-one"
 
     @property
     def output(self) -> Path:
@@ -296,13 +276,8 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         unit = section(Unit, document.get("unit", {}), "[unit]")
     except (SchemaError, ParameterError) as error:
         raise StudyError(f"[unit] {error}") from None
-    release = section(ReleaseSpec, document.get("release", {}), "[release]")
-    _check_release(release)
+    release = release_from(document)
     experiment = experiment_from(document, release)
-    total = None
-    if "budget" in document:
-        total = section(TotalBudget, document["budget"], "[budget]")
-        _check_budget(total, "[budget]")
     return Study(
         data=path.parent / document["data"],
         release=release,
@@ -310,41 +285,20 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         columns=columns,
         header=section(Header, document.get("header", {}), "[header]"),
         unit=unit,
-        budget=total,
+        budget=budget_from(document),
         tables=tables_from(document.get("table", [])),
         availability=section(Availability, document.get("availability", {}), "[availability]"),
         experiment=experiment,
         path=path,
+        declaration=section(Declaration, document.get("declared", {}), "[declared]"),
+        sha256=_sha256(document),
     )
 
 
-def _check_release(release: ReleaseSpec) -> None:
-    if release.method not in get_args(Method):
-        raise StudyError(
-            f"[release] method = {release.method!r}; allowed: {', '.join(get_args(Method))}"
-        )
-    _check_budget(release, "[release]")
-    zeta = release.zeta
-    if zeta is not None and release.method == "marginals":
-        raise StudyError('[release] zeta belongs to method = "mv_histogram"; remove it')
-    if zeta is not None and not 0 < zeta < 1:
-        raise StudyError(f"[release] zeta = {zeta}; give a number between 0 and 1")
-    if release.output is not None and not release.output.lower().endswith(".dta"):
-        raise StudyError(f"[release] output = {release.output!r}; let its name end in .dta")
-    if release.output is not None and release.method in UNPROMISED:
-        stem = Path(release.output).stem
-        if NO_GUARANTEE not in stem:
-            raise StudyError(
-                f"[release] output = {release.output!r} does not say that {release.method} has no "
-                f"guarantee; name it {unpromised_name(stem)!r}"
-            )
-
-
-def _check_budget(spec: ReleaseSpec | TotalBudget, where: str) -> None:
-    try:
-        Budget.asked(spec.epsilon, spec.delta)
-    except ParameterError as error:
-        raise StudyError(f"{where} {error}") from None
+def _sha256(document: Mapping[str, Any]) -> str:
+    """Return the hash of a parsed file; dates of TOML count as their text."""
+    text = json.dumps(document, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _open_fate(column: Column) -> bool:
