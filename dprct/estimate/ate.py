@@ -10,18 +10,22 @@ from dprct.estimate.contrasts import contrasts_of
 from dprct.estimate.door import (
     check_relation,
     check_sample,
+    hidden_arms_of,
+    hidden_outcome_of,
     levels_of,
     outcome_of,
     shares_of,
     with_bounds,
 )
 from dprct.estimate.experiment import experiment_of
-from dprct.estimate.mechanism import released, state_of
+from dprct.estimate.horvitz import check_hidden
+from dprct.estimate.index import adjusted, indexes_of
+from dprct.estimate.mechanism import state_of
 from dprct.estimate.planning import facts_of, warnings_of
+from dprct.estimate.promises import promise_of
 from dprct.estimate.reporting import results_of
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import source
 from dprct.results.charging import charged
 from dprct.results.plan import Plan
@@ -35,11 +39,14 @@ if TYPE_CHECKING:
     from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
     from dprct.estimate.contrasts import EffectRule
+    from dprct.estimate.door import AnyOutcome
     from dprct.estimate.experiment import BlockRule, UnitRule
+    from dprct.estimate.index import Bounds, IndexRule
     from dprct.estimate.mechanism import Released
     from dprct.estimate.results import PrivateATEResults
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
+    from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
 
@@ -61,9 +68,11 @@ class PrivateATE:
         How treatment was assigned; complete randomisation of rows if not given.
     control : str or float, optional
         The group to compare with, where the design has no group that is in no arm.
-    missing : {"public"}, number, or mapping from outcome to these, optional
+    missing : {"public", "private"}, number, or mapping from outcome to these, optional
         ``"public"``: who has no value is public, as part of the design; effects are among the
-        others.  A number: what is missing is that number, by declaration; another estimand.
+        others.  ``"private"``: the same effects, and who has no value is protected: values are
+        counted with noise.  A number: what is missing is that number, by declaration; another
+        estimand.
         Needed for every outcome that may be missing.
     weights : mapping from outcome to number, optional
         Shares of the budget, of sum one; equal if not given.
@@ -73,19 +82,32 @@ class PrivateATE:
     effects : {"arms", "main", "factorial"}
         Each arm against control; or, for a :class:`~dprct.Factorial` design, the main effect of
         every factor, averaged over the others; or these and all interactions.
-    blocks : {"weight", "ignore"}
+    blocks : {"weight", "ignore"} or mapping from block to name of a pool
         Average over the blocks of the design by their sizes, or leave them out, which is
-        conservative where everybody has the same shares and refused elsewhere.
+        conservative where everybody has the same shares and refused elsewhere.  A mapping pools
+        some blocks of the same shares, where an arm has fewer than two people, and weights the
+        rest.
     unit : {"person", "cluster"}
         What is protected where clusters were assigned.
     largest_cluster : int, optional
         Most rows that a cluster can have; needed for ``unit="cluster"``.
+    index : callable, str, path, or mapping from outcome to these, optional
+        A public index g0(X): the outcome less it is clipped to ``index_bounds``, which buys
+        narrower bounds.  A function of a data frame of ``index_columns`` that computes each row
+        from that row alone; a formula with fixed coefficients, ``"12 + 30*age"``; or the file of a
+        public pilot, on which the outcome is fitted to ``index_columns`` by least squares.
+    index_columns : sequence of str, optional
+        Covariates, for a function or a pilot.  They stay private.
+    index_bounds : (low, high), or mapping from outcome to such, optional
+        Bounds of the outcome less its index, from public knowledge; needed with ``index``.
     levels : sequence of float
         Sizes of tests at which ``params -+ z bse`` is to be valid.
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
-    neighbors : {"replace-one-design-public"}
-        Which data sets are neighbours.
+    neighbors : {"replace-one-design-public", "replace-one"}
+        Which data sets are neighbours.  ``"replace-one"``: treatment is private too, and the
+        probabilities that ``assignment`` declares are public instead of arm sizes; the same for
+        everybody, and no clusters.  Blocks are not used.
 
     Raises
     ------
@@ -100,6 +122,8 @@ class PrivateATE:
     b_V = w^2 / (min(n1, n0)^2 .28 epsilon); the control mean takes .05.  With more arms, every arm
     mean and its variance, at .7 and .3, in parallel.  Intervals are quantiles of
     N(0, V~) + Laplace, V~ = max(0, V + Laplace + c b_V), where c makes them cover whatever V is.
+    Under ``"replace-one"``: centred Horvitz-Thompson (:mod:`dprct.estimate.horvitz`); with
+    ``missing="private"``: ratios of noisy sums (:mod:`dprct.estimate.counted`).
     The estimand is the effect on the **clipped** outcome.  It is assumed that the difference in
     means is about normal, as for every z-interval.
 
@@ -137,6 +161,9 @@ class PrivateATE:
         blocks: BlockRule = "weight",
         unit: UnitRule = "person",
         largest_cluster: int | None = None,
+        index: IndexRule | Mapping[str, IndexRule] | None = None,
+        index_columns: Sequence[str] = (),
+        index_bounds: Bounds | Mapping[str, Bounds] | None = None,
         levels: Sequence[float] = VALID_LEVELS,
         attrition: bool = False,
         neighbors: str = "replace-one-design-public",
@@ -152,6 +179,9 @@ class PrivateATE:
         check_sample(schema)
         names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
         columns = [with_bounds(schema.column(name)) for name in names]
+        if neighbors == "replace-one":
+            check_hidden(assignment)
+            blocks = "ignore"  # nobody's block is public
         self.experiment = experiment_of(
             data, treatment, assignment, control=control, blocks=blocks, unit=unit,
             largest_cluster=largest_cluster, attrition=attrition,
@@ -162,18 +192,22 @@ class PrivateATE:
         both = [name for name in names if name in self.design_columns]
         if both:
             raise ParameterError(
-                f"{both[0]!r} is an outcome and part of the design, which is public; an outcome is "
-                "what the treatment may have changed"
+                f"{both[0]!r} is an outcome and part of the design; an outcome is what the "
+                "treatment may have changed"
             )
         validate(schema, frame, [*names, *self.design_columns])
         shares = shares_of(weights, names)
-        self.outcomes = tuple(
+        hidden = hidden_arms_of(self.experiment, data) if neighbors == "replace-one" else None
+        self.outcomes: tuple[AnyOutcome, ...] = tuple(
             outcome_of(frame, column, self.experiment, missing, share)
+            if hidden is None
+            else hidden_outcome_of(frame, column, hidden, missing, share)
             for column, share in zip(columns, shares, strict=True)
         )
         self.schema, self.n, self.sd = schema, len(frame), dict(sd or {})
         self.levels = levels_of(levels)
-        self._frame = frame
+        self.indexes = indexes_of(index, index_bounds, index_columns, names, design, schema)
+        self._frame, self.outcomes = adjusted(frame, self.outcomes, self.indexes, schema)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -217,33 +251,24 @@ class PrivateATE:
             sd = self.sd.get(outcome.column.name)
             facts |= facts_of(outcome, names, self.contrasts, budget.epsilon, sd, self.levels)
             warnings += warnings_of(outcome, self.contrasts, budget.epsilon, sd, self.levels)
+        facts |= {f"{name}: index": index.said(name) for name, index in self.indexes.items()}
         consequences = (
-            "the estimate is a difference in means, not adjusted for covariates",
+            "the estimate is a difference in means, not adjusted for covariates"
+            + (" except by the public index" if self.indexes else ""),
             "the estimand is the effect on the outcome clipped to its bounds",
         )
         return Plan(self.method, budget, facts, consequences, tuple(warnings))
 
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a fit at this budget promises; free."""
-        experiment = self.experiment
-        unit = self.schema.unit.name
-        if experiment.unit == "cluster":
-            unit = f"cluster of {', '.join(getattr(experiment.design, 'cluster_columns', ()))}"
-        facts = [
-            f"the number of rows, n = {self.n}",
-            f"columns {', '.join(self.design_columns)} (treatment, blocks, clusters): arm sizes",
-            "the declared bounds of " + ", ".join(o.column.name for o in self.outcomes),
-        ]
-        hidden = [o.column.name for o in self.outcomes if o.among_observed]
-        if hidden:
-            facts.append("who has a value of " + ", ".join(hidden))
-        return Guarantee.of(
+        return promise_of(
             budget,
-            "replace-one-design-public",
-            unit=unit,
-            public_facts=tuple(facts),
-            not_covered=("participation, treatment, blocks and clusters of anybody",)
-            + ((f"whether anybody's {', '.join(hidden)} is missing",) if hidden else ()),
+            self.outcomes,
+            self.experiment,
+            unit=self.schema.unit.name,
+            n=self.n,
+            design_columns=self.design_columns,
+            indexes=self.indexes,
         )
 
     def fit(
@@ -282,7 +307,7 @@ class PrivateATE:
 
     def _draw(self, epsilon: Fraction, noise: NoiseSource) -> list[Released]:
         """Draw what is released of each outcome; the caller has charged epsilon for all of them."""
-        return [released(o, self._frame, epsilon, noise) for o in self.outcomes]
+        return [o.release(self._frame, epsilon, noise) for o in self.outcomes]
 
     def _state(self, found: Sequence[Released]) -> dict[str, Any]:
         """Return what was drawn as JSON-ready values, for the ledger."""
@@ -301,6 +326,7 @@ class PrivateATE:
             guarantee,
             ledger,
             self.n,
+            indexes=self.indexes,
         )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

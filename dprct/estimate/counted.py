@@ -155,6 +155,20 @@ class CountedOutcome:
             means.append(NoisyMean(0.0, scale, variance, (scale,)))
         return tuple(combined(means, contrast.weights) for contrast in contrasts)
 
+    def remarks(self, found: Released) -> tuple[str, ...]:
+        """Return what a reader must know beyond the estimand."""
+        name = self.column.name
+        said = [
+            f"Who has a value of {name} is private; this is an effect of treatment only if having "
+            "a value is not affected by it."
+        ]
+        if any(mean.variance.scale == 0 for mean in found.means):
+            said.append(
+                f"In some arm the released number of values of {name} is too small to divide by: "
+                "its mean is put in the middle of the bounds and may be anything."
+            )
+        return tuple(said)
+
     def _scale(self, epsilon: Fraction, count: Fraction) -> float:
         return float(self.width / (self.split(epsilon)[0] * count))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dprct.assignment.units import rows_of
 from dprct.encode import check_own
 from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.counted import CountedOutcome
+from dprct.estimate.horvitz import HiddenOutcome, hidden_arms
 from dprct.estimate.mechanism import Outcome
 from dprct.privacy.budget import Budget, exact
-from dprct.queries import Clipped, observed
+from dprct.queries import Clipped, HiddenArms, observed
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -24,17 +27,16 @@ if TYPE_CHECKING:
     from dprct.schema.table import Frame
 
 MissingRule = str | float
+AnyOutcome = Outcome | HiddenOutcome | CountedOutcome
 
 
 def check_relation(neighbors: object) -> None:
     """Refuse a relation that effects are not offered under."""
-    if neighbors == "replace-one":
+    if neighbors not in ("replace-one", "replace-one-design-public"):
         raise ParameterError(
-            "neighbors='replace-one' (treatment private too) is not offered by this version; use "
-            "'replace-one-design-public', under which treatment is public"
+            f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public' (treatment is "
+            "public), 'replace-one' (treatment is private too)"
         )
-    if neighbors != "replace-one-design-public":
-        raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public'")
 
 
 def check_sample(schema: Schema) -> None:
@@ -92,8 +94,8 @@ def constant_of(policy: object, column: Column) -> float:
     """Return the declared number that stands for a missing value."""
     if isinstance(policy, bool) or not isinstance(policy, (int, float)):
         raise ParameterError(
-            f"missing={given(policy)} for {column.name!r}; allowed: 'public', or a number within "
-            "the bounds (a private count of the observed is not offered by this version)"
+            f"missing={given(policy)} for {column.name!r}; allowed: 'public', 'private', or a "
+            "number within the bounds"
         )
     assert column.bounds is not None
     if not column.bounds[0] <= policy <= column.bounds[1]:
@@ -117,8 +119,75 @@ def outcome_of(
     experiment: Experiment,
     missing: MissingRule | Mapping[str, MissingRule] | None,
     share: Fraction,
-) -> Outcome:
+) -> Outcome | CountedOutcome:
     """Return one outcome with who counts for it, by the declared policy for missing values.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If the policy does not go with blocks or clusters.
+    """
+    policy = policy_of(column, missing)
+    if policy == "private":
+        if experiment.clustered or len(experiment.units.labels) > 1:
+            raise ParameterError(
+                f"missing='private' for {column.name!r} is not offered with clusters or weighted "
+                "blocks, where too few have a value in each; say blocks='ignore' where shares are "
+                "the same everywhere, or missing='public' or a number"
+            )
+        return CountedOutcome(column, experiment.counted(), share)
+    if policy == "public":
+        counted = experiment.counted(observed(frame, column))
+        return Outcome(column, counted, share, among_observed=True)
+    fill = None if policy is None else constant_of(policy, column)
+    return Outcome(column, experiment.counted(), share, fill)
+
+
+def hidden_arms_of(experiment: Experiment, data: Any) -> HiddenArms:
+    """Return the arms of an experiment whose treatment is private."""
+    design = experiment.design
+    rows, _ = rows_of(data, design.uses)
+    return hidden_arms(design, experiment.order, design.propensities(rows))
+
+
+def hidden_outcome_of(
+    frame: Frame,
+    column: Column,
+    arms: HiddenArms,
+    missing: MissingRule | Mapping[str, MissingRule] | None,
+    share: Fraction,
+) -> HiddenOutcome:
+    """Return one outcome of an experiment whose treatment is private.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If who has a value is to be private too, or fewer than two rows count.
+    """
+    policy = policy_of(column, missing)
+    if policy == "private":
+        raise ParameterError(
+            f"missing='private' for {column.name!r} needs public arm sizes, and with "
+            "neighbors='replace-one' treatment is private; give a number that stands for a missing "
+            "value"
+        )
+    if policy == "public":
+        who = observed(frame, column)
+        arms = replace(arms, n=int(who.sum()), counted=who)
+    if arms.n < 2:
+        raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
+    fill = None if policy in (None, "public") else constant_of(policy, column)
+    return HiddenOutcome(column, arms, share, fill, among_observed=policy == "public")
+
+
+def policy_of(
+    column: Column, missing: MissingRule | Mapping[str, MissingRule] | None
+) -> MissingRule | None:
+    """Return what happens to missing values of an outcome; None if it has none.
 
     Raises
     ------
@@ -127,13 +196,11 @@ def outcome_of(
     """
     policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
     if column.missing == ():
-        return Outcome(column, experiment.counted(), share)
+        return None
     if policy is None:
         raise SchemaError(
             f"outcome {column.name!r} may be missing; say missing='public' (who has no value "
-            "is public), or a number that stands for it, or declare missing='never'"
+            "is public), missing='private' (who has none is private), or a number that stands for "
+            "it, or declare missing='never'"
         )
-    if policy == "public":
-        counted = experiment.counted(observed(frame, column))
-        return Outcome(column, counted, share, among_observed=True)
-    return Outcome(column, experiment.counted(), share, constant_of(policy, column))
+    return policy

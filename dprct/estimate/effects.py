@@ -124,6 +124,11 @@ class NoisyMean:
     variance: NoisyVariance
     others: tuple[float, ...] = ()
 
+    @property
+    def noise_variance(self) -> float:
+        """Variance of all Laplace draws in ``value``."""
+        return 2 * math.fsum(scale**2 for scale in (self.scale, *self.others))
+
 
 def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) -> NoisyEffect:
     """Return the effect sum_a weight_a mean_a of independent arms; free, as post-processing.

@@ -158,6 +158,21 @@ class HiddenOutcome:
         ]
         return tuple(combined(means, contrast.weights) for contrast in contrasts)
 
+    def remarks(self, _: Released) -> tuple[str, ...]:
+        """Return what a reader must know beyond the estimand."""
+        middle = f"{self.middle:g}"
+        found = [
+            "Treatment is private: Horvitz-Thompson about the middle of the bounds of "
+            f"{self.column.name} ({middle}), with the declared probabilities; errors hold for "
+            "simple randomisation and are conservative for complete randomisation."
+        ]
+        if self.among_observed:
+            found.append(
+                "The declared probabilities are taken to hold among those with a value: whether "
+                f"{self.column.name} is missing must not depend on treatment."
+            )
+        return tuple(found)
+
     def _difference(self, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
         sealed = hidden_difference(frame, self.column, self.arms, self.fill)
         parts = (sealed.difference, sealed.variance, sealed.control)
@@ -187,27 +202,19 @@ class HiddenOutcome:
             )
 
 
-def hidden_arms(design: Design, order: Sequence[int], rows: Any) -> HiddenArms:
-    """Return the arms of a design, with the probabilities that are public facts.
-
-    Parameters
-    ----------
-    design : Design
-    order : sequence of int, length A
-        The design's group of each arm, the control group first.
-    rows : pandas frame
-        As the design reads it: only the number of rows matters.
+def check_hidden(design: Design | None) -> None:
+    """Refuse a design whose probabilities would not be public facts were treatment private.
 
     Raises
     ------
     ParameterError
-        If clusters were assigned, or shares are not the same for everybody.
-
-    Notes
-    -----
-    A share is the fraction of denominator up to 10^7 that is nearest to the design's number, so
-    that 0.3 is three tenths and 1/3 a third, exactly.
+        If no design is declared, clusters were assigned, or shares are not the same for everybody.
     """
+    if design is None:
+        raise ParameterError(
+            "neighbors='replace-one' needs assignment=, such as dprct.Complete('treat', "
+            "shares=0.5): the probabilities of the arms are public facts, their sizes are not"
+        )
     if any(getattr(one, "cluster_columns", ()) for one in _parts(design)):
         raise ParameterError(
             "clusters were assigned, and neighbors='replace-one' protects the treatment of one "
@@ -218,13 +225,35 @@ def hidden_arms(design: Design, order: Sequence[int], rows: Any) -> HiddenArms:
             "the declared shares differ between blocks, and with neighbors='replace-one' nobody's "
             "block is public; use 'replace-one-design-public'"
         )
-    chances = design.propensities(rows)[0]
-    shares = tuple(_exact(float(chances[group])) for group in order)
+
+
+def hidden_arms(design: Design, order: Sequence[int], chances: Any) -> HiddenArms:
+    """Return the arms of a design, with the probabilities that are public facts.
+
+    Parameters
+    ----------
+    design : Design
+    order : sequence of int, length A
+        The design's group of each arm, the control group first.
+    chances : (n, G) array
+        Probability of each group for each row, the same for all rows.
+
+    Raises
+    ------
+    ParameterError
+        If a group has no share.
+
+    Notes
+    -----
+    A share is the fraction of denominator up to 10^7 that is nearest to the design's number, so
+    that 0.3 is three tenths and 1/3 a third, exactly.
+    """
+    shares = tuple(_exact(float(chances[0][group])) for group in order)
     if 0 in shares:
         raise ParameterError("a group has the declared share 0; leave it out of the design")
     groups = design.groups
     return HiddenArms(
-        groups.columns, tuple(groups.values[group] for group in order), shares, len(rows)
+        groups.columns, tuple(groups.values[group] for group in order), shares, len(chances)
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.estimate.contrasts import Contrast
+    from dprct.estimate.door import AnyOutcome
     from dprct.privacy.arms import Arms
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.facts import Column
@@ -76,6 +77,40 @@ class Outcome:
             If epsilon leaves no noise to speak of, or more than the sampler can draw.
         """
         check_noise(epsilon, self.rho(epsilon), GRID / self.split(epsilon)[-1])
+
+    def release(self, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+        """Draw the release; the caller has charged ``epsilon * share``."""
+        return released(self, frame, epsilon, noise)
+
+    def expected(
+        self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
+    ) -> tuple[NoisyEffect, ...]:
+        """Return effects of size 0 as they are expected to be released, from public facts alone.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+            Of all outcomes together.
+        moment : float
+            Variance of the outcome within an arm.
+        contrasts : sequence of Contrast
+        """
+        sampling = [moment * part for part in _inverse_sizes(self.arms)]
+        of_effect, of_variance = self.split(epsilon)[:2]
+        reaches, rho = self.reaches(), self.rho(epsilon)
+        scales = [float(reach / of_effect) for reach in reaches]
+        noise = [float(reach**2 * self.arms.inflation / of_variance) for reach in reaches]
+        if self.two_arms:
+            return (NoisyEffect(0.0, (scales[0],), (NoisyVariance(sum(sampling), noise[0], rho),)),)
+        means = [
+            NoisyMean(0.0, scale, NoisyVariance(v, b, rho))
+            for scale, v, b in zip(scales, sampling, noise, strict=True)
+        ]
+        return tuple(combined(means, contrast.weights) for contrast in contrasts)
+
+    def remarks(self, _: Released) -> tuple[str, ...]:
+        """Return what a reader must know beyond the estimand: nothing."""
+        return ()
 
     def reaches(self) -> tuple[Fraction, ...]:
         """Return by how much one record moves what is released, in units of the outcome.
@@ -188,7 +223,7 @@ def _arm_means(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSo
     return Released(effects, arms[0].value, arms[0].scale, arms)
 
 
-def state_of(outcomes: Sequence[Outcome], found: Sequence[Released]) -> dict[str, Any]:
+def state_of(outcomes: Sequence[AnyOutcome], found: Sequence[Released]) -> dict[str, Any]:
     """Return what was released as JSON-ready values, for the ledger."""
     return {
         outcome.column.name: {
@@ -200,3 +235,12 @@ def state_of(outcomes: Sequence[Outcome], found: Sequence[Released]) -> dict[str
         }
         for outcome, one in zip(outcomes, found, strict=True)
     }
+
+
+def _inverse_sizes(arms: Arms) -> list[float]:
+    """Return sum_h w_h^2 / n_ha for each arm; times the largest cluster, at worst."""
+    return [
+        arms.largest
+        * sum(float(w) ** 2 / row[a] for w, row in zip(arms.weights, arms.sizes, strict=True))
+        for a in range(len(arms.sizes[0]))
+    ]

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, combined
+from dprct.estimate.counted import CountedOutcome
+from dprct.estimate.horvitz import HiddenOutcome
+from dprct.estimate.pricing import price_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
     from dprct.estimate.contrasts import Contrast
-    from dprct.estimate.mechanism import Outcome
+    from dprct.estimate.door import AnyOutcome
+    from dprct.estimate.effects import NoisyEffect
 
 _POWER = 0.8
 
 
 def expected(
-    outcome: Outcome, epsilon: Fraction, sd: float | None, contrasts: Sequence[Contrast]
+    outcome: AnyOutcome, epsilon: Fraction, sd: float | None, contrasts: Sequence[Contrast]
 ) -> tuple[NoisyEffect, ...]:
     """Return effects of size 0 as they are expected to be released, one per contrast of arms.
 
@@ -28,22 +31,11 @@ def expected(
     epsilon : Fraction
         Of all outcomes together.
     sd : float or None
-        Of the outcome within an arm; half the width of the bounds, the worst case, if None.
+        Of the outcome within an arm; half the width of the bounds, the worst case, if None.  Where
+        treatment is private, about the middle of the bounds.
     contrasts : sequence of Contrast
     """
-    width = float(outcome.width)
-    sampling = [(width / 2 if sd is None else sd) ** 2 * part for part in _inverse_sizes(outcome)]
-    of_effect, of_variance = outcome.split(epsilon)[:2]
-    reaches, rho = outcome.reaches(), outcome.rho(epsilon)
-    scales = [float(reach / of_effect) for reach in reaches]
-    noise = [float(reach**2 * outcome.arms.inflation / of_variance) for reach in reaches]
-    if outcome.two_arms:
-        return (NoisyEffect(0.0, (scales[0],), (NoisyVariance(sum(sampling), noise[0], rho),)),)
-    means = [
-        NoisyMean(0.0, scale, NoisyVariance(v, b, rho))
-        for scale, v, b in zip(scales, sampling, noise, strict=True)
-    ]
-    return tuple(combined(means, contrast.weights) for contrast in contrasts)
+    return outcome.expected(epsilon, _sd(outcome, sd) ** 2, contrasts)
 
 
 def detectable(effect: NoisyEffect, alpha: float) -> float:
@@ -56,7 +48,7 @@ def detectable(effect: NoisyEffect, alpha: float) -> float:
 
 
 def facts_of(
-    outcome: Outcome,
+    outcome: AnyOutcome,
     names: Sequence[str],
     contrasts: Sequence[Contrast],
     epsilon: Fraction,
@@ -66,11 +58,9 @@ def facts_of(
     """Return the lines of a plan for one outcome."""
     name, bounds = outcome.column.name, outcome.column.bounds
     assert bounds is not None
-    sizes = [sum(row[a] for row in outcome.arms.sizes) for a in range(len(names))]
     spread = "the most that the bounds allow" if sd is None else "declared"
     found = {
-        name: f"bounds {bounds[0]:g} to {bounds[1]:g}, "
-        + ", ".join(f"{arm} {size:,}" for arm, size in zip(names, sizes, strict=True)),
+        name: f"bounds {bounds[0]:g} to {bounds[1]:g}, " + _arms(outcome, names),
         f"{name}: budget": f"epsilon={float(epsilon * outcome.share):g} of {float(epsilon):g}, "
         f"rho={outcome.rho(epsilon):.3g}; sd {_sd(outcome, sd):.4g} ({spread})",
     }
@@ -87,13 +77,17 @@ def facts_of(
             f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
             f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, levels[0]):.4g}"
         )
-    if outcome.two_arms and outcome.arms.clusters is None:
-        found[f"{name}: price of hiding treatment"] = _price(outcome, sizes, epsilon)
-    return found
+    if isinstance(outcome, CountedOutcome):
+        found[f"{name}: missing values"] = (
+            f"the above is if all have a value; an arm with fewer than "
+            f"{float(outcome.fewest(epsilon)):.4g} values (as released) is not estimated"
+        )
+    price = price_of(outcome, contrasts, epsilon, sd, levels)
+    return found | ({f"{name}: price of hiding treatment": price} if price else {})
 
 
 def warnings_of(
-    outcome: Outcome,
+    outcome: AnyOutcome,
     contrasts: Sequence[Contrast],
     epsilon: Fraction,
     sd: float | None,
@@ -110,27 +104,14 @@ def warnings_of(
             )
 
 
-def _sd(outcome: Outcome, sd: float | None) -> float:
+def _sd(outcome: AnyOutcome, sd: float | None) -> float:
     return float(outcome.width) / 2 if sd is None else sd
 
 
-def _price(outcome: Outcome, sizes: Sequence[int], epsilon: Fraction) -> str:
-    """Compare the noise under R1-T with that of Horvitz-Thompson under R1, all else equal."""
-    fewest = sorted(sizes)[0]
-    of_effect = outcome.split(epsilon)[0]
-    here = math.sqrt(2) * float(outcome.reaches()[0] / of_effect)
-    there = math.sqrt(2) * float(outcome.width / (fewest * of_effect))
-    return (
-        f"noise sd {here:.4g} with treatment public, {there:.4g} with treatment private (noise "
-        "alone: its sampling error is larger, and this version does not estimate it)"
-    )
-
-
-def _inverse_sizes(outcome: Outcome) -> list[float]:
-    """Return sum_h w_h^2 / n_ha for each arm; times the largest cluster, at worst."""
-    arms = outcome.arms
-    return [
-        arms.largest
-        * sum(float(w) ** 2 / row[a] for w, row in zip(arms.weights, arms.sizes, strict=True))
-        for a in range(len(arms.sizes[0]))
-    ]
+def _arms(outcome: AnyOutcome, names: Sequence[str]) -> str:
+    """Return what is public of the arms: their sizes, or the probabilities of being in them."""
+    if isinstance(outcome, HiddenOutcome):
+        shares = zip(names, outcome.arms.shares, strict=True)
+        return ", ".join(f"{arm} with probability {float(share):.4g}" for arm, share in shares)
+    sizes = [sum(row[a] for row in outcome.arms.sizes) for a in range(len(names))]
+    return ", ".join(f"{arm} {size:,}" for arm, size in zip(names, sizes, strict=True))

@@ -11,17 +11,19 @@ from dprct.estimate.results import PrivateATEResults
 from dprct.estimate.tabulation import tabulated
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dprct.estimate.contrasts import Contrast
-    from dprct.estimate.mechanism import Outcome, Released
+    from dprct.estimate.door import AnyOutcome
+    from dprct.estimate.index import Index
+    from dprct.estimate.mechanism import Released
     from dprct.privacy.guarantee import Guarantee
 
 TITLE = "Private average treatment effects"
 
 
 def results_of(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[AnyOutcome],
     found: Sequence[Released],
     arms: Sequence[str],
     contrasts: Sequence[Contrast],
@@ -29,6 +31,8 @@ def results_of(
     guarantee: Guarantee,
     ledger: str,
     n: int,
+    *,
+    indexes: Mapping[str, Index] | None = None,
 ) -> PrivateATEResults:
     """Return the results object: post-processing of what was released."""
     outcome_names = tuple(outcome.column.name for outcome in outcomes)
@@ -52,7 +56,7 @@ def results_of(
         outcome=", ".join(outcome_names),
         formula=f"{' + '.join(outcome_names)} ~ {' + '.join(arms[1:])}",
         title=TITLE,
-        notes=_notes(outcomes, found, arms),
+        notes=_notes(outcomes, found, arms, indexes or {}),
         levels=levels,
         control=control,
         ledger=ledger,
@@ -63,7 +67,10 @@ def results_of(
 
 
 def _notes(
-    outcomes: Sequence[Outcome], found: Sequence[Released], arms: Sequence[str]
+    outcomes: Sequence[AnyOutcome],
+    found: Sequence[Released],
+    arms: Sequence[str],
+    indexes: Mapping[str, Index],
 ) -> tuple[str, ...]:
     notes = []
     for outcome, one in zip(outcomes, found, strict=True):
@@ -71,9 +78,14 @@ def _notes(
         assert bounds is not None
         among = ", among those with a value" if outcome.among_observed else ""
         filled = "" if outcome.fill is None else f", missing values being {outcome.fill:g}"
+        name = outcome.column.name
+        index = indexes.get(name)
+        what = name if index is None else f"{name} less its index"
         notes.append(
-            f"Estimand: difference from {arms[0]} in the mean of {outcome.column.name} clipped to "
+            f"Estimand: difference from {arms[0]} in the mean of {what} clipped to "
             f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}; {arms[0]} mean {one.control:.4g} "
             f"(noise sd {np.sqrt(2) * one.control_scale:.2g})."
         )
+        notes += [] if index is None else [f"Index of {index.said(name)}."]
+        notes += outcome.remarks(one)
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

@@ -69,6 +69,6 @@ def _covariance(
     means: Sequence[NoisyMean], contrasts: Sequence[Contrast], level: float
 ) -> NDArray[np.float64]:
     weights = np.array([[float(w) for w in contrast.weights] for contrast in contrasts])
-    spread = np.array([mean.variance.at(level) + 2 * mean.scale**2 for mean in means])
+    spread = np.array([mean.variance.at(level) + mean.noise_variance for mean in means])
     found: NDArray[np.float64] = (weights * spread) @ weights.T
     return found

@@ -84,7 +84,7 @@ def test_the_guarantee_is_never_called_replace_one(trial: Trial, schema: Schema)
     text = result.summary()
     assert "It does not protect: participation, treatment" in text
     assert "clipped to [-15, 30]" in text
-    with pytest.raises(ParameterError, match="design-public"):
+    with pytest.raises(ParameterError, match="needs assignment="):
         PrivateATE.from_formula("y ~ t", two_arms(trial()), schema, neighbors="replace-one")
 
 
@@ -117,7 +117,7 @@ def test_missing_needs_a_policy_and_each_policy_its_estimand(trial: Trial, schem
         PrivateATE.from_formula("got ~ t", data, schema)
     with pytest.raises(ParameterError, match="outside the bounds"):
         PrivateATE.from_formula("got ~ t", data, schema, missing=7)
-    with pytest.raises(ParameterError, match="not offered"):
+    with pytest.raises(ParameterError, match="'public', 'private', or a number"):
         PrivateATE.from_formula("got ~ t", data, schema, missing="count")
     public = PrivateATE.from_formula("got ~ t", data, schema, missing="public").fit(epsilon=8)
     filled = PrivateATE.from_formula("got ~ t", data, schema, missing=1).fit(epsilon=8)
