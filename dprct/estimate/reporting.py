@@ -86,6 +86,6 @@ def _notes(
             f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}; {arms[0]} mean {one.control:.4g} "
             f"(noise sd {np.sqrt(2) * one.control_scale:.2g})."
         )
-        notes += [] if index is None else [f"Index of {index.said(name)}."]
+        notes += [] if index is None else [f"Index of {name}: {index.said(name)}."]
         notes += outcome.remarks(one)
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

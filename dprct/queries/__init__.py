@@ -21,6 +21,7 @@ from dprct.queries.features import Feature, features_of
 from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
 from dprct.queries.moments import MomentsLayout, moments
+from dprct.queries.residuals import covariates, with_residual
 
 __all__ = [
     "GRID",
@@ -32,6 +33,7 @@ __all__ = [
     "arm_aggregates",
     "cell_counts",
     "clipped_sums",
+    "covariates",
     "cross_products",
     "difference_aggregates",
     "features_of",
@@ -43,4 +45,5 @@ __all__ = [
     "observed_sums",
     "one_way_counts",
     "square_reach",
+    "with_residual",
 ]

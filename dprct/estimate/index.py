@@ -1,0 +1,254 @@
+"""A public index g0(X), by which an outcome is adjusted before it is clipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import FormulaError, ParameterError
+from dprct.estimate.pilot import is_file, pilot_index
+from dprct.formula import parse
+from dprct.privacy.noise import source
+from dprct.queries import covariates, with_residual
+from dprct.schema.facts import given
+from dprct.schema.legal import validate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from dprct.assignment.base import Design
+    from dprct.schema.schema import Schema
+    from dprct.schema.table import Frame
+
+    Array = NDArray[np.float64]
+
+Bounds = tuple[float, float]
+IndexRule = Callable[[Any], Any] | str | os.PathLike[str]
+
+_TOLERANCE = 1e-9
+"""Of the width of the bounds: vectorised arithmetic may round by the place of a row."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """A public function of the covariates of one row.
+
+    Parameters
+    ----------
+    text : str
+        What it is, for the plan, the guarantee and the notes.
+    names : tuple of str
+        The covariates.
+    bounds : (low, high)
+        Declared bounds of outcome - index.
+    rule : callable
+        From a data frame of the covariates to (n,) numbers.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    bounds: tuple[float, float]
+    rule: Callable[[pd.DataFrame], Any]
+
+    def said(self, outcome: str) -> str:
+        """Say what the estimate is about, for the plan and the notes."""
+        low, high = self.bounds
+        return (
+            f"{self.text}; {outcome} less it, clipped to [{low:g}, {high:g}], has the "
+            f"same effect as {outcome} where nothing is clipped"
+        )
+
+    def values(self, rows: pd.DataFrame) -> Array:
+        """Return g0 of rows, (n,), NaN where it does not exist.
+
+        Raises
+        ------
+        ParameterError
+            If the rule fails or does not return one number per row.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.rule(rows), np.float64)
+        except Exception as error:
+            # the message of a foreign error may show data
+            raise ParameterError(
+                f"index= ({self.text}) ended with {type(error).__name__}; give a function from a "
+                f"data frame of {', '.join(self.names)} to one number per row, whatever they are"
+            ) from None
+        if found.shape != (len(rows),):
+            raise ParameterError(
+                f"index= ({self.text}) did not return one number per row; it must, for any rows"
+            )
+        return found
+
+    def checked(self, rows: pd.DataFrame) -> Array:
+        """Return g0 of the data, refusing a function that looks at other rows.
+
+        Raises
+        ------
+        ParameterError
+            If the value of a row depends on which other rows are there, on their order, or on
+            what is in them.
+
+        Notes
+        -----
+        The function is called on two random halves, on the rows in reverse, and with one row
+        changed.  A mean over rows in it would make one record move all residuals.
+        """
+        whole = self.values(rows)
+        order = source(None).post_processing_rng().permutation(len(rows))
+        half = len(rows) // 2
+        for part in (order[:half], order[half:], np.arange(len(rows))[::-1]):
+            if len(part):
+                self._compare(self.values(rows.iloc[part].reset_index(drop=True)), whole[part])
+        changed = rows.copy()
+        for name in rows.columns[rows.dtypes == np.float64]:
+            changed.loc[0, name] = np.nan_to_num(changed[name].to_numpy()[0]) + 1.0
+        self._compare(self.values(changed)[1:], whole[1:])
+        return whole
+
+    def _compare(self, found: Array, expected: Array) -> None:
+        within = _TOLERANCE * (self.bounds[1] - self.bounds[0])
+        if not np.allclose(found, expected, rtol=_TOLERANCE, atol=within, equal_nan=True):
+            raise ParameterError(
+                f"index= ({self.text}) gives a row another value when other rows change; compute "
+                "it from that row alone, with constants from public knowledge"
+            )
+
+
+def indexes_of(
+    index: IndexRule | Mapping[str, IndexRule] | None,
+    bounds: Any,
+    columns: Sequence[str],
+    outcomes: Sequence[str],
+    design: Design,
+    schema: Schema,
+) -> dict[str, Index]:
+    """Return the index of each outcome that has one.
+
+    Parameters
+    ----------
+    index : callable, str, path, or mapping from outcome to these
+    bounds : (low, high), or mapping from outcome to such
+    columns : sequence of str
+        The covariates; those of a formula are read from it.
+    outcomes : sequence of str
+    design : Design
+    schema : Schema
+
+    Raises
+    ------
+    ParameterError
+        If bounds or columns are missing, the rule is none of the three, or it uses what the
+        treatment is or may have changed.
+    """
+    if index is None:
+        if bounds is not None or columns:
+            raise ParameterError("index_bounds= and index_columns= need index=, which is not given")
+        return {}
+    if not isinstance(index, Mapping):
+        if len(outcomes) > 1:
+            raise ParameterError(
+                "there are several outcomes; give index= as a mapping from outcome to its index"
+            )
+        index, bounds = {outcomes[0]: index}, {outcomes[0]: bounds}
+    unknown = [name for name in index if name not in outcomes]
+    if unknown:
+        raise ParameterError(f"index= names {given(unknown[0])}, which is no outcome of this fit")
+    each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(index, bounds)
+    found = {
+        name: _index(rule, name, _pair(each.get(name), name), tuple(columns), schema)
+        for name, rule in index.items()
+    }
+    for name, one in found.items():
+        used = [covariate for covariate in one.names if covariate in (*design.columns, *outcomes)]
+        if used:
+            raise ParameterError(
+                f"the index of {name!r} uses {used[0]!r}, a treatment or an outcome, and would "
+                "change the effect; use what was fixed before treatment"
+            )
+    return found
+
+
+def adjusted(
+    frame: Frame, outcomes: Sequence[Any], indexes: Mapping[str, Index], schema: Schema
+) -> tuple[Frame, tuple[Any, ...]]:
+    """Return the frame with residuals for outcomes, and outcomes with the residuals' bounds."""
+    found = []
+    for outcome in outcomes:
+        index = indexes.get(outcome.column.name)
+        if index is None:
+            found.append(outcome)
+            continue
+        validate(schema, frame, index.names)
+        values = index.checked(covariates(frame, index.names, schema))
+        frame = with_residual(frame, outcome.column.name, values, outcome.fill)
+        column = replace(outcome.column, bounds=index.bounds, levels=None, type="double")
+        found.append(replace(outcome, column=column))
+    return frame, tuple(found)
+
+
+def _pair(bounds: Any, name: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in bounds)
+        if not -np.inf < low < high < np.inf:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"index_bounds= for {name!r} is {given(bounds)}; declare (low, high) of the outcome "
+            "less its index, from public knowledge"
+        ) from None
+    return low, high
+
+
+def _index(
+    rule: IndexRule,
+    outcome: str,
+    bounds: tuple[float, float],
+    columns: tuple[str, ...],
+    schema: Schema,
+) -> Index:
+    if isinstance(rule, (str, os.PathLike)) and not is_file(rule):
+        return _formula(str(rule), columns, bounds)
+    if not columns:
+        raise ParameterError(
+            "index= is a function or a pilot file and needs index_columns=, the covariates it uses"
+        )
+    if callable(rule):
+        name = getattr(rule, "__qualname__", type(rule).__name__)
+        return Index(f"function {name} of {', '.join(columns)}", columns, bounds, rule)
+    if isinstance(rule, (str, os.PathLike)):
+        linear = pilot_index(Path(rule), outcome, columns, schema)
+        return Index(str(linear), columns, bounds, linear)
+    raise ParameterError(
+        f"index={given(rule)}; allowed: a function of a data frame, a formula such as "
+        "'12 + 30*age', or the path of a pilot file"
+    )
+
+
+def _formula(text: str, columns: tuple[str, ...], bounds: tuple[float, float]) -> Index:
+    """Read an expression by the grammar of formulas; nothing in it is run."""
+    parsed = parse(f"~ I({text})")
+    terms = parsed.terms
+    if len(terms) != 1 or len(terms[0]) != 1 or not parsed.intercept:
+        raise FormulaError(f"index={text!r} is not one expression; write '12 + 30*age + 2*educ'")
+    expression = terms[0][0].expression
+    if expression is None or (columns and set(columns) != set(expression.names)):
+        raise ParameterError(
+            f"index_columns= names {', '.join(columns)}, the formula uses "
+            f"{', '.join(terms[0][0].names)}; leave index_columns= out"
+        )
+    rule = expression
+
+    def computed(rows: pd.DataFrame) -> Array:
+        return rule({name: rows[name].to_numpy(np.float64) for name in rule.names})
+
+    return Index(str(expression), expression.names, bounds, computed)
