@@ -37,6 +37,9 @@ _TOLERANCE = 1e-9
 """Of the width of the bounds: vectorised arithmetic may round by the place of a row."""
 
 
+_STRANGE = (1e12, -1e12, np.nan)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Index:
     """A public function of the covariates of one row.
@@ -100,19 +103,21 @@ class Index:
 
         Notes
         -----
-        The function is called on two random halves, on the rows in reverse, and with one row
-        changed.  A mean over rows in it would make one record move all residuals.
+        The function is called on two random halves, on one row, on the rows in reverse, and with
+        one row set to what it may not be in the data: larger or lower than all, or missing.  A
+        mean or a maximum over rows would make one record move all residuals.
         """
         whole = self.values(rows)
         order = source(None).post_processing_rng().permutation(len(rows))
         half = len(rows) // 2
-        for part in (order[:half], order[half:], np.arange(len(rows))[::-1]):
+        for part in (order[:half], order[half:], order[:1], np.arange(len(rows))[::-1]):
             if len(part):
                 self._compare(self.values(rows.iloc[part].reset_index(drop=True)), whole[part])
-        changed = rows.copy()
-        for name in rows.columns[rows.dtypes == np.float64]:
-            changed.loc[0, name] = np.nan_to_num(changed[name].to_numpy()[0]) + 1.0
-        self._compare(self.values(changed)[1:], whole[1:])
+        numbers = [name for name in rows.columns if rows[name].dtype == np.float64]
+        for value in _STRANGE:
+            changed = rows.copy()
+            changed.loc[0, numbers] = value
+            self._compare(self.values(changed)[1:], whole[1:])
         return whole
 
     def _compare(self, found: Array, expected: Array) -> None:
@@ -238,7 +243,7 @@ def _formula(text: str, columns: tuple[str, ...], bounds: tuple[float, float]) -
     """Read an expression by the grammar of formulas; nothing in it is run."""
     parsed = parse(f"~ I({text})")
     terms = parsed.terms
-    if len(terms) != 1 or len(terms[0]) != 1 or not parsed.intercept:
+    if len(terms) != 1 or len(terms[0]) != 1 or "I(" in text:
         raise FormulaError(f"index={text!r} is not one expression; write '12 + 30*age + 2*educ'")
     expression = terms[0][0].expression
     if expression is None or (columns and set(columns) != set(expression.names)):
