@@ -6,7 +6,7 @@ Everything here is post-processing of released values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,18 +18,21 @@ from dprct.results.covariance import HETEROSKEDASTIC, cr1
 from dprct.results.ols import least_squares, ols
 from dprct.results.options import cluster_codes
 from dprct.results.reading import ErrorRatio, Reading
+from dprct.results.specification import term_key
 from dprct.results.weights import Weighting
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dprct.formula.columns import Mask
+    from dprct.formula.design import Design
     from dprct.results.counting import FeRule
     from dprct.results.covariance import Array
     from dprct.results.validity import Validity
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
 
-Targets = Mapping[tuple[str, str], float]
+Targets = Mapping[str, Sequence[float]]
 Found = tuple[str, str, str, float]
 
 _COMMANDS = {
@@ -56,8 +59,8 @@ def reading_of(
     schema : Schema
         Of the released file.
     valid : Validity
-    targets : mapping of (outcome, coefficient) to float
-        Released errors, in units of the outcome.
+    targets : mapping of outcome to (k,) sequence of float
+        Released errors of the effects, in units of the outcome and in their order.
     original : Schema, optional
         Of the confidential file: which outcomes had codes, integers or bounds.
 
@@ -82,48 +85,62 @@ def _found(
     table: pd.DataFrame, schema: Schema, valid: Validity, targets: Targets
 ) -> Iterator[Found]:
     """Yield command, outcome, coefficient and error over released error."""
-    for terms in valid.covariates:
-        for outcome in valid.outcomes:
-            wanted = {name: error for (of, name), error in targets.items() if of == outcome}
+    alone = valid.subsets_valid and () not in valid.covariates
+    for outcome, wanted in targets.items():
+        for terms in valid.covariates:
             for command, errors in _errors(table, schema, valid, outcome, terms):
-                for name, target in wanted.items():
-                    yield command, outcome, name, errors.get(name, math.nan) / target
-    if valid.subsets_valid and () not in valid.covariates:
-        for outcome in valid.outcomes:
-            formula = f"`{outcome}` ~ {' + '.join(valid.arms)}"
-            alone = ols(formula, table, schema, groups=valid.groups).bse
-            for (of, name), target in targets.items():
-                if of == outcome:
-                    yield f"regress y t, {valid.errors}", outcome, name, alone[name] / target
+                for (name, error), target in zip(errors.items(), wanted, strict=True):
+                    yield command, outcome, name, error / target
+        if alone:
+            fit = ols(_formula(valid, outcome, ()), table, schema, groups=valid.groups)
+            found = zip(fit.bse.index[1:], fit.bse.to_numpy()[1:], wanted, strict=True)
+            for coefficient, error, target in found:
+                yield f"regress y t, {valid.errors}", outcome, str(coefficient), error / target
 
 
 def _errors(
-    table: pd.DataFrame,
-    schema: Schema,
-    valid: Validity,
-    outcome: str,
-    terms: tuple[str, ...],
+    table: pd.DataFrame, schema: Schema, valid: Validity, outcome: str, terms: tuple[str, ...]
 ) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Yield each command with the errors that it finds, by coefficient."""
-    formula = f"`{outcome}` ~ {' + '.join([*valid.arms, *terms])}"
-    parsed = parse(formula, functions=True)
+    """Yield each command with the errors of the effects that it finds, by coefficient."""
     keep = np.ones(len(table), bool)
     if valid.groups is not None:
         keep = ~is_missing(table[valid.groups])
+    parsed = parse(_formula(valid, outcome, terms), functions=True)
     frame = design(parsed, table, schema, keep=keep)
     fit, kept = least_squares(frame.X, frame.y[:, 0], Weighting.of(None, "aweight", len(frame.X)))
     X = frame.X[:, kept]
-    names = [name for name, stays in zip(frame.columns, kept, strict=True) if stays]
+    arms = {term_key(arm) for arm in valid.arms}
+    effects = [
+        (j, name)
+        for j, (name, term) in enumerate(zip(*_kept(frame, kept), strict=True))
+        if term_key(term) in arms
+    ]
+
+    def named(covariance: Array) -> dict[str, float]:
+        errors = np.sqrt(np.diag(covariance))
+        return {name: float(errors[j]) for j, name in effects}
+
+    nothing = {name: math.nan for _, name in effects}
     if valid.groups is not None:
         codes = cluster_codes(table[valid.groups], frame.used)
-        command = f"regress y t x, vce(cluster {valid.groups})"
-        yield command, _by_name(names, cr1(fit, X, codes))
+        yield f"regress y t x, vce(cluster {valid.groups})", named(cr1(fit, X, codes))
     for kind, command in _COMMANDS.items():
         try:
-            yield command, _by_name(names, HETEROSKEDASTIC[kind](fit, X))
+            yield command, named(HETEROSKEDASTIC[kind](fit, X))
         except DprctError:  # a row that is fitted exactly has no HC2 and no HC3
-            yield command, {}
-    yield from _absorbing(table, schema, valid, outcome, terms)
+            yield command, nothing
+    for command, absorbed in _absorbing(table, schema, valid, outcome, terms):
+        yield command, {name: absorbed.get(name, math.nan) for _, name in effects}
+
+
+def _kept(frame: Design, kept: Mask) -> tuple[list[str], list[str]]:
+    """Return names and terms of the columns that are kept."""
+    places = np.flatnonzero(kept)
+    return [frame.columns[j] for j in places], [frame.terms[j] for j in places]
+
+
+def _formula(valid: Validity, outcome: str, terms: Iterable[str]) -> str:
+    return f"`{outcome}` ~ {' + '.join([*valid.arms, *terms])}"
 
 
 def _absorbing(
@@ -131,21 +148,15 @@ def _absorbing(
 ) -> Iterator[tuple[str, Mapping[str, float]]]:
     """Yield the commands that take factors out instead of coding them."""
     factors = [term[2:-1].strip("`") for term in terms if term.startswith("C(")]
-    rest = [term for term in terms if not term.startswith("C(")]
-    formula = f"`{outcome}` ~ {' + '.join([*valid.arms, *rest])}"
-    vce = valid.errors
+    formula = _formula(valid, outcome, [term for term in terms if not term.startswith("C(")])
     rules: tuple[FeRule, ...] = ("areg", "reghdfe") if len(factors) == 1 else ("reghdfe",)
     for rule in rules if factors else ():
-        command = f"{rule} y t x, absorb() {vce}"
+        command = f"{rule} y t x, absorb() {valid.errors}"
         try:
             fit = ols(formula, table, schema, groups=valid.groups, absorb=factors, fe_df=rule)
             yield command, {str(name): float(error) for name, error in fit.bse.items()}
         except DprctError:  # the rule has no such errors, or no regressor is left
             yield command, {}
-
-
-def _by_name(names: list[str], covariance: Array) -> dict[str, float]:
-    return dict(zip(names, np.sqrt(np.diag(covariance)).tolist(), strict=True))
 
 
 def _ratio(command: str, entries: list[Found]) -> ErrorRatio:

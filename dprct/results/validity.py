@@ -28,8 +28,12 @@ LONGEST = 67_784
 ARTEFACT = "Not calibrated: artefact."
 """How the note of a regression that the file does not support begins."""
 
+_ROUNDED = (
+    "{} were rounded to legal values, which broke the calibration: regressions on this file miss "
+    "the released effects, and their intervals are not valid. Take the released estimates."
+)
 _VERSION = 1
-_PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c"}
+_PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,9 @@ class Validity:
         Rows with each outcome; fewer are a subgroup.  Not checked if empty.
     classical : bool
         Whether the classical errors of every covariate set equal the released ones too.
+    rounded : bool
+        Whether outcomes were rounded to legal values, which broke the calibration: then no
+        regression is valid, and the file says so.
 
     Raises
     ------
@@ -83,6 +90,7 @@ class Validity:
     subsets_valid: bool = False
     rows: tuple[int, ...] = ()
     classical: bool = False
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         for part in ("outcomes", "arms", "covariates", "levels"):
@@ -139,6 +147,7 @@ class Validity:
             "s": int(self.subsets_valid),
             "n": self.rows,
             "c": int(self.classical),
+            "r": int(self.rounded),
         }
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
         if len(text) > LONGEST:
@@ -172,6 +181,7 @@ class Validity:
                 subsets_valid=bool(content["s"]),
                 rows=tuple(int(count) for count in content["n"]),
                 classical=bool(content["c"]),
+                rounded=bool(content["r"]),
             )
         except (ValueError, LookupError, TypeError):
             raise SchemaError(
@@ -249,6 +259,8 @@ class Validity:
 
     def _unreleased(self, spec: Specification) -> str | None:
         """Return why the coefficients of the arms are not the released effects."""
+        if self.rounded:
+            return "the outcomes were rounded to legal values, which broke the calibration"
         if spec.outcome not in self.outcomes:
             released = ", ".join(self.outcomes)
             return f"the effects on {spec.outcome!r} were not released; released: {released}"
@@ -313,6 +325,8 @@ class Validity:
         continuous : iterable of str
             Outcomes that had codes or integers and now are real numbers.
         """
+        if self.rounded:
+            return (_ROUNDED.format(", ".join(self.outcomes)),)
         arms, outcomes, real = ", ".join(self.arms), ", ".join(self.outcomes), list(continuous)
         sets = "; or ".join(" ".join(part) or "nothing else" for part in self.covariates)
         rest = "; some of them return the same effects, with other errors"

@@ -6,6 +6,7 @@ import pytest
 
 from dprct.release.construction import Specification, residuals
 from dprct.release.reading import breaks_of, reading_of
+from dprct.results.ols import ols
 from dprct.results.validity import Validity
 from dprct.schema import Column, Schema
 
@@ -53,7 +54,7 @@ def test_the_calibrated_errors_have_ratio_one(rows, schema):
     valid = Validity(
         outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),), subsets_valid=True
     )
-    found = by_command(reading_of(rows, schema, valid, {("earn", "treat"): TARGET}))
+    found = by_command(reading_of(rows, schema, valid, {"earn": [TARGET]}))
     for command in (
         "regress y t x, vce(robust)",
         "regress y t x",
@@ -68,7 +69,7 @@ def test_the_calibrated_errors_have_ratio_one(rows, schema):
 
 def test_an_error_that_is_too_small_is_found(rows, schema):
     valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),))
-    found = by_command(reading_of(rows, schema, valid, {("earn", "treat"): 1.1 * TARGET}))
+    found = by_command(reading_of(rows, schema, valid, {"earn": [1.1 * TARGET]}))
     assert found["regress y t x, vce(robust)"].too_small
     assert found["regress y t x, vce(robust)"].largest == pytest.approx(1 / 1.1, abs=1e-8)
 
@@ -81,7 +82,7 @@ def test_clusters_have_ratio_one_and_others_do_not(rows, schema):
         cov_type="CR1",
         groups="village",
     )
-    found = by_command(reading_of(rows, schema, valid, {("hours", "treat"): TARGET}))
+    found = by_command(reading_of(rows, schema, valid, {"hours": [TARGET]}))
     assert found["regress y t x, vce(cluster village)"].smallest == pytest.approx(1, abs=1e-8)
     assert abs(found["regress y t x, vce(robust)"].smallest - 1) > 1e-3
     assert any(command.startswith("reghdfe") for command in found)
@@ -90,7 +91,7 @@ def test_clusters_have_ratio_one_and_others_do_not(rows, schema):
 def test_errors_that_do_not_exist_say_so(rows, schema):
     lonely = rows.assign(town=np.where(np.arange(len(rows)) == 0, 99.0, rows["town"]))
     valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),))
-    found = by_command(reading_of(lonely, schema, valid, {("earn", "treat"): TARGET}))
+    found = by_command(reading_of(lonely, schema, valid, {"earn": [TARGET]}))
     assert np.isnan(found["regress y t x, vce(hc3)"].smallest)
     assert np.isfinite(found["regress y t x, vce(robust)"].smallest)
 
@@ -114,3 +115,13 @@ def test_legal_values_break_nothing_of_their_own(rows):
     original = Schema((Column("got", "byte", levels=(0, 1)), Column("treat")))
     lines = breaks_of(rows.assign(got=rows["treat"]), valid, original)
     assert not any("inlist" in line or "logit" in line for line in lines)
+
+
+def test_arms_of_one_categorical_column_are_its_coefficients(rows, schema):
+    three = rows.assign(treat=rows["treat"] + (rows["village"] > 20))
+    valid = Validity(outcomes=("earn",), arms=("C(treat)",), covariates=(("age",),))
+    reading = reading_of(three, schema, valid, {"earn": [1.0, 2.0]})
+    fit = ols("earn ~ C(treat) + age", three, schema)
+    ratios = sorted([fit.bse["C(treat)[T.1]"] / 1.0, fit.bse["C(treat)[T.2]"] / 2.0])
+    found = by_command(reading)["regress y t x, vce(robust)"]
+    assert [found.smallest, found.largest] == pytest.approx(ratios)

@@ -200,6 +200,14 @@ def test_classical_errors_are_valid_where_they_were_calibrated():
     assert valid.describes("y", ["t"], "HC2", None) is not None
 
 
+def test_rounded_outcomes_are_said_to_have_broken_the_calibration():
+    valid = Validity(outcomes=("y",), arms=("t",), rounded=True)
+    assert "rounded" in valid.describes("y", ["t"], "HC1", None)
+    assert len(valid.notes(["y"])) == 1
+    assert "not valid" in valid.notes()[0]
+    assert Validity.from_text(valid.to_text()) == valid
+
+
 def test_notes_say_what_is_valid_and_what_is_not():
     first, second, third, fourth = VALID.notes(["earn"])
     assert "earn, hours on cash, therapy and age C(town); or school" in first
