@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MORE = (0.0, 0.05, 0.25, 1.0)
 _SINGULAR = 1e-9
+_ROUNDING = 1e-20
 _LEAST_EIGENVALUE = 1e-3
 
 
@@ -45,8 +46,8 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
     Raises
     ------
     ParameterError
-        If designs differ in their rows, a treatment is a combination of other columns, or no
-        degrees of freedom are left.
+        If designs differ in their rows, a treatment is a combination of other columns, no degrees
+        of freedom are left, or the error of an effect is zero for every outcome.
 
     Notes
     -----
@@ -82,6 +83,7 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
     bases, influences = zip(*map(factored, specifications), strict=True)
     basis = joined(bases)
     conditions = _conditions(specifications, influences, unit)
+    _check_movable(conditions, basis.without(start))
     e, exact = _solved(specifications, conditions, basis, start)
     ratios = tuple(
         _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
@@ -110,6 +112,17 @@ def _check(specifications: Sequence[Specification], start: Array) -> None:
         )
     if not np.isfinite(start).all() or not start.any():
         raise ParameterError("start must be finite noise; draw standard normal numbers")
+
+
+def _check_movable(conditions: Sequence[Errors], e: Array) -> None:
+    """Refuse an error that is zero for noise, up to rounding, and hence for all residuals."""
+    for condition in conditions:
+        usual = np.diag(condition.influence.bread) * (e @ e) / len(e)
+        if np.any(np.diag(condition.reached(e)) < _ROUNDING * usual):
+            raise ParameterError(
+                "the error of an effect is zero whatever the outcome, as where all rows or "
+                "clusters that it compares are fitted exactly; leave covariates out"
+            )
 
 
 def _nothing(specifications: Sequence[Specification]) -> Residuals:
@@ -149,11 +162,6 @@ def _solved(
                 return e, tuple(_meets(c, e) for c in conditions)
             tried.append(e)
     e = min((_grown(conditions, e) for e in tried), key=lambda e: largest(gaps(conditions, e)))
-    if not np.isfinite(e).all():
-        raise ParameterError(
-            "no residuals move the error of some effect, as where all rows of an arm are fitted "
-            "exactly; leave covariates out"
-        )
     return e, tuple(_meets(c, e) for c in conditions)
 
 
