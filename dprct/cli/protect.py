@@ -10,9 +10,11 @@ import typer
 
 from dprct.cli.show import errors, say, working
 from dprct.errors import ConfirmationError, DprctError, FileError
+from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import Budget
 from dprct.release.base import Release
 from dprct.release.writing import check_target
+from dprct.replicate.approval import KIND, approval_of, approval_page
 from dprct.replicate.package import (
     accompany,
     bound_model,
@@ -40,13 +42,44 @@ def check(study_file: StudyFile) -> None:
         raise typer.Exit(1)
 
 
-def plan(study_file: StudyFile) -> None:
-    """Print what STUDY will cost and how good it can be.
+def plan(
+    study_file: StudyFile,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="PAGE", help="Write a page for the custodian to read and sign."
+        ),
+    ] = None,
+) -> None:
+    """Print what STUDY will cost and how good it can be, and the hash of what is to be approved.
 
     What is printed follows from public facts; the data are read
     only to refuse what the declarations do not allow.
     """
-    say(str(planned(load_study(study_file))))
+    study = load_study(study_file)
+    if html is not None:
+        _check_page(html)
+    approval = approval_of(study, bound_model(study))
+    say(str(approval.plan))
+    say(f"Approval hash: {approval.sha256}")
+    if html is not None:
+        with atomic_write(html, mode="wb") as file:
+            file.write(approval_page(approval).encode("utf-8"))
+        say(f"wrote {html}: print it to a PDF, and have it signed before dprct protect --approved")
+
+
+def _check_page(path: Path) -> None:
+    """Refuse to replace anything but such a page."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"{path.name!r} is not the name of a page; let it end in .html")
+    try:
+        start = path.read_bytes()[:2000]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise file_error(error, path, "read") from None
+    if f"<title>{KIND}".encode() not in start:
+        raise FileError(f"{path.name!r} exists and is no such page; give another name or remove it")
 
 
 def protect(
@@ -61,6 +94,12 @@ def protect(
             help="Release by a published method that has no privacy guarantee.",
         ),
     ] = False,
+    approved: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HASH", help="Refuse unless STUDY is still the one with this hash (dprct plan)."
+        ),
+    ] = None,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -72,7 +111,7 @@ def protect(
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     study = load_study(study_file)
     if resume is not None:
-        _resumed(study, resume)
+        _resumed(study, resume, approved)
         return
     if not study.promises and not accept_no_guarantee:
         raise ConfirmationError(
@@ -83,6 +122,8 @@ def protect(
     companions(study)
     with working("reading"):
         model = bound_model(study)
+    if approved is not None:
+        approval_of(study, model).check(approved)
     released_plan = planned(study, model)
     say(str(released_plan))
     released_plan.check(confirm=study.release.confirm)
@@ -95,19 +136,21 @@ def protect(
         certificate = _write(release, study, cost)
         beside = accompany(study, certificate)
     say(release.summary())
-    say(f"wrote {study.output} with its certificate (.certificate.txt, .certificate.json)")
+    say(f"wrote {study.output} with its certificate (.certificate.txt, .json, .html)")
     for path in beside:
         say(f"wrote {path}")
     if cost is not None:
         say("Running protect again makes another file and charges the ledger again.")
 
 
-def _resumed(study: Study, entry: str) -> None:
+def _resumed(study: Study, entry: str, approved: str | None) -> None:
     """Write the file of a release that was charged and saved before; nothing is charged."""
     check_target(study.output)
     companions(study)
     with working("reading"):
         model = bound_model(study)
+    if approved is not None:
+        approval_of(study, model).check(approved)
     with working("resuming"):
         release = model.resume(entry)
         certificate = release.write_dta(study.output)

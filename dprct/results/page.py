@@ -18,7 +18,7 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--desk); color: var(--ink);
   font: 1rem/1.5 "Source Serif 4", Charter, "Bitstream Charter", Cambria, Georgia, serif; }
 main { max-width: 50rem; margin: 1.5rem auto; padding: 2.5rem 3rem; background: var(--paper);
-  border: 1px solid var(--rule); overflow-wrap: anywhere; }
+  border: 1px solid var(--rule); overflow-wrap: break-word; }
 header { border-bottom: 3px double var(--mark); padding-bottom: .8rem; margin-bottom: 1.2rem; }
 .kind { margin: 0; color: var(--soft); font-size: .85rem; letter-spacing: .08em;
   text-transform: uppercase; }
@@ -37,7 +37,8 @@ th, td { text-align: left; vertical-align: top; padding: .28rem .8rem .28rem 0;
   border-bottom: 1px solid var(--rule); }
 th { font-weight: 600; } thead th { border-bottom: 1.5px solid var(--soft); }
 tbody th { width: 11rem; }
-code { font: .86em/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+code { overflow-wrap: anywhere;
+  font: .86em/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 footer { margin-top: 1.5rem; border-top: 1px solid var(--rule); padding-top: .5rem;
   color: var(--soft); font-size: .85rem; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; column-gap: 2rem; }
@@ -53,15 +54,16 @@ footer { margin-top: 1.5rem; border-top: 1px solid var(--rule); padding-top: .5r
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #444; --rule: #bbb; --paper: #fff;
     --desk: #fff; --tint: #f3f5f7; --mark: #1f4e79; --alarm: #8c1d18; }
-  body { font-size: 8.3pt; line-height: 1.28; }
+  html { font-size: 8.4pt; }
+  body { line-height: 1.3; }
   main { max-width: none; margin: 0; padding: 0; border: 0; }
-  header { padding-bottom: .4rem; margin-bottom: .5rem; }
-  h1 { font-size: 15pt; } h2 { margin: .5rem 0 .12rem; font-size: 9.6pt; }
-  p, ul, table { margin: .2rem 0; } li { margin: 0; }
-  .claim { padding: .35rem .7rem; margin: .4rem 0; print-color-adjust: exact; }
-  th, td { padding: .12rem .6rem .12rem 0; } tbody th { width: 7.5rem; }
-  table { font-size: 8.1pt; } tr, li { break-inside: avoid; }
-  footer { margin-top: .6rem; padding-top: .3rem; } }
+  header { padding-bottom: .5rem; margin-bottom: .7rem; }
+  h2 { margin: .95rem 0 .2rem; font-size: 1.15rem; }
+  p, ul, table { margin: .3rem 0; } li { margin: 0; }
+  .claim { padding: .5rem .9rem; margin: .5rem 0; print-color-adjust: exact; }
+  th, td { padding: .18rem .8rem .18rem 0; }
+  tr, li, section:last-of-type { break-inside: avoid; }
+  footer { margin-top: .8rem; padding-top: .3rem; } }
 """
 
 
@@ -125,7 +127,9 @@ def section(heading: str, *parts: str) -> str:
 
 def pair(left: str, right: str) -> str:
     """Return two sections side by side where there is room; one alone if the other is empty."""
-    return f'<div class="pair">\n{left}{right}</div>\n' if left and right else left + right
+    if not (left and right):
+        return left + right
+    return f'<div class="pair">\n<div>\n{left}</div>\n<div>\n{right}</div>\n</div>\n'
 
 
 def paragraphs(*lines: str) -> str:
@@ -177,3 +181,13 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "")
     )
     top = "".join(f'<th scope="col">{text(head)}</th>' for head in heads)
     return f"<table>\n{above}<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+
+
+def signatures(roles: Sequence[str]) -> str:
+    """Return lines for names, dates and signatures, one for each role."""
+    lines = "".join(
+        f'<tr><th scope="row">{text(role)}</th><td></td><td></td><td></td></tr>\n' for role in roles
+    )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "Name", "Date", "Signature"))
+    top = f'<table class="sign">\n<thead><tr>{heads}</tr></thead>\n'
+    return f"{top}<tbody>\n{lines}</tbody>\n</table>\n"

@@ -75,7 +75,8 @@ def test_protect_writes_file_certificate_and_ledger(
         assert part in ran.out
     assert {path.name for path in folder.iterdir() if path.is_file()} >= {
         "survey_protected.dta", "survey_protected.certificate.txt",
-        "survey_protected.certificate.json", "survey-1.ledger.json",
+        "survey_protected.certificate.json", "survey_protected.certificate.html",
+        "survey-1.ledger.json",
     }  # fmt: skip
     assert compare(folder / "survey.dta", folder / "survey_protected.dta").unexpected == ()
     assert spent(folder) == Budget(1)
@@ -287,3 +288,52 @@ def test_a_defect_shows_no_value(
     assert ran.code == 70
     assert "RuntimeError in broken" in ran.err
     assert "Aurelia" not in ran.err + ran.out
+
+
+def approval_hash(words: str) -> str:
+    (line,) = [line for line in words.splitlines() if line.startswith("Approval hash: ")]
+    return line.removeprefix("Approval hash: ")
+
+
+def test_plan_writes_a_page_to_sign_and_spends_nothing(
+    dprct: Callable[..., Any], study: Path, folder: Path, files: Callable[[], Files]
+) -> None:
+    before = files()
+    page = folder / "plan.html"
+    ran = dprct("plan", study, "--html", page)
+    assert (ran.code, ran.err) == (0, "")
+    assert approval_hash(ran.out) in page.read_text("utf-8")
+    assert set(files()) - set(before) == {"plan.html"}
+    assert dprct("plan", study, "--html", page).code == 0  # such a page may be replaced
+
+
+@pytest.mark.parametrize("name", ["mine.html", "study.toml", "plan.txt"])
+def test_plan_replaces_no_other_file(
+    dprct: Callable[..., Any], study: Path, folder: Path, name: str
+) -> None:
+    (folder / "mine.html").write_text("<!DOCTYPE html><title>mine</title>", "utf-8")
+    ran = dprct("plan", study, "--html", folder / name)
+    assert ran.code == 2
+    assert repr(name) in ran.err
+    assert "mine" in (folder / "mine.html").read_text("utf-8")
+
+
+def test_an_approved_study_is_released(dprct: Callable[..., Any], study: Path) -> None:
+    approved = approval_hash(dprct("plan", study).out)
+    assert dprct("protect", study, "--yes", "--approved", approved).code == 0
+
+
+def test_a_changed_study_is_refused_before_anything_is_spent(
+    dprct: Callable[..., Any],
+    study: Path,
+    edit: Callable[..., None],
+    files: Callable[[], Files],
+) -> None:
+    approved = approval_hash(dprct("plan", study).out)
+    edit(("bins = [30, 50]", "bins = [30, 51]"))
+    before = files()
+    ran = dprct("protect", study, "--yes", "--approved", approved)
+    assert ran.code == 3
+    assert ran.err.startswith("refused: the study is not the one that was approved: its hash is ")
+    assert approved in ran.err
+    assert files() == before
