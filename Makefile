@@ -1,7 +1,7 @@
 # Each target sets itself up on a bare Debian, Ubuntu or macOS machine with Python 3.11 to 3.13
 # and its venv module, and is fast the second time.
 #   make demo    protect a real experiment and show what came out
-#   make test    the tests (R is installed where that needs no question)
+#   make test    the tests (R and Chromium are installed where that needs no question)
 #   make check   format, lint, types and tests
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make audit   the end-to-end privacy audits, which take minutes
@@ -20,7 +20,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo test check lint types bench audit replicate-rct r clean
+.PHONY: help demo test check lint types bench audit replicate-rct r browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,7 +29,7 @@ help:
 demo: $(demo)
 	@$(DEMO_VENV)/bin/dprct demo
 
-test: $(dev) r
+test: $(dev) r browser
 	$(pytest) -n $(JOBS) $(PYTEST_ARGS)
 
 check: lint types test
@@ -59,6 +59,9 @@ replicate-rct: $(dev)
 
 r:
 	@scripts/r-for-tests
+
+browser:
+	@scripts/browser-for-tests
 
 $(dev): pyproject.toml scripts/venv
 	@scripts/venv $(VENV) --editable '.[dev]'

@@ -49,6 +49,18 @@ def rscript() -> str:
     return found
 
 
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """Path of Chromium; without it the test is skipped, or fails where a browser was promised."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    if os.environ.get("DPRCT_REQUIRE_BROWSER"):
+        pytest.fail("DPRCT_REQUIRE_BROWSER is set and no Chromium is on the path")
+    pytest.skip("needs Chromium; see scripts/browser-for-tests")
+
+
 @pytest.fixture(autouse=True)
 def _global_numpy_state_is_untouched() -> Iterator[None]:
     """Fail a test that draws from, or seeds, NumPy's global generator."""

@@ -90,7 +90,6 @@ def document(kind: str, title: str, subtitle: str, body: Iterable[str], foot: st
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<link rel="icon" href="data:,">
 <title>{text(kind)}: {text(title)}</title>
 <style>{_STYLE}</style>
 </head>
