@@ -271,7 +271,7 @@ def test_residuals_are_no_outliers(trial):
     assert np.mean(e**4) / np.mean(e**2) ** 2 == pytest.approx(3, abs=0.5)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_adversarial_designs(trial, stata, odd, data):
     seed = data.draw(st.integers(0, 2**32 - 1))
