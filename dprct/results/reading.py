@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TOLERANCE = 1e-6
-"""A ratio this far below one is called too small."""
+TOLERANCE = 5e-5
+"""A ratio this far below one is called too small: less would not show in the table."""
 
 _HEADING = ("command", "smallest", "largest")
 
