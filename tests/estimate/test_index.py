@@ -136,9 +136,9 @@ def test_what_is_no_index_is_refused(
 
 
 def test_several_outcomes_name_theirs() -> None:
-    schema = Schema((*SCHEMA.columns, Column("z", bounds=(0.0, 1.0), missing=())))
-    data = people(4_000).assign(z=1.0)
-    options = OPTIONS | {"outcome": ["y", "z"]}
+    schema = Schema((*SCHEMA.columns, Column("glad", bounds=(0.0, 1.0), missing=())))
+    data = people(4_000).assign(glad=1.0)
+    options = OPTIONS | {"outcome": ["y", "glad"]}
     with pytest.raises(ParameterError, match="mapping from outcome"):
         PrivateATE(data, schema, **options, index="age", **BOUNDS)
     model = PrivateATE(data, schema, **options, index={"y": "age"}, index_bounds={"y": (0, 10)})

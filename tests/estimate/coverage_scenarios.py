@@ -1,0 +1,266 @@
+"""Simulated experiments for the coverage of private effects; tests and the docs page use them.
+
+Outcomes are drawn alike in all arms, so that every effect on the clipped outcome is zero.  What is
+simulated is the released path itself; its noise comes from a seeded generator.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dprct.estimate.contrasts import Contrast
+from dprct.estimate.mechanism import Outcome, released
+from dprct.estimate.normal_laplace import quantile
+from dprct.privacy.arms import Arms
+from dprct.privacy.noise import source
+from dprct.queries import with_residual
+from dprct.schema import Column
+from dprct.schema.table import eager
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Draw = Callable[[np.random.Generator, int], Array]
+
+LEVELS = (0.05, 0.01)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """An experiment that is run many times.
+
+    Parameters
+    ----------
+    law : str
+        Name of the law of the outcomes, with its bounds.
+    sizes : tuple of int
+        Rows of each arm, control first.
+    weights : tuple of Fraction, optional
+        Contrast of the arm means; the first arm against control if not given.
+    cluster, blocks : int
+        Rows per cluster, number of equal blocks.
+    unit : str
+        What one record is.
+    index : bool
+        Whether a public index takes off what a covariate explains.
+    floor : float
+        Least coverage that a 95% interval is known to reach, where the difference in means is far
+        from normal.
+    """
+
+    law: str
+    sizes: tuple[int, ...]
+    epsilon: float
+    weights: tuple[Fraction, ...] = ()
+    cluster: int = 1
+    blocks: int = 1
+    unit: str = "person"
+    index: bool = False
+    floor: float = 0.95
+    design: str = field(default="two arms")
+
+    @property
+    def contrast(self) -> tuple[Fraction, ...]:
+        """The weights of the arm means."""
+        rest = (Fraction(0),) * (len(self.sizes) - 2)
+        return self.weights or (Fraction(-1), Fraction(1), *rest)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What runs of a scenario gave, by level: shares that cover and mean widths."""
+
+    runs: int
+    covered: dict[float, int]
+    width: dict[float, float]
+    plain_covered: dict[float, int]
+    plain_width: dict[float, float]
+    rmse: float
+    plain_rmse: float
+
+
+def zero_inflated(rng: np.random.Generator, n: int) -> Array:
+    return np.where(rng.random(n) < 0.6, 0, rng.poisson(3, n)).astype(float)
+
+
+def binary(p: float) -> Draw:
+    return lambda rng, n: (rng.random(n) < p).astype(float)
+
+
+LAWS: dict[str, tuple[Draw, tuple[float, float]]] = {
+    "normal(0, 3.5)": (lambda rng, n: rng.normal(0, 3.5, n), (-15, 30)),
+    "normal(0, 3.5), close": (lambda rng, n: rng.normal(0, 3.5, n), (-14, 14)),
+    "lognormal(0, 1)": (lambda rng, n: np.exp(rng.normal(0, 1, n)), (0, 30)),
+    "zero-inflated counts": (zero_inflated, (0, 15)),
+    "Poisson(0.5)": (lambda rng, n: rng.poisson(0.5, n).astype(float), (0, 20)),
+    "binary 50%": (binary(0.5), (0, 1)),
+    "binary 2%": (binary(0.02), (0, 1)),
+    "all at a bound": (lambda rng, n: np.zeros(n), (0, 1)),
+    "12 + age/2 + normal(0, 2)": (lambda rng, n: rng.normal(0, 2, n), (-10, 15)),
+}
+
+HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
+MAIN = (-HALF, HALF, -HALF, HALF)
+INTERACTION = (Fraction(1), Fraction(-1), Fraction(-1), Fraction(1))
+MAIN_OF_THREE = (-QUARTER, QUARTER) * 4
+A_B = (Fraction(0), Fraction(1), Fraction(-1), Fraction(0))
+
+FAST = {
+    "normal": Scenario("normal(0, 3.5)", (500, 500), 1),
+    "zero-inflated": Scenario("zero-inflated counts", (500, 500), 1),
+    "binary 2%": Scenario("binary 2%", (500, 500), 1),
+    "three arms": Scenario("zero-inflated counts", (300,) * 3, 1, design="three arms"),
+    "main effect": Scenario(
+        "zero-inflated counts", (250,) * 4, 1, MAIN, design="2 x 2, main effect"
+    ),
+    "blocks": Scenario("normal(0, 3.5)", (400, 200), 2, blocks=4, design="four blocks"),
+    "blocked clusters": Scenario(
+        "normal(0, 3.5)", (400, 400), 2, cluster=8, blocks=2, design="clusters of 8 in two blocks"
+    ),
+    "index": Scenario(
+        "12 + age/2 + normal(0, 2)", (500, 500), 1, index=True, design="two arms, index"
+    ),
+}
+
+
+def grid() -> dict[str, Scenario]:
+    """Return the scenarios of the full run by name."""
+    found = dict(FAST)
+    for n, epsilon in (
+        *((100, e) for e in (1, 4, 16)),
+        *((1_000, e) for e in (0.25, 4, 16)),
+        *((4_000, e) for e in (0.25, 1)),
+        *((20_000, e) for e in (0.25, 1)),
+    ):
+        found[f"normal, n={n}, eps={epsilon}"] = Scenario("normal(0, 3.5)", (n // 2,) * 2, epsilon)
+    for law, n, epsilon in (
+        ("binary 50%", 1_000, 1),
+        ("binary 50%", 100, 4),
+        ("binary 2%", 1_000, 4),
+        ("binary 2%", 20_000, 1),
+        ("lognormal(0, 1)", 1_000, 1),
+        ("lognormal(0, 1)", 4_000, 1),
+        ("lognormal(0, 1)", 4_000, 4),
+        ("zero-inflated counts", 1_000, 4),
+        ("zero-inflated counts", 1_000, 16),
+        ("Poisson(0.5)", 1_000, 1),
+        ("Poisson(0.5)", 4_000, 4),
+        ("all at a bound", 1_000, 1),
+        ("all at a bound", 1_000, 16),
+    ):
+        found[f"{law}, n={n}, eps={epsilon}"] = Scenario(law, (n // 2,) * 2, epsilon)
+    unequal = "10 of 1,000 treated"
+    for epsilon in (1, 4, 16):
+        found[f"{unequal}, eps={epsilon}"] = Scenario(
+            "normal(0, 3.5), close", (990, 10), epsilon, design=unequal, floor=0.93
+        )
+    found["100 of 1,000 treated"] = Scenario(
+        "normal(0, 3.5), close", (900, 100), 1, design="100 of 1,000 treated"
+    )
+    # the difference in means is not normal here, and no interval that takes it so can cover
+    found["lognormal, 10 treated"] = Scenario(
+        "lognormal(0, 1)", (990, 10), 16, design=unequal, floor=0.7
+    )
+    found["binary 2%, n=100"] = Scenario("binary 2%", (50, 50), 16, floor=0.7)
+    for epsilon in (1, 4):
+        four = ("zero-inflated counts", (700, 300, 300, 300), epsilon)
+        found[f"four arms, eps={epsilon}"] = Scenario(*four, design="four arms, against control")
+        found[f"arm - arm, eps={epsilon}"] = Scenario(
+            *four, A_B, design="four arms, arm against arm"
+        )
+    for epsilon in (0.25, 4, 16):
+        found[f"main effect, eps={epsilon}"] = Scenario(
+            "zero-inflated counts", (250,) * 4, epsilon, MAIN, design="2 x 2, main effect"
+        )
+    found["interaction"] = Scenario(
+        "normal(0, 3.5)", (500,) * 4, 4, INTERACTION, design="2 x 2, interaction"
+    )
+    found["main effect of three"] = Scenario(
+        "normal(0, 3.5)", (250,) * 8, 2, MAIN_OF_THREE, design="2 x 2 x 2, main effect"
+    )
+    clusters = {"cluster": 8, "design": "clusters of 8"}
+    for unit, epsilon in (("person", 1), ("person", 8), ("cluster", 2), ("cluster", 8)):
+        found[f"clusters, {unit}, eps={epsilon}"] = Scenario(
+            "normal(0, 3.5)", (400, 400), epsilon, unit=unit, **clusters
+        )
+    found["blocked clusters, cluster"] = Scenario(
+        "normal(0, 3.5)", (400, 400), 4, cluster=8, blocks=2, unit="cluster",
+        design="clusters of 8 in two blocks",
+    )  # fmt: skip
+    found["blocks, eps=0.25"] = Scenario(
+        "normal(0, 3.5)", (400, 200), 0.25, blocks=4, design="four blocks"
+    )
+    return found
+
+
+FULL = grid()
+
+
+def arms_of(scenario: Scenario) -> Arms:
+    count, blocks = len(scenario.sizes), scenario.blocks
+    each = [size // blocks for size in scenario.sizes]
+    codes = np.concatenate([np.repeat(np.arange(count) + h * count, each) for h in range(blocks)])
+    clusters = np.arange(len(codes)) // scenario.cluster if scenario.cluster > 1 else None
+    weights = (Fraction(1, blocks),) * blocks
+    return Arms(
+        codes.astype(np.int64), (tuple(each),) * blocks, weights, clusters, scenario.cluster,
+        scenario.unit,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def plain_effect(scenario: Scenario, arms: Arms, y: Array) -> tuple[float, float]:
+    """Return the contrast of the means without privacy, and the usual variance of it."""
+    value = variance = 0.0
+    for cell in range(len(scenario.sizes) * scenario.blocks):
+        weight = float(scenario.contrast[cell % len(scenario.sizes)]) / scenario.blocks
+        if weight == 0:
+            continue
+        inside = y[arms.codes == cell]
+        totals = inside.reshape(-1, scenario.cluster).sum(axis=1)
+        value += weight * inside.mean()
+        variance += weight**2 * len(totals) * totals.var(ddof=1) / len(inside) ** 2
+    return value, variance
+
+
+def simulate(name: str, runs: int, levels: tuple[float, ...] = LEVELS) -> Simulated:
+    """Run a scenario; the seed is a function of its name."""
+    scenario = FULL[name]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    arms, (draw, bounds) = arms_of(scenario), LAWS[scenario.law]
+    outcome = Outcome(Column("y", bounds=bounds), arms, Fraction(1))
+    contrast = (Contrast(name, scenario.contrast),)
+    noise, epsilon, n = source(rng), Fraction(scenario.epsilon), len(arms.codes)
+    values, plain = np.empty(runs), np.empty((runs, 2))
+    variances = {alpha: np.empty(runs) for alpha in levels}
+    scales: tuple[float, ...] = ()
+    for run in range(runs):
+        y = draw(rng, n)
+        if arms.clusters is not None:
+            y = y + rng.normal(0, 2, n // scenario.cluster)[arms.clusters]
+        frame = eager(pl.DataFrame({"y": y}))
+        raw = y
+        if scenario.index:
+            age = rng.integers(18, 60, n)
+            raw = 12 + age / 2 + y
+            frame = with_residual(eager(pl.DataFrame({"y": raw})), "y", 12 + age / 2)
+        (effect,) = released(outcome, frame, epsilon, noise).contrasted(contrast).effects
+        values[run], scales = effect.value, effect.scales
+        for alpha in levels:
+            variances[alpha][run] = effect.variance(alpha)
+        plain[run] = plain_effect(scenario, arms, raw)
+    half = {alpha: quantile(alpha, variances[alpha], scales) for alpha in levels}
+    usual = {a: np.sqrt(plain[:, 1]) * quantile(a, 1.0, (1e-12,)) for a in levels}
+    return Simulated(
+        runs,
+        {a: int((np.abs(values) <= half[a]).sum()) for a in levels},
+        {a: float(2 * half[a].mean()) for a in levels},
+        {a: int((np.abs(plain[:, 0]) <= usual[a]).sum()) for a in levels},
+        {a: float(2 * usual[a].mean()) for a in levels},
+        float(np.sqrt((values**2).mean())),
+        float(np.sqrt((plain[:, 0] ** 2).mean())),
+    )
