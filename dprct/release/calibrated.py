@@ -10,8 +10,10 @@ import numpy as np
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError
 from dprct.estimate.ate import PrivateATE
+from dprct.privacy.arms import Arms
 from dprct.privacy.budget import Budget
-from dprct.release.base import Release, announced_schema, released
+from dprct.privacy.noise import source
+from dprct.release.base import Release, released
 from dprct.release.calibration import Calibration
 from dprct.release.covariates import covariates_of
 from dprct.release.keys import key_limits
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 Legal = Literal["calibrated", "strict"]
+
+_RELATION = "replace-one-design-public"
 
 
 class Calibrated(ReleaseModel):
@@ -137,7 +141,13 @@ class Calibrated(ReleaseModel):
     ) -> None:
         _check_choice("covariates", covariates, ("auto", "histogram", "marginals", "filler"))
         _check_choice("legal", legal, ("calibrated", "strict"))
+        _check_options(options)
         names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
+        if options.get("neighbors") == "replace-one":
+            raise ParameterError(
+                "neighbors='replace-one' is for dprct.PrivateATE; a calibrated file has the true "
+                "arm sizes, so that treatment must be public"
+            )
         self.ate = PrivateATE(
             data, schema, outcome=names, treatment=treatment, assignment=assignment,
             levels=levels, **options,
@@ -162,7 +172,7 @@ class Calibrated(ReleaseModel):
             filler=filler,
         )
         self._layout.check_public(self._public)
-        self._rehearse_regressions()
+        self._valid = self._rehearsed().valid(self.ate.levels)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -242,8 +252,7 @@ class Calibrated(ReleaseModel):
             guarantee = guarantee.as_simulation()
         rng = noise.post_processing_rng()
         estimates = self.ate._results(drawn[2], guarantee, receipt.words)
-        rows = self._rows().shuffled(rng).reassigned(self.ate.experiment.design, rng)
-        found = self._calibrated(self._columns(drawn, noise), rows, _targets(estimates), rng)
+        found = self._calibrated(self._columns(drawn, noise), _targets(estimates), rng)
         schema = self._layout.fated(drawn[0])
         plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
         limits = (*self._limits(), *key_limits(schema))
@@ -256,38 +265,39 @@ class Calibrated(ReleaseModel):
     def _calibrated(
         self,
         columns: Mapping[str, NDArray[Any]],
-        rows: PublicRows,
         targets: Sequence[Target],
         rng: np.random.Generator,
     ) -> Calibration:
+        rows = self._rows().shuffled(rng).reassigned(self.ate.experiment.design, rng)
         return Calibration.of(self._layout, columns, rows, targets, self._clusters, rng)
 
     def _rows(self) -> PublicRows:
         """Return the public facts of the rows, in the order of the file."""
         experiment = self.ate.experiment
-        everybody = np.ones(self.n, bool)
-        observed = tuple(
-            outcome.arms.codes >= 0 if outcome.among_observed else everybody
-            for outcome in self.ate.outcomes
-        )
+        everybody, observed = np.ones(self.n, bool), []
+        for outcome in self.ate.outcomes:
+            assert isinstance(outcome.arms, Arms)  # treatment is public
+            public = outcome.among_observed
+            observed.append(outcome.arms.codes >= 0 if public else everybody)
         clusters = experiment.units.member if experiment.clustered else None
-        return PublicRows(self._public, experiment.codes, observed, clusters)
+        return PublicRows(self._public, experiment.codes, tuple(observed), clusters)
 
-    def _rehearse_regressions(self) -> None:
-        """Construct the outcomes once from filler and effects of zero, before a cent is spent."""
-        from dprct.privacy.noise import source
+    def _rehearsed(self) -> Calibration:
+        """Construct outcomes once from filler and effects of zero, before a cent is spent.
 
+        What cannot be calibrated (a treatment that covariates explain, no degree of freedom left)
+        is refused here, from public facts alone.
+        """
         rng = source(None).post_processing_rng()
-        rows = self._rows().shuffled(rng).reassigned(self.ate.experiment.design, rng)
         effects = len(self.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0)
-        self._calibrated(
-            self._covariates.columns(None, rng), rows, [nothing] * len(self.ate.outcomes), rng
-        )
+        filler = self._covariates.columns(None, rng)
+        return self._calibrated(filler, [nothing] * len(self.ate.outcomes), rng)
 
-    def _announced_schema(self, guarantee: Guarantee) -> Schema:
-        schema = announced_schema(self._layout.fated("filler"), guarantee, self.keep)
-        return self._layout.released(schema)
+    def _announced(self, guarantee: Guarantee) -> Schema:
+        """Return the schema that the protected file will have, its longest note included."""
+        announced = self._layout.released(super()._announced(guarantee))
+        return self._valid.stamped(announced)
 
     def _limits(self) -> tuple[str, ...]:
         arms = ", ".join(self.regressions.arms)
@@ -320,6 +330,20 @@ def _targets(estimates: Any) -> list[Target]:
 def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ParameterError(f"{name}={value!r}; allowed: {', '.join(allowed)}")
+
+
+def _check_options(options: Mapping[str, object]) -> None:
+    """Refuse effects that no regression with one coefficient per arm returns."""
+    if options.get("neighbors", _RELATION) != _RELATION:
+        raise ParameterError(
+            f"neighbors={options['neighbors']!r}; a calibrated file shows who is in which arm, so "
+            f"it is offered under {_RELATION!r} only"
+        )
+    if options.get("effects", "arms") != "arms":
+        raise ParameterError(
+            f"effects={options['effects']!r}; a calibrated regression returns each arm against "
+            "control; take other contrasts from the estimates, where they are free"
+        )
 
 
 def _cluster_column(design: Design) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from dprct.release.outcomes import Target
     from dprct.release.public_rows import PublicRows
 
-_EQUAL = 1e-12
+_EQUAL = 1e-9
+"""How near to 1 the ratio of classical errors is where they are said to be valid."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +111,7 @@ class Calibration:
         kind = "HC1" if self.clusters is None else f"CR1 (clusters {self.clusters})"
         if self.errors:
             gap = max(gap for gap, _ in self.errors)
-            ratio = max((ratio for _, ratio in self.errors), key=lambda r: abs(np.log(r)))
+            ratio = max((ratio for _, ratio in self.errors), key=_distance)
             return (
                 f"outcomes were rounded and clipped to legal values: a regression misses the "
                 f"released effects by up to {gap:.2g} standard errors, its {kind} errors are "
@@ -123,12 +125,10 @@ class Calibration:
             f"at least the released ones, up to {self.largest:.4g} times as large: conservative"
         )
 
-    def valid(self, levels: tuple[float, ...]) -> Validity | None:
-        """Return what the file says of itself; nothing where rounding broke the calibration."""
-        if self.errors:
-            return None
+    def valid(self, levels: tuple[float, ...]) -> Validity:
+        """Return what the file says of itself; also that rounding broke the calibration."""
         regressions = self.layout.regressions
-        one = len(regressions.arms) == 1 and len(regressions.covariates) == 1
+        ratios = [ratio for one in self.outcomes for ratio in one.classical]
         return Validity(
             outcomes=regressions.outcomes,
             arms=regressions.arms,
@@ -138,7 +138,8 @@ class Calibration:
             levels=levels,
             subsets_valid=True,
             rows=self.rows,
-            classical=one and self.exact and self.clusters is None,
+            classical=all(ratio is not None and abs(ratio - 1) < _EQUAL for ratio in ratios),
+            rounded=bool(self.errors),
         )
 
 
@@ -167,8 +168,12 @@ def _error(
     wanted = np.sqrt(np.diag(target.covariance))
     gaps = np.abs(fit.params[effects].to_numpy(np.float64) - target.effects) / wanted
     ratios = fit.bse[effects].to_numpy(np.float64) / wanted
-    farthest = max(ratios.tolist(), key=lambda ratio: abs(np.log(ratio)) if ratio else np.inf)
-    return float(np.linalg.norm(gaps, np.inf)), float(farthest)
+    return float(np.linalg.norm(gaps, np.inf)), float(max(ratios.tolist(), key=_distance))
+
+
+def _distance(ratio: float) -> float:
+    """Return how far a ratio is from 1, twice and half being equally far."""
+    return abs(math.log(ratio)) if ratio > 0 else math.inf
 
 
 def _is_effect(name: str, layout: Layout) -> bool:

@@ -186,7 +186,7 @@ def _regular(code: Coded, rng: np.random.Generator) -> NDArray[np.int64]:
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype == object:
         return np.asarray([value == "" for value in values], bool)
-    return np.isnan(values)
+    return np.asarray(np.isnan(values), bool)
 
 
 def _binned(column: Column, *, filler: bool) -> Column:

@@ -10,6 +10,7 @@ import numpy as np
 from dprct.derive import parents
 from dprct.errors import SchemaError
 from dprct.release.outcomes import continuous, differences_of
+from dprct.release.reading import reading_of
 from dprct.results.certificate import PermittedDifference
 from dprct.schema.schema import Schema
 
@@ -106,26 +107,28 @@ class Layout:
         known = {column.name: column for column in new}
         return replace(schema, columns=tuple(known.get(c.name, c) for c in schema.columns))
 
-    def announced(self, release: Release, valid: Validity | None) -> Release:
-        """Return the release with the columns' new facts, and what the file says is valid."""
-        schema = self.released(release.schema)
-        if valid is not None:
-            coded = [c.name for c in self.outcomes if c.is_integer or c.levels is not None]
-            schema = valid.stamped(schema, coded)
+    def announced(self, release: Release, valid: Validity) -> Release:
+        """Return the release with the columns' new facts, and what its readers will find."""
+        coded = [c.name for c in self.outcomes if c.is_integer or c.levels is not None]
+        schema = valid.stamped(self.released(release.schema), coded)
         issued = release.issued
         if issued is not None:
-            more = list(self._differences(stamped=valid is not None))
-            issued = replace(issued, differences=(*issued.differences, *more))
+            errors = np.split(release.estimates.bse.to_numpy(), len(valid.outcomes))
+            targets = {y: part.tolist() for y, part in zip(valid.outcomes, errors, strict=True)}
+            issued = replace(
+                issued,
+                differences=(*issued.differences, *self._differences()),
+                reading=reading_of(release.protected, schema, valid, targets, self.schema),
+            )
         return replace(release, schema=schema, issued=issued)
 
-    def _differences(self, *, stamped: bool) -> Iterable[PermittedDifference]:
+    def _differences(self) -> Iterable[PermittedDifference]:
         if not self.strict:
             for column in self.outcomes:
-                yield from differences_of(column)
-        if stamped:
-            yield PermittedDifference(
-                "characteristics", "_dta", "says which regressions return valid inference"
-            )
+                yield from differences_of(column, self.schema)
+        yield PermittedDifference(
+            "characteristics", "_dta", "says which regressions return valid inference"
+        )
 
     def _is_covariate(self, column: Column) -> bool:
         modelled = column.fate == "modelled" and column.derived is None

@@ -60,11 +60,14 @@ class Constructed:
         Per covariate set: whether the errors equal the released ones.
     ratios : tuple of (K - 1,) arrays
         Errors over released errors.
+    classical : tuple of float or None
+        Per covariate set: classical error over released error, where there is one effect.
     """
 
     values: Array
     exact: tuple[bool, ...]
     ratios: tuple[Array, ...]
+    classical: tuple[float | None, ...] = ()
 
 
 def covariate_matrices(
@@ -145,7 +148,7 @@ def constructed(
         y = y + (X - X[arms == 0].mean(axis=0)) @ target.slopes
     values = tagged(np.zeros(len(observed)))
     values[observed] = y
-    return Constructed(values, found.exact, found.ratios)
+    return Constructed(values, found.exact, found.ratios, found.classical)
 
 
 def _start(n: int, groups: NDArray[np.int64] | None, rng: np.random.Generator) -> Array:
@@ -155,7 +158,7 @@ def _start(n: int, groups: NDArray[np.int64] | None, rng: np.random.Generator) -
         return noise
     codes = {group: code for code, group in enumerate(dict.fromkeys(groups.tolist()))}
     shared = rng.standard_normal(len(codes))
-    return noise + shared[np.array([codes[group] for group in groups.tolist()])]
+    return np.asarray(noise + shared[[codes[group] for group in groups.tolist()]])
 
 
 def legalised(column: Column, values: Array) -> Array:
@@ -208,11 +211,13 @@ def continuous(column: Column) -> Column:
     )
 
 
-def differences_of(column: Column) -> Iterator[PermittedDifference]:
+def differences_of(column: Column, schema: Schema) -> Iterator[PermittedDifference]:
     """Yield the ways in which a calibrated outcome's column differs from the original's."""
     if column.type != "double":
         yield PermittedDifference("type", column.name, "double: calibrated to the last digit")
     if column.value_label:
         reason = "a calibrated outcome is a real number, not a code"
         yield PermittedDifference("value-label", column.name, reason)
-        yield PermittedDifference("sharing", column.name, reason)
+        for other in schema.columns:
+            if other.value_label == column.value_label and other.fate != "drop":
+                yield PermittedDifference("sharing", other.name, reason)

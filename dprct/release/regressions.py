@@ -183,7 +183,7 @@ def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
         return tuple(arms[1:])
     if len(groups.columns) == 1:
         (column,) = groups.columns
-        levels = sorted(value for (value,) in groups.values)  # type: ignore[type-var]
+        levels = sorted(value for (value,) in groups.values)
         first = levels[0] if isinstance(levels[0], str) else f"{levels[0]:g}"
         if first != arms[0]:
             raise ParameterError(

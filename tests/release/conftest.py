@@ -130,3 +130,79 @@ def secrets() -> tuple[bytes, ...]:
         np.float32(SECRET_NUMBER).tobytes(),
         np.array(SECRET_NUMBER, ">f8").tobytes(),
     )
+
+
+TRIAL_COLUMNS = (
+    Column("person", "long"),
+    Column("village", "int", label="village of the lottery"),
+    Column("school", "int"),
+    Column("t", "byte", value_label="yesno"),
+    Column("t2", "byte", value_label="yesno"),
+    Column("age", "byte", "%8.0g", "age in years"),
+    Column("female", "byte", value_label="yesno"),
+    Column("region", "str5"),
+    Column("earn", "float", "%9.2f", "earnings"),
+    Column("works", "byte", "%8.0g", "has work", "yesno"),
+    Column("old", "byte"),
+    Column("diary", "strL"),
+)
+TRIAL_FACTS: dict[str, Any] = {
+    "person": {"fate": "key"},
+    "village": {"missing": "never", "fate": "public"},
+    "school": {"missing": "never", "fate": "public"},
+    "t": {"levels": [0, 1], "missing": "never"},
+    "t2": {"levels": [0, 1], "missing": "never"},
+    "age": {"bounds": (18, 65), "missing": ["."], "fate": "modelled"},
+    "female": {"levels": [0, 1], "missing": "never", "fate": "modelled"},
+    "region": {"levels": ["north", "south", "west"], "fate": "modelled"},
+    "earn": {"bounds": (0, 100), "missing": "never"},
+    "works": {"levels": [0, 1], "missing": ["."]},
+    "old": {"derived": "1 * (age > 50)", "levels": [0, 1], "missing": ["."]},
+    "diary": {"fate": "withheld"},
+}
+
+
+@pytest.fixture
+def trial_schema() -> Schema:
+    """An experiment with three arms, two outcomes, and every kind of covariate."""
+    labels = FileFacts(value_labels={"yesno": {0: "no", 1: "yes"}})
+    return Schema(TRIAL_COLUMNS, labels).declare(dataset_id="trial", **TRIAL_FACTS)
+
+
+@pytest.fixture
+def make_trial() -> Callable[..., pd.DataFrame]:
+    """Return n people: thirds in t, t2 and control, 30 villages of whole thirds, 60 schools."""
+
+    def make(n: int = 900, seed: int = 1) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        village = np.arange(n) * 30 // n
+        arm = np.concatenate([rng.permutation(np.arange(np.sum(village == v)) % 3)
+                              for v in range(30)])  # fmt: skip
+        age = rng.integers(18, 66, n).astype(float)
+        works = (rng.random(n) < 0.5).astype(float)
+        earn = np.clip(rng.normal(40, 10, n) + 6 * (arm == 1) + 3 * (arm == 2), 0, 100)
+        earn[0] = SECRET_NUMBER % 100
+        return pd.DataFrame(
+            {
+                "person": 9_000_000.0 + rng.permutation(n),
+                "village": village.astype(float),
+                "school": (np.arange(n) * 60 // n).astype(float),
+                "t": (arm == 1).astype(float),
+                "t2": (arm == 2).astype(float),
+                "age": np.where(rng.random(n) < 0.05, np.nan, age),
+                "female": rng.integers(0, 2, n).astype(float),
+                "region": rng.choice(np.array(["north", "south", "west"], dtype=object), n),
+                "earn": earn.astype(np.float32).astype(np.float64),
+                "works": np.where(rng.random(n) < 0.1, np.nan, works),
+                "old": np.where(age > 50, 1.0, 0.0),
+                "diary": np.full(n, f"{SECRET_TEXT} wrote this", dtype=object),
+            }
+        )
+
+    return make
+
+
+@pytest.fixture
+def trial(make_trial: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    """900 people of the experiment."""
+    return make_trial()

@@ -1,0 +1,432 @@
+from __future__ import annotations
+
+import pickle
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import statsmodels.formula.api as smf
+
+import dprct
+from dprct import Block, Calibrated, Cluster, Complete, Factorial, ols, read_dta
+from dprct.errors import (
+    BudgetError,
+    FormulaError,
+    ModelPicklingError,
+    ParameterError,
+    SchemaError,
+    SimulationError,
+)
+from dprct.privacy.accountant import Accountant
+from dprct.results.validity import Validity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+
+    from dprct.release import Release
+    from dprct.schema import Schema
+
+    Trial = Callable[..., pd.DataFrame]
+
+ARMS = ["t", "t2"]
+FORMULA = "earn ~ t + t2 + age + female + C(region) + C(village)"
+
+pytestmark = pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")
+
+
+def calibrated(data: pd.DataFrame, schema: Schema, formula: str = FORMULA, **options: Any) -> Any:
+    options = {"treatment": ARMS, **options}
+    left = formula.split("~")[0]
+    rest = [name for name in {"earn", "works"} & set(schema.names) if name not in left]
+    schema = schema.declare(**{name: {"fate": "withheld"} for name in rest})
+    return Calibrated.from_formula(formula, data, schema, **options)
+
+
+def agrees(release: Release, formula: str, outcome: str = "earn", **how: Any) -> None:
+    """The reader's regression returns effects, errors and, for HC1, the whole covariance."""
+    fit = ols(formula, release.protected, release.schema, **how)
+    found = release.estimates
+    several = len(found.control) > 1
+    names = [f"{outcome}: {arm}" if several else arm for arm in ARMS]
+    scale = float(found.bse[names].max())
+    assert np.abs(fit.params[ARMS].to_numpy() - found.params[names].to_numpy()).max() < 1e-10
+    target = found.cov.loc[names, names].to_numpy()
+    assert np.abs(fit.cov.loc[ARMS, ARMS].to_numpy() - target).max() < 1e-11 * scale**2
+    assert np.abs(fit.bse[ARMS].to_numpy() / found.bse[names].to_numpy() - 1).max() < 1e-12
+
+
+def test_the_regression_returns_the_effects_and_their_errors(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    release = calibrated(trial, trial_schema).fit(epsilon=2)
+    agrees(release, FORMULA)
+    assert "exactly" in release.plan.facts["calibration"]
+
+
+def test_statsmodels_finds_the_same(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    release = calibrated(trial, trial_schema).fit(epsilon=2)
+    fit = smf.ols(FORMULA, release.protected).fit(cov_type="HC1")
+    assert fit.params[ARMS].to_numpy() == pytest.approx(release.estimates.params, abs=1e-10)
+    assert fit.bse[ARMS].to_numpy() == pytest.approx(release.estimates.bse, rel=1e-12)
+
+
+def test_the_control_mean_of_the_file_is_the_released_one(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    release = calibrated(trial, trial_schema).fit(epsilon=2)
+    rows = release.protected
+    control = rows["earn"][(rows["t"] == 0) & (rows["t2"] == 0)]
+    assert control.mean() == pytest.approx(release.estimates.control.loc["earn", "mean"], abs=1e-10)
+
+
+def test_two_arms_get_classical_errors_too(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    two = trial[trial["t2"] == 0].reset_index(drop=True)
+    schema = trial_schema.declare(t2={"fate": "drop"})
+    release = calibrated(two, schema, "earn ~ t + age", treatment="t").fit(epsilon=2)
+    for kind in ("HC1", "nonrobust"):
+        fit = ols("earn ~ t + age", release.protected, release.schema, cov_type=kind)
+        assert fit.bse["t"] == pytest.approx(release.estimates.bse["t"], rel=1e-12)
+    valid = Validity.of(release.schema)
+    assert valid is not None
+    assert valid.classical
+
+
+def test_several_outcomes_and_covariate_sets_share_one_file(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    model = calibrated(
+        trial, trial_schema, "earn + works ~ t + t2", missing=0.0,
+        specifications=[["C(village)"]], weights={"earn": 0.5, "works": 0.5},
+    )  # fmt: skip
+    release = model.fit(epsilon=4)
+    for right in ("", "+ C(village)"):
+        for outcome in ("earn", "works"):
+            agrees(release, f"{outcome} ~ t + t2 {right}", outcome)
+
+
+def test_errors_of_sets_that_contradict_each_other_are_never_too_small(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    model = calibrated(trial, trial_schema, specifications=["", "female"])
+    release = model.fit(epsilon=4)
+    assert "conservative" in release.plan.facts["calibration"]
+    for right in ("", "+ female", FORMULA.partition("t2")[2]):
+        fit = ols(f"earn ~ t + t2 {right}", release.protected, release.schema)
+        ratio = fit.bse[ARMS].to_numpy() / release.estimates.bse.to_numpy()
+        assert ratio.min() > 1 - 1e-12
+        assert ratio.max() < 1.1
+        assert fit.params[ARMS].to_numpy() == pytest.approx(release.estimates.params, abs=1e-10)
+
+
+def test_a_subset_of_the_covariates_returns_the_effects(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    release = calibrated(trial, trial_schema).fit(epsilon=2)
+    fit = ols("earn ~ t + t2 + age", release.protected, release.schema)
+    assert fit.params[ARMS].to_numpy() == pytest.approx(release.estimates.params, abs=1e-10)
+    assert any("errors are not" in note for note in fit.notes)
+
+
+def test_public_missingness_is_that_of_the_file(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    model = calibrated(trial, trial_schema, "works ~ t + t2 + age", missing="public")
+    release = model.fit(epsilon=4)
+    for arm in ARMS:
+        gone = release.protected["works"][release.protected[arm] == 1].isna().sum()
+        assert gone == trial["works"][trial[arm] == 1].isna().sum()
+    agrees(release, "works ~ t + t2 + age")
+
+
+def test_clusters_get_cluster_errors(make_trial: Trial, trial_schema: Schema) -> None:
+    data = make_trial(1800)
+    arm = np.random.default_rng(1).permutation(np.arange(60) % 3)[data["school"].astype(int)]
+    data = data.assign(t=(arm == 1) * 1.0, t2=(arm == 2) * 1.0)
+    model = calibrated(
+        data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school")
+    )
+    release = model.fit(epsilon=8)
+    agrees(release, "earn ~ t + t2 + age", cov_type="CR1", groups="school")
+    pairs = release.protected[["school", *ARMS]].drop_duplicates()
+    assert len(pairs) == 60  # schools are whole, and each is in one arm
+    assert sorted(release.protected["school"]) == sorted(data["school"])
+
+
+def test_blocks_keep_their_public_sizes(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    release = calibrated(trial, trial_schema, assignment=Block(ARMS, block="village")).fit(
+        epsilon=2
+    )
+    sizes = [frame.groupby(["village", *ARMS]).size() for frame in (trial, release.protected)]
+    assert sizes[0].equals(sizes[1])
+    agrees(release, FORMULA)
+
+
+def test_a_column_of_codes_is_a_treatment(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    data = trial.assign(t=trial["t"] + 2 * trial["t2"])
+    schema = trial_schema.declare(t={"levels": [0, 1, 2]}, t2={"fate": "drop"})
+    model = calibrated(
+        data,
+        schema,
+        "earn ~ C(t) + age",
+        treatment=None,
+        assignment=Complete([0, 1, 2], arm="t"),
+        control=0.0,
+    )
+    release = model.fit(epsilon=2)
+    fit = ols("earn ~ C(t) + age", release.protected, release.schema)
+    arms = ["C(t)[T.1]", "C(t)[T.2]"]
+    assert fit.params[arms].to_numpy() == pytest.approx(release.estimates.params, abs=1e-10)
+    assert fit.bse[arms].to_numpy() == pytest.approx(release.estimates.bse, rel=1e-12)
+
+
+@pytest.mark.parametrize("how", ["histogram", "marginals", "filler"])
+def test_covariates_are_drawn_as_asked(how: str, trial: pd.DataFrame, trial_schema: Schema) -> None:
+    data = trial.assign(female=0.0)
+    model = calibrated(data, trial_schema, "earn ~ t + t2 + female + old", covariates=how)
+    release = model.fit(epsilon=60, confirm=True)
+    women = release.protected["female"].mean()
+    assert women == pytest.approx(0.5, abs=0.11) if how == "filler" else women < 0.01
+    assert release.protected["old"].equals((release.protected["age"] > 50) * 1.0)
+    spent = release.plan.facts["budget"]
+    assert ("nothing on covariates" in spent) == (how == "filler")
+    expected = "filler" if how == "filler" else "modelled"
+    assert release.certificate().fates["female"] == expected
+    agrees(release, "earn ~ t + t2 + female + old")
+
+
+def test_auto_spends_where_covariates_will_resemble_the_originals(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    model = calibrated(trial, trial_schema)
+    for epsilon, rule in ((0.5, "filler"), (20, "histogram")):
+        plan = model.plan(epsilon)
+        assert plan.facts["covariates"].startswith(rule)
+        assert float(plan.budget.epsilon) == epsilon
+
+
+def test_the_whole_budget_is_charged_once(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    model = calibrated(trial, trial_schema, covariates="marginals", share=0.25)
+    accountant = Accountant(3, relation="replace-one-design-public")
+    release = model.fit(epsilon=2, accountant=accountant)
+    (entry,) = accountant.ledger
+    assert float(entry.budget.epsilon) == 2
+    assert "epsilon=1.5 on effects" in release.plan.facts["budget"]
+    assert "epsilon=0.5 on covariates" in release.plan.facts["budget"]
+    assert release.guarantee.relation == "replace-one-design-public"
+    assert release.estimates.guarantee == release.guarantee
+    with pytest.raises(BudgetError):
+        model.fit(epsilon=1.5, accountant=accountant)
+    assert len(accountant.ledger) == 1
+
+
+def test_delta_buys_covariates_only(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    release = calibrated(trial, trial_schema, covariates="histogram").fit(2, 1e-6, confirm=True)
+    assert release.guarantee.measure == "approximate"
+    with pytest.raises(ParameterError, match="nothing of this release uses it"):
+        calibrated(trial, trial_schema, covariates="filler").plan(2, 1e-6)
+
+
+def test_the_file_is_drop_in(trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path) -> None:
+    confidential, protected = tmp_path / "trial.dta", tmp_path / "protected.dta"
+    dprct.write_dta(trial, trial_schema, confidential)
+    model = calibrated(trial, trial_schema, "works ~ t + t2 + age", missing="public")
+    release = model.fit(epsilon=4)
+    certificate = release.write_dta(protected)
+    found = dprct.compare(confidential, protected)
+    assert found.unexpected == ()
+    assert ("type", "works") in {(d.facet, d.column) for d in found.differences}
+    assert "not a code" in certificate.to_text()
+    data, schema = read_dta(protected)
+    fit = ols("works ~ t + t2 + age", data, schema)
+    assert fit.params[ARMS].to_numpy() == pytest.approx(release.estimates.params, abs=1e-10)
+    assert any(note.startswith("Calibrated") for note in fit.notes)
+    assert Validity.of(schema) is not None
+
+
+def test_r_finds_the_same_on_the_written_file(
+    trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path, rscript: str
+) -> None:
+    release = calibrated(trial, trial_schema, "earn ~ t + t2 + age + C(village)").fit(epsilon=2)
+    release.write_dta(tmp_path / "protected.dta")
+    code = (
+        f"d <- haven::read_dta('{(tmp_path / 'protected.dta').as_posix()}');"
+        "X <- model.matrix(~ t + t2 + age + factor(village), haven::zap_labels(d));"
+        "y <- as.numeric(d$earn); f <- lm.fit(X, y); B <- solve(crossprod(X));"
+        "u <- X * f$residuals; V <- nrow(X) / (nrow(X) - ncol(X)) * B %*% crossprod(u) %*% B;"
+        "cat(sprintf('%.17g', c(f$coefficients[2:3], sqrt(diag(V))[2:3])))"
+    )
+    run = subprocess.run([rscript, "-e", code], check=True, capture_output=True, text=True)
+    found = [float(word) for word in run.stdout.split()]
+    assert found[:2] == pytest.approx(release.estimates.params.tolist(), abs=1e-10)
+    assert found[2:] == pytest.approx(release.estimates.bse.tolist(), rel=1e-11)
+
+
+def test_legal_values_cost_the_calibration_and_it_is_said(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    model = calibrated(
+        trial, trial_schema, "works ~ t + t2 + age", missing="public", legal="strict"
+    )
+    release = model.fit(epsilon=4)
+    assert set(release.protected["works"].dropna()) == {0.0, 1.0}
+    assert release.schema.column("works").type == "byte"
+    assert "rounded and clipped" in release.plan.facts["calibration"]
+    assert any("not valid" in note for note in release.estimates.notes)
+    valid = Validity.of(release.schema)
+    assert valid is not None
+    assert valid.rounded
+    release.schema.validate(release.protected)
+
+
+def test_the_protected_table_is_legal_in_its_schema(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    release = calibrated(trial, trial_schema).fit(epsilon=2)
+    release.schema.validate(release.protected)
+    assert release.schema.column("earn").type == "double"
+    assert release.schema.column("earn").bounds is None
+    assert not release.protected["age"].isna().any()  # a missing value would cost the reader rows
+
+
+def test_releases_pickle_and_hold_no_confidential_value(
+    trial: pd.DataFrame, trial_schema: Schema, secrets: tuple[bytes, ...]
+) -> None:
+    model = calibrated(trial, trial_schema, covariates="marginals")
+    release = model.fit(epsilon=2)
+    stored = pickle.dumps(release)
+    secret = np.float64(trial["earn"][0])
+    for pattern in (*secrets[:1], secret.tobytes(), np.float32(secret).tobytes()):
+        assert pattern not in stored
+    again = pickle.loads(stored)
+    assert again.protected.equals(release.protected)
+    assert again.estimates.params.equals(release.estimates.params)
+    with pytest.raises(ModelPicklingError):
+        pickle.dumps(model)
+
+
+def test_a_seed_is_a_simulation(trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path) -> None:
+    model = calibrated(trial, trial_schema)
+    first, second = (model.fit(epsilon=2, rng=7) for _ in range(2))
+    assert first.protected.equals(second.protected)
+    assert first.guarantee.simulation
+    assert first.estimates.guarantee.simulation
+    with pytest.raises(SimulationError):
+        first.write_dta(tmp_path / "x.dta")
+
+
+def test_nothing_is_charged_for_what_is_refused(
+    trial: pd.DataFrame, trial_schema: Schema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accountant = Accountant(3, relation="replace-one-design-public")
+    model = calibrated(trial, trial_schema, covariates="histogram")
+
+    def never(*_args: object) -> None:
+        pytest.fail("the confidential rows were counted although the fit was refused")
+
+    monkeypatch.setattr(model.ate, "_draw", never)
+    with pytest.raises(dprct.errors.ConfirmationError):
+        model.fit(epsilon=0.1, accountant=accountant)
+    with pytest.raises(BudgetError):
+        model.fit(epsilon=30, accountant=accountant, confirm=True)
+    assert accountant.ledger == ()
+
+
+def test_the_plan_prices_the_covariates(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    model = calibrated(trial, trial_schema, covariates="marginals", share=0.5, sd={"earn": 10})
+    plan = str(model.plan(1))
+    for words in ("divide the noise of every effect by 2", "each of 3 columns adds 2",
+                  "not adjusted for covariates", "half epsilon", "80% power"):  # fmt: skip
+        assert words in " ".join(plan.split())
+
+
+def test_rehearsal_writes_the_header_that_the_file_will_have(
+    trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path
+) -> None:
+    model = calibrated(trial, trial_schema)
+    model.rehearse(tmp_path / "protected.dta")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "error", "words"),
+    [
+        ("earn ~ t + t2 + t:age", {}, FormulaError, "interacts or transforms the treatment"),
+        ("earn ~ t + t2 + I(t * age)", {}, FormulaError, "interacts or transforms"),
+        ("earn ~ t + t2 - 1", {}, FormulaError, "no intercept"),
+        ("earn ~ t + age", {}, FormulaError, "lacks the treatment t2"),
+        ("earn ~ t + t2", {"treatment": None}, FormulaError, "name its columns"),
+        ("earn + works ~ t + t2 + works", {"missing": 0.0}, ParameterError, "outcome and a cov"),
+        ("earn ~ t + t2", {"specifications": ["t"]}, ParameterError, "treatment column 't'"),
+        ("earn ~ t + t2 + diary", {}, SchemaError, "'withheld'"),
+        ("earn ~ t + t2 + age", {"covariates": "bootstrap"}, ParameterError, "allowed: auto"),
+        ("earn ~ t + t2 + age", {"legal": "loose"}, ParameterError, "allowed: calibrated"),
+        ("earn ~ t + t2 + age", {"share": 1}, ParameterError, "between 0 and 1"),
+        ("earn ~ t + t2", {"neighbors": "replace-one"}, ParameterError, "who is in which arm"),
+        ("earn ~ t + t2 + I(2 * old) + old", {"share": 0.1, "covariates": "filler"},
+         ParameterError, "costs nothing"),
+        ("works ~ t + t2", {}, SchemaError, "may be missing"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_calibrated_is_refused(
+    formula: str,
+    options: dict[str, Any],
+    error: type[Exception],
+    words: str,
+    trial: pd.DataFrame,
+    trial_schema: Schema,
+) -> None:
+    with pytest.raises(error, match=words):
+        calibrated(trial, trial_schema, formula, **options)
+
+
+def test_a_covariate_needs_public_facts(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    columns = [
+        c if c.name != "age" else dprct.Column("age", "byte", missing=("."), fate="modelled")
+        for c in trial_schema.columns
+    ]
+    with pytest.raises(SchemaError, match="covariate: column 'age' has neither bounds nor levels"):
+        calibrated(trial, trial_schema.with_columns(columns), "earn ~ t + t2 + age")
+
+
+def test_more_coefficients_than_rows_are_refused_before_anything_is_spent(
+    make_trial: Trial, trial_schema: Schema
+) -> None:
+    data = make_trial(90)
+    data = data.assign(village=np.arange(90.0))
+    with pytest.raises(ParameterError, match="leave covariates out"):
+        calibrated(data, trial_schema, "earn ~ t + t2 + C(village)")
+
+
+def test_liberia_with_all_its_covariates_and_blocks(shared: Path) -> None:
+    data, schema = read_dta(shared / "data/liberia/liberia_round5.dta")
+    arms = ["cashassonly", "tpassonly", "tpcashass"]
+    base = [name for name in data.columns if name.endswith("_b")]
+    blocks = ["tp_strata_alt", "cg_strata"]
+    wide = {"missing": "never", "built_from": "own", "fate": "modelled"}
+    facts: dict[str, Any] = {
+        # stand-ins for bounds from a questionnaire: what is tested is the size of the regression
+        name: {**wide, "bounds": (float(data[name].min()), float(data[name].max()) + 1)}
+        for name in base
+    }
+    facts |= {name: {"levels": [0, 1], "missing": "never", "fate": "public"} for name in arms}
+    facts |= {name: {"missing": "never", "fate": "public"} for name in blocks}
+    schema = schema.declare(fam_asb_lt={**wide, "bounds": (-2, 6)}, **facts)
+    schema = schema.declare_rest("withheld")
+    factors = [Block("cash", block="cg_strata"), Block("tp", block="tp_strata_alt")]
+    design = Factorial(
+        factors, {"cashassonly": ["cash"], "tpassonly": ["tp"], "tpcashass": ["cash", "tp"]}
+    )
+    formula = "fam_asb_lt ~ " + " + ".join([*arms, *base, *(f"C({b})" for b in blocks)])
+    model = calibrated(
+        data, schema, formula, treatment=arms, assignment=design, blocks="ignore", attrition=True
+    )
+    release = model.fit(epsilon=1)
+    fit = ols(formula, release.protected, release.schema)
+    assert len(fit.params) == 131
+    assert fit.params[arms].to_numpy() == pytest.approx(release.estimates.params, abs=1e-10)
+    assert fit.bse[arms].to_numpy() == pytest.approx(release.estimates.bse, rel=1e-12)
+    noise = release.estimates.bse_noise
+    assert noise is not None
+    assert noise["cashassonly"] == pytest.approx(0.11, abs=0.01)
