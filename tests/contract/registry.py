@@ -1,0 +1,212 @@
+"""Every public model class, on a small table in which a marker is planted.
+
+How to add your class: write one function that binds it to a table, and give it to ``subject`` with
+what a reader of its guarantee knows.
+
+    @subject("SyntheticControl", modelled=("y",), design=("t", "block"))
+    def _(data: pd.DataFrame) -> Any:
+        return SyntheticControl(data, SCHEMA, outcome="y", ...)
+
+- The table is ``table()``: 240 rows, the columns of ``SCHEMA``.  Give ``make_table=`` for a class
+  that wants another shape (say, a panel of donors); it must hold ``NUMBER`` in a modelled column
+  and ``TEXT`` in some column, both in row ``PLANTED``.
+- ``modelled``: numeric columns whose values the guarantee protects.  They get NaN, infinities and
+  values far outside the bounds behind the door's back, and every worst-case neighbour.
+- ``design``: columns that the guarantee takes as public; no neighbour changes them.
+- ``assigned``: protected columns that the door holds against the design, so that not all rows may
+  be equal in them.
+- ``options``: what ``fit`` needs besides ``epsilon``, ``accountant`` and ``rng``.
+- ``tail_draws=True``: how many draws are made is random itself, as for the empty cells of the
+  sparse histogram; then it is not compared.
+- ``published=True``: the algorithm has no guarantee; then only the checks of leaks apply, and the
+  released cells may hold what they hold.
+
+Then ``pytest tests/contract -k SyntheticControl`` must pass, without a change to the checks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+import dprct
+from dprct import published
+from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+NUMBER = 123456.789
+"""Planted in a modelled column: legal there, in no declared fact, and no round number."""
+
+TEXT = "Zebediah-Quux"
+"""Planted in a column of names."""
+
+PLANTED = 7
+"""The row of both."""
+
+NEVER: dict[str, Any] = {"missing": "never"}
+SCHEMA = Schema(
+    (
+        Column("y", "double", confirmed=True),
+        Column("w", "double", confirmed=True),
+        Column("t", "byte", confirmed=True),
+        Column("block", "byte", confirmed=True),
+        Column("name", "str20", confirmed=True),
+    )
+).declare(
+    dataset_id="trial",
+    y={"bounds": (-200_000, 200_000), "bins": 4, **NEVER},
+    w={"bounds": (-200_000, 200_000), "bins": 4, **NEVER},
+    t={"levels": [0, 1], **NEVER},
+    block={"levels": [1, 2], **NEVER},
+)
+
+
+def table(rows: int = 240) -> pd.DataFrame:
+    """An experiment of ``rows`` people in two blocks, with the markers planted in one row."""
+    rng = np.random.default_rng(1)
+    y, w = rng.uniform(-1e5, 1e5, rows), rng.uniform(-1e5, 1e5, rows)
+    y[PLANTED] = w[PLANTED] = NUMBER
+    names = np.array([f"person {i}" for i in range(rows)], dtype=object)
+    names[PLANTED] = TEXT
+    return pd.DataFrame(
+        {
+            "y": y,
+            "w": w,
+            "t": np.tile([0.0, 1.0], rows // 2),
+            "block": np.repeat([1.0, 2.0], rows // 2),
+            "name": pd.Series(names, dtype=object),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A class, and what a reader of its guarantee knows of it."""
+
+    name: str
+    make: Callable[[pd.DataFrame], Any]
+    modelled: tuple[str, ...]
+    design: tuple[str, ...] = ()
+    assigned: tuple[str, ...] = ()
+    published: bool = False
+    tail_draws: bool = False
+    epsilon: float = 4.0
+    delta: float = 0.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    make_table: Callable[[], pd.DataFrame] = table
+    bounds: tuple[float, float] = (-200_000.0, 200_000.0)
+
+    def fit(self, model: Any, **options: Any) -> Any:
+        """Fit with the budget of this subject."""
+        asked = {"delta": self.delta} if self.delta else {}
+        return model.fit(epsilon=self.epsilon, **asked, **self.options, **options)
+
+    def plan(self, model: Any) -> Any:
+        """Plan with the budget of this subject."""
+        return model.plan(self.epsilon, *([self.delta] if self.delta else []))
+
+    @property
+    def accountant(self) -> dprct.Accountant:
+        """With twice the budget of one fit, under a relation that takes the charge."""
+        kind = "replace-one-design-public" if self.design else "replace-one"
+        return dprct.Accountant(2 * self.epsilon, 2 * self.delta, relation=kind, unit=self.unit)
+
+    @property
+    def unit(self) -> str:
+        """What one record is."""
+        return str(self.make(self.make_table()).guarantee(dprct.Budget(1)).unit)
+
+
+SUBJECTS: dict[str, Subject] = {}
+
+
+def subject(name: str, **facts: Any) -> Callable[[Callable[[pd.DataFrame], Any]], None]:
+    """Register the decorated function as the way to bind a class to a table."""
+
+    def add(make: Callable[[pd.DataFrame], Any]) -> None:
+        assert name not in SUBJECTS
+        SUBJECTS[name] = Subject(name, make, **facts)
+
+    return add
+
+
+CONFIRMED = {"options": {"confirm": True}}
+COLUMNS = ["y", "t", "block"]
+
+
+def released_schema(*modelled: str) -> Schema:
+    """The schema with a fate for every column."""
+    named = SCHEMA.declare(**{name: {"fate": "modelled"} for name in modelled})
+    return named.declare_rest("withheld")
+
+
+@subject("MVHistogram", modelled=("y", "t", "block"), tail_draws=True, **CONFIRMED)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.MVHistogram(data, released_schema(*COLUMNS))
+
+
+@subject("MVHistogram, delta", modelled=("y", "t", "block"), delta=1e-4, **CONFIRMED)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.MVHistogram(data, released_schema(*COLUMNS))
+
+
+@subject("Marginals", modelled=("y", "t", "block"), **CONFIRMED)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.Marginals(data, released_schema(*COLUMNS))
+
+
+@subject("Marginals, delta", modelled=("y", "t", "block"), delta=1e-4, **CONFIRMED)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.Marginals(data, released_schema(*COLUMNS))
+
+
+@subject("PrivateATE", modelled=("y", "w"), design=("t", "block"))
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateATE(data, SCHEMA, outcome=["y", "w"], treatment="t")
+
+
+@subject("PrivateATE, blocks", modelled=("y",), design=("t", "block"))
+def _(data: pd.DataFrame) -> Any:
+    design = dprct.Block("t", block="block")
+    return dprct.PrivateATE(data, SCHEMA, outcome="y", treatment="t", assignment=design)
+
+
+@subject("PrivateATE, treatment private", modelled=("y", "t"), assigned=("t",))
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateATE(
+        data, SCHEMA, outcome="y", treatment="t", neighbors="replace-one",
+        assignment=dprct.Simple("t"),
+    )  # fmt: skip
+
+
+@subject("Calibrated", modelled=("y", "w"), design=("t", "block"), tail_draws=True, **CONFIRMED)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.Calibrated.from_formula(
+        "y ~ t + w", data, released_schema("y", "w", "t"), treatment="t", covariates="histogram"
+    )
+
+
+@subject("published.MVHistogram", modelled=("y",), published=True)
+def _(data: pd.DataFrame) -> Any:
+    return published.MVHistogram(data, released_schema(*COLUMNS))
+
+
+@subject("published.Hybrid", modelled=("y",), published=True, **CONFIRMED)
+def _(data: pd.DataFrame) -> Any:
+    return published.Hybrid.from_formula(
+        "y ~ t + w", data, released_schema("y", "w", "t"), treatment="t",
+        assignment=dprct.Complete("t"), x_method="strict",
+    )  # fmt: skip
+
+
+@subject("published.GenModel", modelled=("y",), published=True, **CONFIRMED)
+def _(data: pd.DataFrame) -> Any:
+    return published.GenModel.from_formula(
+        "y ~ t + w", data, released_schema("y", "w", "t"), treatment="t",
+        assignment=dprct.Complete("t"), x_method="strict",
+    )  # fmt: skip

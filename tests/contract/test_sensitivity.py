@@ -1,0 +1,176 @@
+"""Every query on worst-case neighbours: no further apart than claimed, and as far where tight.
+
+The tables are small and listed, not drawn: all at a bound, all rows equal, a lone row, an empty
+cell, duplicated rows, a cell with the treated only, a block with one person per arm less than the
+rule allows left out; the row that moves takes every value that a file can hold, legal or not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.encode import encodings
+from dprct.missing import tagged
+from dprct.privacy.aggregate import CellCounts, IntegerVector, _open
+from dprct.privacy.arms import Arms
+from dprct.queries import (
+    GRID,
+    HiddenArms,
+    arm_aggregates,
+    cell_counts,
+    clipped_sums,
+    cross_products,
+    difference_aggregates,
+    hidden_difference,
+    hidden_sums,
+    one_way_counts,
+)
+from dprct.queries.counted import observed_sums
+from dprct.schema import Column, Schema
+from dprct.schema.table import eager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LOW, HIGH = -1.0, 3.0
+Y = Column("y", bounds=(LOW, HIGH), bins=(0.0, 1.0), missing=(".",))
+X = Column("x", bounds=(LOW, HIGH), missing=())
+T = Column("t", "byte", levels=(0.0, 1.0), missing=())
+CODES = encodings(Schema((Y, T)), ["y", "t"])
+VALUES = (
+    LOW, 0.999, HIGH, np.nan, tagged(1), np.inf, -np.inf, 1e300, -1e300, 5e-324, HIGH + 1e-9,
+)  # fmt: skip
+"""What the row that moves is, before and after."""
+
+ROWS = 8
+TREATED = np.tile([0.0, 1.0], ROWS // 2)
+OTHERS: dict[str, np.ndarray[Any, Any]] = {
+    "all at the lower bound": np.full(ROWS, LOW),
+    "all at the upper bound": np.full(ROWS, HIGH),
+    "half at each": np.repeat([LOW, HIGH], ROWS // 2),
+    "the treated at the upper": np.where(TREATED == 1, HIGH, LOW),
+    "duplicated rows": np.repeat([0.5, 0.5, HIGH, 1.5], 2),
+    "all missing": np.full(ROWS, np.nan),
+    "infinite": np.tile([np.inf, -np.inf], ROWS // 2),
+    "far outside": np.tile([1e300, -1e300], ROWS // 2),
+}
+TWO = Arms(np.tile([0, 1], ROWS // 2), ((ROWS // 2, ROWS // 2),))
+BLOCKED = Arms(
+    np.array([0, 1, 0, 1, 2, 3, 2, 3]), ((2, 2), (2, 2)), (Fraction(1, 2), Fraction(1, 2))
+)
+LONE_BLOCK = Arms(  # a person alone in an arm of a block does not count, and moves nothing
+    np.array([-1, -1, 0, 1, 0, 1, 0, 1]), ((3, 3),)
+)
+HIDDEN = HiddenArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2), Fraction(1, 2)), ROWS)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query, and which of its aggregates reach what they claim among these neighbours."""
+
+    ask: Callable[[Any], list[IntegerVector | CellCounts]]
+    tight: tuple[bool, ...]
+    design_public: bool = False
+
+
+def of_difference(arms: Arms) -> Callable[[Any], list[Any]]:
+    def ask(frame: Any) -> list[Any]:
+        found = difference_aggregates(frame, Y, arms)
+        return [found.difference, found.variance, found.control]
+
+    return ask
+
+
+def of_hidden(frame: Any) -> list[Any]:
+    found = hidden_difference(frame, Y, HIDDEN)
+    return [found.difference, found.variance, found.control, *hidden_sums(frame, Y, HIDDEN)]
+
+
+QUERIES: dict[str, Query] = {
+    "cells": Query(lambda frame: [cell_counts(frame, CODES)], (True,)),
+    "one-way counts": Query(lambda frame: [one_way_counts(frame, CODES)], (True,)),
+    "clipped sums": Query(lambda frame: [clipped_sums(frame, [Y, X])], (True,)),
+    "cross products": Query(lambda frame: [cross_products(frame, [Y, X])], (True,)),
+    "difference": Query(of_difference(TWO), (True, True, True), design_public=True),
+    "difference, blocks": Query(of_difference(BLOCKED), (True, True, True), design_public=True),
+    "difference, a lone person": Query(
+        of_difference(LONE_BLOCK), (False, False, False), design_public=True
+    ),
+    "arm means": Query(
+        lambda frame: [*arm_aggregates(frame, Y, TWO)], (True, True), design_public=True
+    ),
+    "private missingness": Query(
+        lambda frame: [observed_sums(frame, Y, TWO)], (True,), design_public=True
+    ),
+    "private treatment": Query(of_hidden, (True, True, True, True, True)),
+}
+
+
+def tables(query: Query) -> Iterator[list[pd.DataFrame]]:
+    """Groups of tables that are neighbours of each other in row 0."""
+    arms = (TREATED[0],) if query.design_public else (0.0, 1.0)
+    for others in OTHERS.values():
+        group = []
+        for value, arm in itertools.product(VALUES, arms):
+            y, t = others.copy(), TREATED.copy()
+            y[0], t[0] = value, arm
+            group.append(pd.DataFrame({"y": y, "x": y, "t": t}))
+        yield group
+
+
+def cells_of(aggregate: CellCounts) -> dict[tuple[int, ...], int]:
+    digits, numbers = _open(aggregate)
+    return {tuple(map(int, d)): int(k) for d, k in zip(digits, numbers, strict=True)}
+
+
+def apart(one: Any, other: Any) -> tuple[int, int]:
+    """L1 and squared L2 distance of two aggregates, in exact integers."""
+    if isinstance(one, CellCounts):
+        left, right = cells_of(one), cells_of(other)
+        moved = [abs(left.get(k, 0) - right.get(k, 0)) for k in left.keys() | right.keys()]
+    else:
+        moved = [abs(int(a) - int(b)) for a, b in zip(_open(one), _open(other), strict=True)]
+    return sum(moved), sum(k * k for k in moved)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_no_neighbour_is_further_than_claimed(name: str) -> None:
+    query = QUERIES[name]
+    most = [0] * len(query.tight)
+    claims: list[int] = []
+    for group in tables(query):
+        found = [query.ask(eager(table)) for table in group]
+        claims = [aggregate.l1 for aggregate in found[0]]
+        for one, other in itertools.combinations(found, 2):
+            for k, (a, b) in enumerate(zip(one, other, strict=True)):
+                l1, l2 = apart(a, b)
+                assert l1 <= a.l1 == b.l1, (name, k)
+                assert l2 <= a.l2_squared, (name, k)
+                most[k] = max(most[k], l1)
+    reached = tuple(far == claim for far, claim in zip(most, claims, strict=True))
+    assert reached == query.tight
+
+
+def test_a_person_who_does_not_count_moves_nothing() -> None:
+    ask = of_difference(LONE_BLOCK)
+    for group in tables(QUERIES["difference, a lone person"]):
+        first, *others = [ask(eager(table)) for table in group]
+        for other in others:
+            assert all(apart(a, b) == (0, 0) for a, b in zip(first, other, strict=True))
+
+
+def test_a_smaller_claim_would_be_noticed() -> None:
+    """The neighbours reach the claim, so one unit less would be refuted."""
+    claim = IntegerVector([0], l1=GRID - 1, relation="replace-one-design-public")
+    first, second = (
+        of_difference(TWO)(eager(pd.DataFrame({"y": y, "x": y, "t": TREATED})))[0]
+        for y in (np.full(ROWS, LOW), np.array([HIGH] + [LOW] * (ROWS - 1)))
+    )
+    assert apart(first, second)[0] > claim.l1
