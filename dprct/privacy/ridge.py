@@ -129,7 +129,7 @@ def target_l2(n: int, T0: int, lam: float) -> float:
 
     Examples
     --------
-    >>> target_l2(10, 10, lam=200) <= (2 * 10 / 200) ** 0.5
+    >>> target_l2(10, 10, lam=400) < (2 * 10 / 400) ** 0.5
     True
     """
     kappa = _kappa(0.0, T0, lam)

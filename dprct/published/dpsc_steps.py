@@ -110,7 +110,7 @@ def minimiser(X: Array, y: Array, penalty: float, b: Array | None = None) -> Arr
 
     Examples
     --------
-    >>> minimiser(np.ones((1, 2)), np.ones(2), 4.0).tolist()
+    >>> minimiser(np.ones((1, 2)), np.ones(2), 4.0).round(6).tolist()
     [0.5]
     """
     right = 2 * X @ y - (0.0 if b is None else b)

@@ -10,6 +10,7 @@ from dprct.estimate.synthetic.control_options import (
     Bound,
     penalty_of,
     placebos_of,
+    record_of,
     scale_of,
     shares_of,
 )
@@ -161,7 +162,7 @@ class SyntheticControl:
         self._set_up(
             panel, schema, outcome, scale, weights=weights, lam=lam,
             protect_treated=protect_treated, pre_fit=pre_fit, placebos=placebos, shares=shares,
-            noise=noise,
+            noise=noise, record=record_of(schema, unit),
         )  # fmt: skip
 
     @classmethod
@@ -212,13 +213,14 @@ class SyntheticControl:
         placebos: str | Iterable[Name] = (),
         shares: Mapping[str, Real] | None = None,
         noise: Noise = "laplace",
+        record: str = "donor",
     ) -> None:
         if weights not in get_args(Weights):
             raise ParameterError(
                 f"weights={given(weights)}; allowed: {', '.join(get_args(Weights))}"
             )
         self._panel, self._donors = panel, Donors(scale.steps(panel.donors), scale, panel.T0)
-        self.schema, self.outcome, self.scale = schema, outcome, scale
+        self.schema, self.outcome, self.scale, self._unit = schema, outcome, scale, record
         self.n, self.weights, self.noise = len(panel.names), weights, noise
         self.protect_treated, self.pre_fit = bool(protect_treated), bool(pre_fit)
         self.placebos = placebos_of(placebos, panel)
@@ -287,7 +289,8 @@ class SyntheticControl:
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a fit at this budget promises; free."""
         recipe, prices, _ = self._priced(budget)
-        return guarantee_of(budget, recipe, prices, self.scale, self.outcome, self._panel.treated)
+        words = (self._unit, self.outcome, self._panel.treated)
+        return guarantee_of(budget, recipe, prices, self.scale, words)
 
     def fit(
         self,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dprct.estimate.synthetic.panel import Panel
     from dprct.privacy.budget import Real
     from dprct.schema.facts import Column
+    from dprct.schema.schema import Schema
 
 Bound = float | tuple[float, float]
 
@@ -42,6 +43,12 @@ def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
         )
     low, high = float(ends[0]), float(ends[1])
     return Scale(low, high) if isinstance(bound, tuple) else Scale(-high, high)
+
+
+def record_of(schema: Schema, unit: str | None) -> str:
+    """Return what one record is called: the schema's word where it is for these units."""
+    declared = schema.unit
+    return declared.name if declared.id is not None and declared.id == unit else "donor"
 
 
 def penalty_of(lam: object, T0: int) -> float:

@@ -60,9 +60,14 @@ def facts_of(recipe: Recipe, scale: Scale, prices: Priced, chosen: str) -> dict[
 
 
 def guarantee_of(
-    budget: Budget, recipe: Recipe, prices: Priced, scale: Scale, outcome: str, treated: str
+    budget: Budget,
+    recipe: Recipe,
+    prices: Priced,
+    scale: Scale,
+    words: tuple[str, str, str],
 ) -> Guarantee:
-    """Return what a fit promises."""
+    """Return what a fit promises; ``words`` are the unit, the outcome and the treated unit."""
+    unit, outcome, treated = words
     facts = [
         f"who the {recipe.n} donors are (one record is {RECORD})",
         f"the periods, {recipe.T0} of them before treatment",
@@ -73,7 +78,7 @@ def guarantee_of(
         facts.append(f"the penalty lam = {recipe.lam:g}")
     hidden: tuple[str, ...] = ("that a unit is among the donors",)
     if recipe.y_norm is None:
-        facts.append(f"that {treated!r} was treated (its series is protected like a donor's)")
+        facts.append(f"that {treated!r} was treated (its series is protected as a donor's is)")
     else:
         facts.append(f"the series of the treated unit {treated!r}")
         hidden = (f"the treated unit {treated!r}, whose series is public", *hidden)
@@ -81,7 +86,7 @@ def guarantee_of(
         prices.measure,
         "replace-one",
         budget,
-        unit="unit" if recipe.y_norm is None else "donor",
+        unit=unit,
         public_facts=tuple(facts),
         not_covered=hidden,
         parameter=prices.parameter,

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import gdp_epsilon, gdp_mu, zcdp_epsilon, zcdp_rho
+from dprct.privacy.composition import (
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
+    tv_delta,
+    zcdp_epsilon,
+    zcdp_rho,
+)
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
 from dprct.privacy.rounding import root
-from dprct.privacy.rules import SLACK_SHARE, Charge
+from dprct.privacy.rules import SLACK_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,7 +147,11 @@ def _gaussian(budget: Budget, parts: Mapping[str, Part]) -> Priced:
     draws = [mechanism.noise for mechanism in found.values()]
     _check([draw.mu**2 for draw in draws], total**2)
     slack = sum((draw.slack for draw in draws), Fraction(0))
-    Charge(budget, "gdp", total, slack)  # refuses what does not imply the claim
+    if gdp_delta(total, budget.epsilon) + tv_delta(slack, budget.epsilon) > budget.delta:
+        raise ParameterError(
+            f"{budget} is too large to be divided among {len(parts)} releases with "
+            "noise='gaussian', whose draws would need a finer grid; use noise='concentrated'"
+        )
     return Priced(found, "gdp", total)
 
 

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.synthetic.control_options import (
+    penalty_of,
+    placebos_of,
+    scale_of,
+    shares_of,
+)
+from dprct.estimate.synthetic.panel import panel_of_arrays
+from dprct.schema import Column
+
+PANEL = panel_of_arrays(np.ones((4, 5)), np.ones(5), 3, names=["a", "b", "ç", "d"])
+
+
+def test_bounds_are_those_given_or_those_of_the_schema() -> None:
+    assert (scale_of(5).low, scale_of(5).high) == (-5, 5)
+    assert (scale_of((0, 3.5)).low, scale_of((0, 3.5)).high) == (0, 3.5)
+    declared = scale_of(None, Column("y", bounds=(1.0, 2.0)))
+    assert (declared.low, declared.high) == (1, 2)
+
+
+def test_without_bounds_nothing_is_private() -> None:
+    with pytest.raises(SchemaError, match="outcome 'y' has no bounds; declare bounds"):
+        scale_of(None, Column("y"))
+
+
+@pytest.mark.parametrize("bound", ["5", True, -1, 0, (1, 1), (1, 2, 3), float("nan"), ("a", 2)])
+def test_a_bound_that_is_none_is_refused(bound) -> None:
+    with pytest.raises(ParameterError, match="from public knowledge"):
+        scale_of(bound)
+
+
+def test_the_penalty() -> None:
+    assert penalty_of(None, 12) == 240
+    assert penalty_of(7, 12) == 7
+
+
+@pytest.mark.parametrize("lam", [0, -3, "1", True, float("inf"), float("nan")])
+def test_a_penalty_that_is_none_is_refused(lam) -> None:
+    with pytest.raises(ParameterError, match="give a number above 0, such as 20"):
+        penalty_of(lam, 12)
+
+
+def test_placebos_by_name() -> None:
+    assert placebos_of("all", PANEL) == (0, 1, 2, 3)
+    assert placebos_of(["ç", "a"], PANEL) == (2, 0)
+    assert placebos_of((), PANEL) == ()
+
+
+@pytest.mark.parametrize("wanted", [["e"], ["a", "a"], "some", 3])
+def test_placebos_that_are_none_are_refused(wanted) -> None:
+    with pytest.raises(ParameterError, match="placebos="):
+        placebos_of(wanted, PANEL)
+
+
+def test_a_placebo_leaves_two_donors() -> None:
+    two = panel_of_arrays(np.ones((2, 5)), np.ones(5), 3)
+    with pytest.raises(ParameterError, match="at least 3 donors"):
+        placebos_of("all", two)
+
+
+@pytest.mark.parametrize("rule", ["ridge", "uniform"])
+@pytest.mark.parametrize("pre_fit", [False, True])
+@pytest.mark.parametrize("placebos", [False, True])
+def test_default_shares_are_a_whole(rule, pre_fit, placebos) -> None:
+    found = shares_of(None, rule, pre_fit=pre_fit, placebos=placebos, auto=False)
+    assert sum(found.values()) == 1
+    assert all(share > 0 for share in found.values())
+    assert ("weights" in found) == (rule == "ridge")
+    assert ("pre_fit" in found, "placebos" in found) == (pre_fit, placebos)
+    if placebos:
+        assert found["placebos"] == Fraction(1, 2)
+
+
+def test_shares_of_one_s_own() -> None:
+    found = shares_of(
+        {"weights": 0.7, "prediction": 0.3}, "ridge", pre_fit=False, placebos=False, auto=False
+    )
+    assert found == {"weights": Fraction(7, 10), "prediction": Fraction(3, 10)}
+    equal = shares_of(
+        {"weights": 0.7, "prediction": 0.3}, "uniform", pre_fit=False, placebos=False, auto=True
+    )
+    assert equal == {"prediction": Fraction(1)}
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ({"weights": 1}, "for each of weights, prediction"),
+        ({"weights": 0.5, "prediction": 0.4}, "do not sum to one"),
+        ({"weights": 1.5, "prediction": -0.5}, "positive share"),
+        ({"weights": 0.5, "prediction": 0.4, "fit": 0.1}, "shares names"),
+    ],
+)
+def test_shares_that_are_no_shares_are_refused(shares, words) -> None:
+    with pytest.raises(ParameterError, match=words):
+        shares_of(shares, "ridge", pre_fit=False, placebos=False, auto=False)
