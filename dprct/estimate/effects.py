@@ -80,6 +80,10 @@ class NoisyEffect:
         """Return q: the interval of level ``1 - alpha`` is value -+ q."""
         return float(quantile(alpha, self.variance(alpha), self.scales))
 
+    def noise_half_width(self, alpha: float) -> float:
+        """Return what the half width would be without sampling error."""
+        return float(quantile(alpha, 0.0, self.scales))
+
     def standard_error(self, levels: Sequence[float]) -> float:
         """Return the largest q / z over the levels at which z-intervals are to cover."""
         return max(self.half_width(alpha) / normal_quantile(alpha) for alpha in levels)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from dprct.estimate.contrasts import arm_contrasts
 from dprct.estimate.results import PrivateATEResults
 from dprct.estimate.tabulation import tabulated
 
@@ -56,7 +57,7 @@ def results_of(
         outcome=", ".join(outcome_names),
         formula=f"{' + '.join(outcome_names)} ~ {' + '.join(arms[1:])}",
         title=TITLE,
-        notes=_notes(outcomes, found, arms, indexes or {}),
+        notes=_notes(outcomes, found, _compared(arms, contrasts), arms[0], indexes or {}),
         levels=levels,
         control=control,
         ledger=ledger,
@@ -66,10 +67,17 @@ def results_of(
     )
 
 
+def _compared(arms: Sequence[str], contrasts: Sequence[Contrast]) -> str:
+    if tuple(contrasts) == arm_contrasts(arms):
+        return f"difference from {arms[0]}"
+    return "factorial effect, all combinations of the other factors weighing the same,"
+
+
 def _notes(
     outcomes: Sequence[AnyOutcome],
     found: Sequence[Released],
-    arms: Sequence[str],
+    compared: str,
+    control: str,
     indexes: Mapping[str, Index],
 ) -> tuple[str, ...]:
     notes = []
@@ -82,8 +90,8 @@ def _notes(
         index = indexes.get(name)
         what = name if index is None else f"{name} less its index"
         notes.append(
-            f"Estimand: difference from {arms[0]} in the mean of {what} clipped to "
-            f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}; {arms[0]} mean {one.control:.4g} "
+            f"Estimand: {compared} in the mean of {what} clipped to "
+            f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}; {control} mean {one.control:.4g} "
             f"(noise sd {np.sqrt(2) * one.control_scale:.2g})."
         )
         notes += [] if index is None else [f"Index of {name}: {index.said(name)}."]

@@ -11,11 +11,14 @@ import pandas as pd
 from dprct.errors import ParameterError
 from dprct.estimate.contrasts import parse_contrast
 from dprct.estimate.effects import combined
+from dprct.estimate.plotting import effects_plot
 from dprct.estimate.tabulation import tabulated
 from dprct.results.base import LinearResults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
 
     from dprct.estimate.contrasts import Contrast
     from dprct.estimate.effects import NoisyEffect, NoisyMean
@@ -117,7 +120,8 @@ class PrivateATEResults(LinearResults):
             for place, of_arms in enumerate(self.means)
         ]
         table = tabulated(self.outcomes, effects, self.means, (wanted,), self.levels)
-        return replace(self, **table, title=f"{self.title}: {wanted.name}")
+        notes = (f"Effect: the contrast {wanted.name} of arm means.", *self.notes)
+        return replace(self, **table, title=f"{self.title}: {wanted.name}", notes=notes)
 
     def _difference(self, place: int, wanted: Contrast) -> NoisyEffect:
         if [float(w) for w in wanted.weights] != [-1.0, 1.0]:
@@ -126,6 +130,38 @@ class PrivateATEResults(LinearResults):
                 f"{wanted.name!r} is another; read this effect and change its sign or unit yourself"
             )
         return self.effects[place]
+
+    def plot(self, alpha: float = 0.05, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+        """Draw the effects with their intervals, one panel per outcome.
+
+        Parameters
+        ----------
+        alpha : float
+            Intervals have level ``1 - alpha``.
+        axes : sequence of Axes, optional
+            One per outcome; new ones if not given.
+
+        Returns
+        -------
+        list of Axes
+            A thin line is the interval, the thick one in it what privacy noise alone would give.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        """
+        self.conf_int(alpha)  # refuses what is no level
+        outcomes = self.outcomes or (self.outcome,)
+        each = len(self.effects) // len(outcomes)
+        names = [str(name) for name in self.params.index]
+        facets = []
+        for place, outcome in enumerate(outcomes):
+            here = slice(place * each, (place + 1) * each)
+            short = [name.removeprefix(f"{outcome}: ") for name in names[here]]
+            facets.append((outcome, short, self.effects[here]))
+        watermark = "" if self.guarantee.holds else "simulation: no guarantee"
+        return effects_plot(facets, alpha, axes=axes, watermark=watermark)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""

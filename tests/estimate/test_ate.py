@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.assignment import Block, Cluster, Complete
+from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial
 from dprct.errors import (
     BudgetError,
     FormulaError,
@@ -20,6 +20,7 @@ from dprct.errors import (
 from dprct.estimate.ate import PrivateATE
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
+from dprct.schema import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -235,3 +236,56 @@ def test_a_model_stays_in_its_process_and_results_travel(trial: Trial, schema: S
     again = pickle.loads(pickle.dumps(result))
     assert again.summary() == result.summary()
     assert repr(model) == "PrivateATE(n=600, outcome: y, arms: control, t)"
+
+
+def factorial_trial(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    cash, talk = (rng.permutation(np.arange(n) % 2).astype(float) for _ in range(2))
+    y = 2 * cash + talk + 3 * cash * talk + rng.normal(0, 2, n)
+    return pd.DataFrame({"y": np.clip(y, -15, 30), "t": cash, "t2": talk})
+
+
+def test_factorial_effects_are_contrasts_of_arm_means(schema: Schema) -> None:
+    data = factorial_trial(20_000)
+    design = Factorial([Complete("t"), Complete("t2")])
+    model = PrivateATE(data, schema, outcome="y", assignment=design, effects="factorial")
+    result = model.fit(epsilon=8)
+    assert list(result.params.index) == ["t", "t2", "t:t2"]
+    b = 45 / 4_900 / (0.7 * 8)
+    # 25 noise scales per arm, and 7 sampling errors
+    for name, true, weight in (("t", 3.5, 0.5), ("t2", 2.5, 0.5), ("t:t2", 3.0, 1.0)):
+        assert result.params[name] == pytest.approx(true, abs=weight * (100 * b + 7 * 0.06))
+    sizes = data.groupby(["t", "t2"]).size().to_numpy()
+    expected = np.sqrt(2 * (45 / sizes / (0.7 * 8)) ** 2 @ np.ones(4)) / 2
+    assert result.bse_noise is not None
+    assert result.bse_noise["t"] == pytest.approx(expected, rel=1e-6)
+    assert len(result.effects[0].scales) == 4
+    # equal arms: main effects and interaction are all but uncorrelated
+    assert abs(result.cov_params().loc["t", "t2"]) < 0.1 * result.cov_params().loc["t", "t"]
+    assert "factorial effect" in result.notes[0]
+    assert "y: t:t2" in str(model.plan(epsilon=1))
+    by_arm = result.contrast("`t+t2` - control")
+    assert by_arm.params.iloc[0] == pytest.approx(6, abs=50 * b + 7 * 0.06)
+    with pytest.raises(ParameterError, match=r"dprct.Factorial"):
+        PrivateATE(data, schema, outcome="y", treatment="t", effects="main")
+
+
+def test_blocks_of_one_are_pooled_and_clusters_weighted_by_block(schema: Schema) -> None:
+    rng = np.random.default_rng(8)
+    block = np.concatenate([np.repeat([0.0, 1.0], 4_000), [2.0, 2.0]])
+    t = np.concatenate([np.arange(8_000) % 2, [0, 1]]).astype(float)
+    data = pd.DataFrame({"y": 2 * t + block + rng.normal(0, 1, 8_002), "t": t, "village": block})
+    options: dict[str, Any] = {"outcome": "y", "assignment": Block("t", block="village")}
+    with pytest.raises(ParameterError, match=r"blocks=\{'label': 'pool'"):
+        PrivateATE(data, schema, **options)
+    model = PrivateATE(data, schema, **options, blocks={1: "rest", 2: "rest"})
+    assert model.outcomes[0].arms.sizes == ((2000, 2000), (2001, 2001))
+    assert model.fit(epsilon=8).params["t"] == pytest.approx(2, abs=0.2)
+    home = np.arange(8_000) // 10
+    data = data.iloc[:8_000].assign(t=(home % 2).astype(float), t2=home.astype(float))
+    data["y"] = data["t"] + rng.normal(0, 1, 800)[home]
+    homes = schema.with_columns([Column("t2", missing=())])
+    design = BlockCluster("t", block="village", cluster="t2")
+    by_block = PrivateATE(data, homes, outcome="y", assignment=design).fit(epsilon=8, rng=1)
+    assert by_block.params["t"] == pytest.approx(1, abs=7 * 0.08)
+    assert by_block.effects[0].variances[0].rho == pytest.approx(19 * 0.67**2 * 8 / 0.28)

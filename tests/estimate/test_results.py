@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,3 +39,48 @@ def test_intervals_tables_and_p_values_agree(
     assert np.isfinite(result.bse).all()
     with pytest.raises(ParameterError, match="alpha"):
         result.conf_int(0)
+
+
+def test_arms_are_compared_with_each_other_after_the_fit(
+    trial: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    model = PrivateATE(trial(9_000), schema, outcome="y", treatment=["t", "t2"])
+    result = pickle.loads(pickle.dumps(model.fit(epsilon=4, rng=2)))
+    found = result.contrast("t - t2")
+    assert found.params["t - t2"] == pytest.approx(result.params["t"] - result.params["t2"])
+    spread = [mean.variance.value for mean in result.means[0]]
+    assert [v.value for v in found.effects[0].variances] == pytest.approx(spread[1:])
+    assert found.guarantee == result.guarantee
+    assert found.conf_int().loc["t - t2", 0] < 3 < found.conf_int().loc["t - t2", 1]
+    against = result.contrast({"t": 1, "control": -1})
+    assert against.bse.iloc[0] == pytest.approx(result.bse["t"])
+    three = result.contrast("t - 0.5*t2 - 0.5*control")
+    assert len(three.effects[0].scales) == 3
+    assert "contrast t - t2 of arm means" in found.summary()
+    with pytest.raises(ParameterError, match="no arm"):
+        result.contrast("t - u")
+
+
+def test_two_arms_have_one_contrast(trial: Callable[..., pd.DataFrame], schema: Schema) -> None:
+    data = trial()
+    data = data[data["t2"] == 0]
+    result = PrivateATE.from_formula("y ~ t", data, schema).fit(epsilon=1, rng=2)
+    found = result.contrast("t - control")
+    assert found.params.tolist() == result.params.tolist()
+    assert found.bse.tolist() == result.bse.tolist()
+    with pytest.raises(ParameterError, match="only t - control was released"):
+        result.contrast("control - t")
+
+
+def test_results_are_plotted_by_outcome(trial: Callable[..., pd.DataFrame], schema: Schema) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    options = {"treatment": ["t", "t2"], "missing": "public"}
+    result = PrivateATE(trial(), schema, outcome=["y", "got"], **options).fit(epsilon=1, rng=1)
+    axes = result.plot()
+    assert [ax.get_title() for ax in axes] == ["y", "got"]
+    assert [text.get_text() for text in axes[0].get_yticklabels()] == ["t", "t2"]
+    assert any("simulation" in text.get_text() for text in axes[0].texts)
+    assert len(result.contrast("t - t2").plot(0.1)) == 2
+    with pytest.raises(ParameterError, match="alpha"):
+        result.plot(0)
+    plt.close("all")
