@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
 from dprct.release.calibrated import Calibrated
@@ -65,6 +67,10 @@ class CalibratedSpec:
         Whether released outcomes may be real numbers, or are rounded to legal values.
     weights, sd : table of numbers
         By outcome: shares of the budget, and declared standard deviations for the plan.
+    clip : list of str
+        Outcomes whose values beyond their bounds are moved to the bound, row by row, before
+        anything is computed; without, such values are refused.  Effects are those on the clipped
+        outcome.
     missing : "public", "private", number, or table of these
         What a missing outcome means.
     blocks : {"weight", "ignore"}
@@ -82,6 +88,7 @@ class CalibratedSpec:
     legal: str | None = None
     weights: ByOutcome | None = None
     sd: ByOutcome | None = None
+    clip: tuple[str, ...] = ()
     missing: Policies | None = None
     blocks: str | None = None
     unit: str | None = None
@@ -146,7 +153,7 @@ class CalibratedExperiment:
             options["levels"] = _listed(spec.levels)
         return Calibrated.from_formula(
             self.formula,
-            data,
+            _clipped(data, schema, spec.clip),
             schema,
             treatment=self.design.columns,
             assignment=self.design,
@@ -175,9 +182,10 @@ class CalibratedExperiment:
             except DprctError as error:
                 found.append(str(error))
         shares_of(spec.weights, regressions.outcomes)
-        for key in ("sd", "missing"):
-            table = getattr(spec, key)
-            others = set(table) - set(regressions.outcomes) if isinstance(table, Mapping) else ()
+        for key in ("sd", "missing", "clip"):
+            named = getattr(spec, key)
+            by_name = isinstance(named, (Mapping, tuple))
+            others = set(named) - set(regressions.outcomes) if by_name else set()
             found += [
                 f"[calibrated] {key} names {name!r}, which is no outcome of the formula"
                 for name in sorted(others)
@@ -235,3 +243,17 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
 
 def _listed(levels: Numbers) -> tuple[float, ...]:
     return levels if isinstance(levels, tuple) else (levels,)
+
+
+def _clipped(data: Any, schema: Schema, names: tuple[str, ...]) -> Any:
+    """Return data whose outcomes lie within their public bounds; missing codes stay.
+
+    Row by row and by public constants: one record still changes one record.
+    """
+    new = {}
+    for name in names:
+        bounds = with_bounds(schema.column(name)).bounds
+        assert bounds is not None
+        values = data[name].to_numpy(np.float64)
+        new[name] = np.where(np.isnan(values), values, np.clip(values, *bounds))
+    return data.assign(**new)

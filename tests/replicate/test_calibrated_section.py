@@ -12,8 +12,9 @@ import pytest
 
 import dprct
 from dprct.cli import main
-from dprct.errors import StudyError
-from dprct.replicate.calibrated_section import calibrated_from
+from dprct.errors import SchemaError, StudyError
+from dprct.missing import tagged
+from dprct.replicate.calibrated_section import _clipped, calibrated_from
 from dprct.replicate.package import bound_model, ledger, planned, read_header
 from dprct.replicate.release_section import ReleaseSpec
 from dprct.replicate.study import load_study
@@ -127,6 +128,7 @@ def test_the_plan_is_free_and_names_the_noise(study):
           ("[calibrated]", "[calibrated]\nmissing = 99")], "outside the bounds"),
         ([("bounds = [18, 65], ", "")], "age"),
         ([('treat = {fate = "public"', 'treat = {fate = "modelled"')], "'treat'"),
+        ([("[calibrated]", '[calibrated]\nclip = ["age"]')], "clip names 'age', which is no"),
         ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is no outcome"),
         ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "weights="),
     ],
@@ -165,6 +167,24 @@ def test_missing_policies_are_accepted(study, policy):
 def test_what_is_not_allowed_is_refused(section, words):
     with pytest.raises(StudyError, match=words):
         calibrated_from({"calibrated": section}, ReleaseSpec(1.0, "calibrated", formula="y ~ t"))
+
+
+def test_values_beyond_the_bounds_are_refused_or_clipped_by_declaration(study):
+    narrow = ("bounds = [0, 40]", "bounds = [0, 15]")
+    with pytest.raises(SchemaError, match="outside the bounds"):
+        bound_model(load_study(study(narrow)))
+    path = study(narrow, ("[calibrated]", '[calibrated]\nclip = ["income"]'))
+    assert problems(path) == []
+    assert bound_model(load_study(path)).n == 400
+
+
+def test_clipping_keeps_missing_codes():
+    values = np.array([-1.0, 0.5, 9.0, np.nan])
+    values[3:] = tagged(np.array([1]))
+    schema = Schema((Column("y", bounds=(0, 2), missing=(".a",)),))
+    found = _clipped(pd.DataFrame({"y": values}), schema, ("y",))["y"].to_numpy()
+    assert found[:3].tolist() == [0.0, 0.5, 2.0]
+    assert found[3:].tobytes() == values[3:].tobytes()
 
 
 def run(*arguments):
