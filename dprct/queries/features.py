@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 
     from dprct.encode import Coded
 
-HALF = GRID // 2
-"""M: steps from the middle of the bounds to either end."""
+HALF = 1 << 15
+"""M: steps from the middle of the bounds to either end.
+
+Coarser than the grid of sums, because noise on sums of products must fit into 2^53 steps; a
+rounding of 2^-16 of the width is far below the noise, and adds nothing to the sensitivity.
+"""
+
+_COARSER = GRID // (2 * HALF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ class Feature:
         return high / 2 - low / 2
 
     def steps(self) -> nw.Expr:
-        """Return the whole number -2^19 to 2^19 of each row, of a frame that is ``prepared``."""
+        """Return the whole number -M to M of each row, of a frame that is ``prepared``."""
         column = nw.col(self.column.name)
         if self.level is not None:
             is_it = column == self.level
@@ -100,7 +106,10 @@ class Feature:
         absent = number.is_null() | number.is_nan()
         if self.missing:
             return nw.when(absent).then(nw.lit(HALF)).otherwise(nw.lit(-HALF))
-        return nw.when(absent).then(nw.lit(0)).otherwise(Clipped(self.column).steps() - HALF)
+        return nw.when(absent).then(nw.lit(0)).otherwise(self._rounded())
+
+    def _rounded(self) -> nw.Expr:
+        return (Clipped(self.column).steps() + _COARSER // 2) // _COARSER - HALF
 
     def values(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         """Return the feature (n,) of released columns, missing values at the middle."""

@@ -38,7 +38,7 @@ class MomentsLayout:
     Notes
     -----
     A record is a vector z of d whole numbers and a vector u of q, every one of size at most
-    M = 2^19; z_0 = M is the intercept.  It adds ``z_i z_j`` for i <= j (but not ``z_0 z_0``, which
+    M = 2^15; z_0 = M is the intercept.  It adds ``z_i z_j`` for i <= j (but not ``z_0 z_0``, which
     gives n) and ``L z_i u_j`` to the moments, where L is :attr:`weight`.
 
     *Sensitivity.*  Let a record (z, u) become (w, v), in units of M.  With A = z'z, B = w'w and
@@ -199,7 +199,7 @@ def moments(
 
 
 def _steps(frame: Frame, features: Sequence[Feature]) -> NDArray[np.int64]:
-    """Return the whole numbers -2^19 to 2^19 of every row, the intercept first; (n, 1 + f)."""
+    """Return the whole numbers -M to M of every row, the intercept first; (n, 1 + f)."""
     frame = prepared(frame, [feature.column for feature in features if feature.level is not None])
     found = frame.select(*[f.steps().alias(f"k{j}") for j, f in enumerate(features)])
     columns = [found[f"k{j}"].to_numpy() for j in range(len(features))]
