@@ -8,6 +8,7 @@ from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ModelPicklingError, ParameterError, SchemaError
 from dprct.estimate.contrasts import contrasts_of
 from dprct.estimate.door import (
+    check_columns,
     check_relation,
     check_sample,
     hidden_arms_of,
@@ -15,6 +16,7 @@ from dprct.estimate.door import (
     levels_of,
     outcome_of,
     shares_of,
+    table_of,
     with_bounds,
 )
 from dprct.estimate.experiment import experiment_of
@@ -30,7 +32,6 @@ from dprct.privacy.noise import source
 from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema.legal import validate
-from dprct.schema.table import eager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,6 +123,10 @@ class PrivateATE:
     b_V = w^2 / (min(n1, n0)^2 .28 epsilon); the control mean takes .05.  With more arms, every arm
     mean and its variance, at .7 and .3, in parallel.  Intervals are quantiles of
     N(0, V~) + Laplace, V~ = max(0, V + Laplace + c b_V), where c makes them cover whatever V is.
+    Main effects, interactions and :meth:`PrivateATEResults.contrast` are post-processing of arm
+    means, with one Laplace draw per arm.  With an index, row i is clip(y_i - g0(x_i)), a function
+    of record i alone, so that sensitivities are those of ``index_bounds`` although covariates are
+    private too (:mod:`dprct.queries.residuals`); the effect is the same if nothing is clipped.
     Under ``"replace-one"``: centred Horvitz-Thompson (:mod:`dprct.estimate.horvitz`); with
     ``missing="private"``: ratios of noisy sums (:mod:`dprct.estimate.counted`).
     The estimand is the effect on the **clipped** outcome.  It is assumed that the difference in
@@ -169,7 +174,7 @@ class PrivateATE:
         neighbors: str = "replace-one-design-public",
     ) -> None:
         check_relation(neighbors)
-        frame = eager(data)
+        frame = table_of(data)
         schema = schema.seal()
         if schema.unit.max_rows > 1:
             raise SchemaError(
@@ -179,6 +184,7 @@ class PrivateATE:
         check_sample(schema)
         names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
         columns = [with_bounds(schema.column(name)) for name in names]
+        check_columns(frame, names)
         if neighbors == "replace-one":
             check_hidden(assignment)
             blocks = "ignore"  # nobody's block is public
