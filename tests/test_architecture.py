@@ -67,6 +67,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/correction.py", "_refined", "argmax"): "coverages, of public numbers alone",
     ("dprct/estimate/synthetic/panel.py", "_times", "unique"): "the periods, which are public",
     ("dprct/estimate/synthetic/panel.py", "_units", "unique"): "who the donors are, a public fact",
+    ("dprct/release/construction/start.py", "_arms", "unique"): "arms of a released design",
     ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",
     ("dprct/release/histogram.py", "MVHistogram.plan", "describe"): "encodings say their levels",
     ("dprct/release/marginals.py", "Marginals.plan", "describe"): "encodings say their levels",
