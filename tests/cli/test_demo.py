@@ -8,6 +8,7 @@ import pytest
 from dprct.cli.demo import demo_file
 from dprct.io.compare import compare
 from dprct.io.stata import read_dta
+from dprct.results.ols import ols
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,34 @@ def test_the_demo_shows_a_real_experiment_protected(dprct: Callable[..., Any], h
             assert str(path.relative_to(here)) in listed
     found = compare(folder / "thornton_hiv.dta", folder / "thornton_protected.dta")
     assert found.unexpected == ()
+
+
+def test_the_demo_releases_a_file_whose_intervals_are_honest(
+    dprct: Callable[..., Any], here: Path
+) -> None:
+    ran = dprct("demo", "x")
+    assert ran.code == 0
+    rows = {
+        words: [float(cell.replace(",", "")) for cell in line[36:].split()]
+        for line in ran.out.splitlines()
+        for words in ("original (c", "protected (one run)     ", "protected, with eight")
+        if line.startswith(words)
+    }
+    original, alone, covariates = (row for row in rows.values() if len(row) == 5)
+    assert original[:2] == [1794, 671]
+    assert alone == pytest.approx(covariates, abs=2)  # t with fewer degrees of freedom
+    data, schema = read_dta(here / "x" / "nsw_protected.dta")
+    fit = ols("re78 ~ treat", data, schema)
+    assert round(fit.params["treat"]) == alone[0]
+    assert any(note.startswith("Calibrated: ") for note in fit.notes)
+    for part in ("80% power", "Not calibrated: artefact."):
+        assert part in ran.out
+    table = ran.out.split("7. Errors that commands find")[1]
+    assert re.search(r"^regress y t x, vce\(robust\) +1\.0000 +1\.0000$", table, re.MULTILINE)
+    assert max(map(len, ran.out.split("5. A file")[1].splitlines())) <= 95
+    assert (
+        compare(here / "x" / "nsw_mixtape.dta", here / "x" / "nsw_protected.dta").unexpected == ()
+    )
 
 
 def test_withheld_and_filler_columns_say_nothing(dprct: Callable[..., Any], here: Path) -> None:
