@@ -1,0 +1,6 @@
+"""Ordinary estimators on confidential data, to compare private ones with; nothing is protected."""
+
+from dprct.custodian.baselines.control_weights import ControlWeights
+from dprct.custodian.baselines.synthetic_control import BaselineControl, SyntheticControl
+
+__all__ = ["BaselineControl", "ControlWeights", "SyntheticControl"]
