@@ -184,7 +184,7 @@ class PrivateATE:
         check_sample(schema)
         names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
         columns = [with_bounds(schema.column(name)) for name in names]
-        check_columns(frame, names)
+        check_columns(frame, names, treatment, assignment)
         if neighbors == "replace-one":
             check_hidden(assignment)
             blocks = "ignore"  # nobody's block is public

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dprct.assignment.base import Design
 from dprct.assignment.units import rows_of
 from dprct.encode import check_own
-from dprct.errors import ParameterError, SchemaError
+from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.counted import CountedOutcome
 from dprct.estimate.horvitz import HiddenOutcome, hidden_arms
 from dprct.estimate.mechanism import Outcome
 from dprct.privacy.budget import Budget, exact
 from dprct.queries import Clipped, HiddenArms, observed
 from dprct.schema.facts import given
+from dprct.schema.table import eager
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
     from dprct.estimate.experiment import Experiment
@@ -53,6 +55,42 @@ def check_sample(schema: Schema) -> None:
             "the file is declared a panel (xtset) and no unit is; declare Unit(name, id=...) with "
             "one row per unit, for one person must not be in several rows"
         )
+
+
+def table_of(data: object) -> Frame:
+    """Return the one table of a fit.
+
+    Raises
+    ------
+    SchemaError
+        If several tables are given, or no eager data frame with rows.
+    """
+    if isinstance(data, (list, tuple, Mapping)):
+        raise SchemaError(
+            f"data is {type(data).__name__}; one fit reads one table: merge the files first and "
+            "protect once, or release them separately with the same key map and ledger"
+        )
+    return eager(data)
+
+
+def check_columns(
+    frame: Frame,
+    outcomes: Iterable[str],
+    treatment: str | Sequence[str] | None,
+    assignment: Design | None,
+) -> None:
+    """Refuse a fit whose outcomes and design are not all in its table.
+
+    Raises
+    ------
+    ColumnError
+    """
+    named = [treatment] if isinstance(treatment, str) else treatment or ()
+    designed = (*assignment.columns, *assignment.uses) if isinstance(assignment, Design) else ()
+    for name in (*outcomes, *named, *designed):
+        if name not in frame.columns:
+            where = "the data (from another file? merge first, protect once)"
+            raise ColumnError.unknown(name, frame.columns, where)
 
 
 def with_bounds(column: Column) -> Column:

@@ -3,11 +3,23 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.door import check_relation, constant_of, levels_of, shares_of, with_bounds
+from dprct.assignment import Block
+from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.estimate.door import (
+    check_columns,
+    check_relation,
+    constant_of,
+    levels_of,
+    policy_of,
+    shares_of,
+    table_of,
+    with_bounds,
+)
 from dprct.schema import Column
+from dprct.schema.table import eager
 
 
 def test_bounds_come_from_levels_where_they_are_not_declared() -> None:
@@ -41,3 +53,32 @@ def test_levels_and_relations_are_those_that_can_be_kept() -> None:
             levels_of(levels)
     with pytest.raises(ParameterError, match="allowed"):
         check_relation("add-remove")
+
+
+@pytest.mark.parametrize("name", ["income_std", "y"])
+def test_an_outcome_built_from_other_people_needs_declared_constants(name: str) -> None:
+    built: dict[str, Any] = {} if name == "income_std" else {"built_from": "cohort"}
+    with pytest.raises(SchemaError, match=r"standardised|other people's values"):
+        with_bounds(Column(name, bounds=(-3, 3), missing=(), **built))
+    public = Column(name, bounds=(-3, 3), missing=(), built_from="cohort", constants_public=True)
+    assert with_bounds(public).bounds == (-3, 3)
+
+
+def test_several_files_are_merged_first() -> None:
+    one, two = pd.DataFrame({"y": [0.0, 1.0]}), pd.DataFrame({"t": [0.0, 1.0]})
+    for several in ([one, two], {"one": one, "two": two}):
+        with pytest.raises(SchemaError, match="merge the files first and protect once"):
+            table_of(several)
+    assert len(table_of(one)) == 2
+    for treatment, design in (("t", None), (None, Block("t", block="village"))):
+        with pytest.raises(ColumnError, match="merge first, protect once"):
+            check_columns(eager(one), ["y"], treatment, design)
+    check_columns(eager(one.join(two)), ["y"], "t", None)
+
+
+def test_a_missing_policy_is_needed_where_values_may_be_missing() -> None:
+    column = Column("y", bounds=(0, 1), missing=(".",))
+    assert policy_of(column, {"y": "private"}) == "private"
+    assert policy_of(Column("y", bounds=(0, 1), missing=()), "private") is None
+    with pytest.raises(SchemaError, match="missing='private'"):
+        policy_of(column, {"other": 0.0})

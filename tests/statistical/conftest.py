@@ -8,6 +8,9 @@ noise that is 10 % too small and must reject it.
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,9 @@ from scipy import stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from dprct.privacy.audit import AuditResult
 
 ALPHA = 1e-9
 _LEAST_EXPECTED = 25.0
@@ -55,3 +61,57 @@ def discrete_laplace_law() -> Callable[[float], dict[int, float]]:
         return {k: (1 - alpha) / (1 + alpha) * alpha ** abs(k) for k in range(-reach, reach + 1)}
 
     return law
+
+
+@pytest.fixture
+def computed_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that lets a query, named by its module, read each frame once.
+
+    An audit draws the noise of two frames many times; what is noised is the same each time.
+    """
+
+    def once(query: str) -> None:
+        module, name = query.rsplit(".", 1)
+        original = getattr(importlib.import_module(module), name)
+        kept: dict[int, Any] = {}
+
+        def remembered(frame: Any, *rest: Any) -> Any:
+            if id(frame) not in kept:
+                kept[id(frame)] = (frame, original(frame, *rest))
+            return kept[id(frame)][1]
+
+        monkeypatch.setattr(query, remembered)
+
+    return once
+
+
+@pytest.fixture
+def certified(checkout: Path, request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Judge an end-to-end audit, and leave its row for scripts/audit_table.py.
+
+    ``certified(result, claim, method=..., neighbours=..., event=..., tight=True)``: the bound must
+    stay below the claim, and reach four fifths of it where the mechanism is tight.
+    """
+    rows = checkout / "build" / "audit"
+
+    def judge(
+        result: AuditResult,
+        claim: float,
+        *,
+        method: str,
+        neighbours: str,
+        event: str,
+        tight: bool = True,
+    ) -> None:
+        name = hashlib.sha256(f"{request.node.nodeid} {method} {neighbours}".encode()).hexdigest()
+        row = {
+            "method": method, "neighbours": neighbours, "event": event, "draws": result.draws,
+            "claimed": claim, "delta": result.delta, "certified": round(result.epsilon, 4),
+            "alpha": result.alpha, "tight": tight,
+        }  # fmt: skip
+        rows.mkdir(parents=True, exist_ok=True)
+        (rows / f"{name[:16]}.json").write_text(json.dumps(row), encoding="utf-8")
+        assert not result.refutes(claim), result
+        assert not tight or result.epsilon >= 0.8 * claim, result
+
+    return judge
