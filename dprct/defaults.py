@@ -57,6 +57,9 @@ def bins_by_zeta(n: int, zeta: float) -> int:
 COVARIATE_SHARE = Fraction(1, 5)
 """Share of epsilon for the covariates of a calibrated release, where they are drawn at all."""
 
+MOMENT_SHARE = Fraction(1, 5)
+"""Share of epsilon for the coefficients of covariates of a calibrated release, if asked for."""
+
 COVARIATE_BINS = 10
 """Equal bins of a covariate of a calibrated release that declares none and has more values."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from dprct.defaults import VALID_LEVELS
+from dprct.defaults import MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError
 from dprct.estimate.ate import PrivateATE
 from dprct.privacy.arms import Arms
@@ -19,10 +20,19 @@ from dprct.release.covariates import covariates_of
 from dprct.release.keys import key_limits
 from dprct.release.layout import Layout, prepared_schema
 from dprct.release.model import ReleaseModel
-from dprct.release.outcomes import Target
+from dprct.release.outcomes import Target, targets_of
 from dprct.release.public_rows import PublicRows
-from dprct.release.regressions import arm_terms, check_arms, regressions_of, split
+from dprct.release.regressions import (
+    arm_terms,
+    check_arms,
+    check_options,
+    check_slopes,
+    cluster_column,
+    regressions_of,
+    split,
+)
 from dprct.release.shares import Division, division, plan_of, share_of
+from dprct.release.slopes import Slopes
 from dprct.schema.table import eager
 
 if TYPE_CHECKING:
@@ -35,14 +45,24 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
+    from dprct.release.covariates import Drawn as DrawnCovariates
     from dprct.release.covariates import Rule
     from dprct.results.charging import Receipt
     from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 
 Legal = Literal["calibrated", "strict"]
+Gamma = Literal["zero", "moments"]
 
-_RELATION = "replace-one-design-public"
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What left the confidential table."""
+
+    rule: Rule
+    covariates: DrawnCovariates
+    slopes: NDArray[np.float64] | None
+    effects: Sequence[Any]
 
 
 class Calibrated(ReleaseModel):
@@ -75,6 +95,10 @@ class Calibrated(ReleaseModel):
     legal : {"calibrated", "strict"}
         Outcomes are real numbers, stored as double; or they are rounded and clipped to legal
         values, which breaks the calibration by what the release then reports.
+    gamma : {"zero", "moments"}
+        Whether outcomes move with covariates: not at all, or by coefficients from noisy moments,
+        which take a fifth of epsilon and need a delta; they make the file look like the original
+        and buy the effects nothing.
     keep : iterable of str
         Characteristics to keep besides the allow-list.
     **options
@@ -136,12 +160,14 @@ class Calibrated(ReleaseModel):
         share: Real | None = None,
         levels: Sequence[float] = VALID_LEVELS,
         legal: Legal = "calibrated",
+        gamma: Gamma = "zero",
         keep: Iterable[str] = (),
         **options: Any,
     ) -> None:
         _check_choice("covariates", covariates, ("auto", "histogram", "marginals", "filler"))
         _check_choice("legal", legal, ("calibrated", "strict"))
-        _check_options(options)
+        _check_choice("gamma", gamma, ("zero", "moments"))
+        check_options(options)
         names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
         if options.get("neighbors") == "replace-one":
             raise ParameterError(
@@ -158,9 +184,11 @@ class Calibrated(ReleaseModel):
             names, arms, terms, specifications, experiment.design.columns
         )
         filler = covariates == "filler"
-        self._clusters = _cluster_column(experiment.design)
+        if gamma == "moments":
+            check_slopes(self.regressions)
+        self._clusters = cluster_column(experiment.design)
         prepared = prepared_schema(schema, self.regressions, self.ate.design_columns)
-        self.wanted, self.legal = covariates, legal
+        self.wanted, self.legal, self.gamma = covariates, legal, gamma
         self.share = share_of(share, covariates)
         super().__init__(data, prepared, keep=keep)
         self._layout = Layout(self.schema, self.regressions, legal == "strict")
@@ -172,7 +200,9 @@ class Calibrated(ReleaseModel):
             filler=filler,
         )
         self._layout.check_public(self._public)
-        self._valid = self._rehearsed().valid(self.ate.levels)
+        columns = [outcome.column for outcome in self.ate.outcomes]
+        self._slopes = None if gamma == "zero" else Slopes.of(self._covariates, columns)
+        self._valid = self._rehearsed().valid(self.ate.levels, subsets=gamma == "zero")
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -225,7 +255,8 @@ class Calibrated(ReleaseModel):
         return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
 
     def _division(self, budget: Budget) -> Division:
-        return division(budget, self.share, self.wanted, self._covariates)
+        gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
+        return division(budget, self.share, self.wanted, self._covariates, gamma_share)
 
     def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
         """Return none: covariates are encoded with bins of their own, outcomes not at all."""
@@ -234,32 +265,35 @@ class Calibrated(ReleaseModel):
     def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
         part = self._division(budget)
         state, covariates = self._covariates.draw(part.rule, part.covariates, noise)
+        states, slopes = {"covariates": state}, None
+        if self._slopes is not None:
+            states["slopes"], slopes = self._slopes.draw(self._frame, part.slopes, noise)
         effects = self.ate._draw(part.effects.epsilon, noise)
-        return {"covariates": state, "effects": self.ate._state(effects)}, (
-            part.rule,
-            covariates,
-            effects,
-        )
+        states["effects"] = self.ate._state(effects)
+        return states, Drawn(part.rule, covariates, slopes, effects)
 
-    def _columns(self, drawn: Any, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
+    def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""
-        return self._covariates.columns(drawn[1], noise.post_processing_rng())
+        return self._covariates.columns(drawn.covariates, noise.post_processing_rng())
 
     def _release(
-        self, plan: Plan, guarantee: Guarantee, receipt: Receipt, drawn: Any, noise: NoiseSource
+        self, plan: Plan, guarantee: Guarantee, receipt: Receipt, drawn: Drawn, noise: NoiseSource
     ) -> Release:
         if noise.simulation:
             guarantee = guarantee.as_simulation()
         rng = noise.post_processing_rng()
-        estimates = self.ate._results(drawn[2], guarantee, receipt.words)
-        found = self._calibrated(self._columns(drawn, noise), _targets(estimates), rng)
-        schema = self._layout.fated(drawn[0])
+        estimates = self.ate._results(drawn.effects, guarantee, receipt.words)
+        columns, indices = self._columns(drawn, noise), None
+        if self._slopes is not None and drawn.slopes is not None:
+            indices = self._slopes.indices(columns, drawn.slopes)
+        found = self._calibrated(columns, targets_of(estimates, indices), rng)
+        schema = self._layout.fated(drawn.rule)
         plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
         limits = (*self._limits(), *key_limits(schema))
         made = released(found.table, schema, guarantee, plan, receipt.words, limits, self.keep)
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
-        valid = found.valid(self.ate.levels)
+        valid = found.valid(self.ate.levels, subsets=self.gamma == "zero")
         return self._layout.announced(replace(made, estimates=estimates), valid)
 
     def _calibrated(
@@ -311,47 +345,6 @@ class Calibrated(ReleaseModel):
         )
 
 
-def _targets(estimates: Any) -> list[Target]:
-    """Return what each outcome's regressions are to return."""
-    count = len(estimates.control)
-    effects = np.split(estimates.params.to_numpy(np.float64), count)
-    cov = estimates.cov.to_numpy(np.float64)
-    size = len(effects[0])
-    return [
-        Target(
-            effects[q],
-            cov[q * size : (q + 1) * size, q * size : (q + 1) * size],
-            float(estimates.control["mean"].iloc[q]),
-        )
-        for q in range(count)
-    ]
-
-
 def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ParameterError(f"{name}={value!r}; allowed: {', '.join(allowed)}")
-
-
-def _check_options(options: Mapping[str, object]) -> None:
-    """Refuse effects that no regression with one coefficient per arm returns."""
-    if options.get("neighbors", _RELATION) != _RELATION:
-        raise ParameterError(
-            f"neighbors={options['neighbors']!r}; a calibrated file shows who is in which arm, so "
-            f"it is offered under {_RELATION!r} only"
-        )
-    if options.get("effects", "arms") != "arms":
-        raise ParameterError(
-            f"effects={options['effects']!r}; a calibrated regression returns each arm against "
-            "control; take other contrasts from the estimates, where they are free"
-        )
-
-
-def _cluster_column(design: Design) -> str | None:
-    """Return the column by which a reader clusters errors."""
-    columns = tuple(getattr(design, "cluster_columns", ()))
-    if len(columns) > 1:
-        raise ParameterError(
-            f"clusters are combinations of {', '.join(columns)}, and a regression clusters by one "
-            "column; give the clusters a column of their own"
-        )
-    return columns[0] if columns else None

@@ -125,8 +125,12 @@ class Calibration:
             f"at least the released ones, up to {self.largest:.4g} times as large: conservative"
         )
 
-    def valid(self, levels: tuple[float, ...]) -> Validity:
-        """Return what the file says of itself; also that rounding broke the calibration."""
+    def valid(self, levels: tuple[float, ...], *, subsets: bool) -> Validity:
+        """Return what the file says of itself; also that rounding broke the calibration.
+
+        ``subsets`` says whether fewer covariates return the same effects: where outcomes do not
+        move with covariates.
+        """
         regressions = self.layout.regressions
         ratios = [ratio for one in self.outcomes for ratio in one.classical]
         return Validity(
@@ -136,7 +140,7 @@ class Calibration:
             cov_type="HC1" if self.clusters is None else "CR1",
             groups=self.clusters,
             levels=levels,
-            subsets_valid=True,
+            subsets_valid=subsets,
             rows=self.rows,
             classical=all(ratio is not None and abs(ratio - 1) < _EQUAL for ratio in ratios),
             rounded=bool(self.errors),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +38,39 @@ class Target:
     covariance : (K - 1, K - 1) array
     control : float
         Mean of the control group.
-    slopes : array or None
-        Coefficients of the columns of the first covariate set, intercept included; zero if None.
+    index : (n,) array or None
+        What covariates contribute to the outcome of each row; nothing if None.
     """
 
     effects: Array
     covariance: Array
     control: float
-    slopes: Array | None = None
+    index: Array | None = None
+
+
+def targets_of(estimates: Any, indices: Array | None = None) -> list[Target]:
+    """Return what the regressions of each outcome are to return.
+
+    Parameters
+    ----------
+    estimates : PrivateATEResults
+        Effects of each arm against control, by outcome.
+    indices : (n, q) array or None
+        What covariates contribute to each outcome.
+    """
+    count = len(estimates.control)
+    effects = np.split(estimates.params.to_numpy(np.float64), count)
+    cov = estimates.cov.to_numpy(np.float64)
+    size = len(effects[0])
+    return [
+        Target(
+            np.asarray(effects[q], np.float64),
+            cov[q * size : (q + 1) * size, q * size : (q + 1) * size],
+            float(estimates.control["mean"].iloc[q]),
+            None if indices is None else indices[:, q],
+        )
+        for q in range(count)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +152,8 @@ def constructed(
     Notes
     -----
     ``y = m_0 + (X - mean_control X) g + sum_j tau_j T_j + e`` (ALGORITHMS.md, section 4), with e
-    orthogonal to the arms, so that the control group's mean is m_0.
+    orthogonal to the arms, so that the control group's mean is m_0.  X g is an index of which only
+    what the first covariate set explains is used.
     """
     arms = rows.arms[observed]
     treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
@@ -143,9 +169,11 @@ def constructed(
     ]
     found = residuals(specifications, _start(len(arms), groups, rng))
     y = target.control + treated @ target.effects + found.values
-    if target.slopes is not None:
+    if target.index is not None:
         X = matrices[0][observed]
-        y = y + (X - X[arms == 0].mean(axis=0)) @ target.slopes
+        # the part that the regression explains by covariates leaves the effects where they are
+        explained = X @ np.linalg.lstsq(X, target.index[observed], rcond=None)[0]
+        y = y + explained - explained[arms == 0].mean()
     values = tagged(np.zeros(len(observed)))
     values[observed] = y
     return Constructed(values, found.exact, found.ratios, found.classical)

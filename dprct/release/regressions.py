@@ -11,12 +11,15 @@ from dprct.formula import parse
 from dprct.results.specification import terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment.base import Design
     from dprct.formula import Formula
 
 TermSet = tuple[str, ...]
+
+RELATION = "replace-one-design-public"
+"""The relation of a calibrated release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,47 @@ def check_arms(written: TermSet, expected: TermSet) -> None:
             f"the formula has the treatment terms {', '.join(written)}, the effects are those of "
             f"{', '.join(expected)}; write the latter"
         )
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Refuse effects that no regression with one coefficient per arm returns."""
+    if options.get("neighbors", RELATION) != RELATION:
+        raise ParameterError(
+            f"neighbors={options['neighbors']!r}; a calibrated file shows who is in which arm, so "
+            f"it is offered under {RELATION!r} only"
+        )
+    if options.get("effects", "arms") != "arms":
+        raise ParameterError(
+            f"effects={options['effects']!r}; a calibrated regression returns each arm against "
+            "control; take other contrasts from the estimates, where they are free"
+        )
+
+
+def check_slopes(regressions: Regressions) -> None:
+    """Refuse coefficients of covariates where no regression, or several, would show them.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if len(regressions.covariates) > 1:
+        raise ParameterError(
+            "gamma='moments' calibrates one covariate set: with fewer covariates the regression "
+            "would return other effects; leave specifications= out, or say gamma='zero'"
+        )
+    if not regressions.covariates[0]:
+        raise ParameterError("gamma='moments' needs covariates in the regression; name some")
+
+
+def cluster_column(design: Design) -> str | None:
+    """Return the column by which a reader clusters errors."""
+    columns = tuple(getattr(design, "cluster_columns", ()))
+    if len(columns) > 1:
+        raise ParameterError(
+            f"clusters are combinations of {', '.join(columns)}, and a regression clusters by one "
+            "column; give the clusters a column of their own"
+        )
+    return columns[0] if columns else None
 
 
 def _listed(terms: str | Sequence[str]) -> TermSet:

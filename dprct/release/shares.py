@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from dprct.defaults import COVARIATE_SHARE
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, exact
+from dprct.privacy.composition import sequential
 from dprct.release.covariates import price_of
 from dprct.results.plan import Plan
 
@@ -29,13 +30,19 @@ class Division:
     ----------
     rule : {"histogram", "marginals", "filler"}
     reason : str
-    covariates, effects : Budget
+    covariates, effects, slopes : Budget
     """
 
     rule: Rule
     reason: str
     covariates: Budget
     effects: Budget
+    slopes: Budget
+
+    @property
+    def whole(self) -> Budget:
+        """The sum of all parts."""
+        return sequential([self.covariates, self.effects, self.slopes])
 
 
 def share_of(share: Real | None, wanted: Wanted) -> Fraction:
@@ -59,7 +66,9 @@ def share_of(share: Real | None, wanted: Wanted) -> Fraction:
     return found
 
 
-def division(budget: Budget, share: Fraction, wanted: Wanted, covariates: Covariates) -> Division:
+def division(
+    budget: Budget, share: Fraction, wanted: Wanted, covariates: Covariates, slopes: Fraction
+) -> Division:
     """Divide a budget between covariates and effects, by public facts.
 
     Parameters
@@ -70,12 +79,25 @@ def division(budget: Budget, share: Fraction, wanted: Wanted, covariates: Covari
     wanted : {"auto", "histogram", "marginals", "filler"}
     covariates : Covariates
 
+    slopes : Fraction
+        Share of epsilon for coefficients of covariates, which then get all of delta.
+
     Raises
     ------
     ParameterError
-        If delta is not 0 and nothing uses it.
+        If delta is not 0 and nothing uses it, or 0 and something needs it.
     """
-    part = Budget(budget.epsilon * share, budget.delta)
+    if slopes and not budget.delta:
+        raise ParameterError(
+            "gamma='moments' is Gaussian noise and needs a delta, far below 1/n; give one, or say "
+            "gamma='zero'"
+        )
+    if share + slopes >= 1:
+        raise ParameterError(
+            f"share={float(share):g} beside {float(slopes):g} for gamma='moments' leaves nothing "
+            "for the effects; lower share"
+        )
+    part = Budget(budget.epsilon * share, 0 if slopes else budget.delta)
     if not covariates.names:
         rule, reason = "filler", "no covariate is modelled"  # type: tuple[Rule, str]
     elif wanted == "auto":
@@ -83,13 +105,15 @@ def division(budget: Budget, share: Fraction, wanted: Wanted, covariates: Covari
     else:
         rule, reason = wanted, "as asked"
     if rule != "filler":
-        return Division(rule, reason, part, Budget(budget.epsilon * (1 - share)))
+        of_slopes = Budget(budget.epsilon * slopes, budget.delta if slopes else 0)
+        rest = Budget(budget.epsilon * (1 - share - slopes))
+        return Division(rule, reason, part, rest, of_slopes)
     if budget.delta:
         raise ParameterError(
             f"delta={float(budget.delta):g}, and nothing of this release uses it (covariates are "
-            f"filler: {reason}); leave delta out"
+            f"filler: {reason}); leave delta out" + (", and gamma='moments'" if slopes else "")
         )
-    return Division(rule, reason, Budget(0), budget)
+    return Division(rule, reason, Budget(0), budget, Budget(0))
 
 
 def plan_of(model: Calibrated, part: Division) -> Plan:
@@ -100,7 +124,6 @@ def plan_of(model: Calibrated, part: Division) -> Plan:
     model : Calibrated
     part : Division
     """
-    whole = part.covariates + part.effects
     effects = model.ate.plan(part.effects.epsilon)
     facts = {"budget": _budget(part)}
     facts |= {"regressions": "; ".join(model.regressions.formulas())}
@@ -115,7 +138,7 @@ def plan_of(model: Calibrated, part: Division) -> Plan:
         refusal = drawn.refusal
     return Plan(
         model.method,
-        whole,
+        part.whole,
         facts,
         (*effects.consequences, *_consequences(model, part)),
         tuple(warnings),
@@ -126,14 +149,16 @@ def plan_of(model: Calibrated, part: Division) -> Plan:
 def _budget(part: Division) -> str:
     if part.rule == "filler":
         return f"all of it, {part.effects}, on effects; nothing on covariates"
-    return f"{part.effects} on effects (to which the numbers below refer), {part.covariates} on " \
-        "covariates"  # fmt: skip
+    slopes = f", {part.slopes} on their coefficients" if part.slopes.epsilon else ""
+    return (
+        f"{part.effects} on effects (to which the numbers below refer), {part.covariates} on "
+        f"covariates{slopes}"
+    )
 
 
 def _price(model: Calibrated, part: Division) -> str:
     """Return by how much the spending on covariates raises the errors of effects."""
-    whole = (part.covariates + part.effects).epsilon
-    more = float(whole / part.effects.epsilon)
+    more = float(part.whole.epsilon / part.effects.epsilon)
     return (
         f"spending nothing on covariates would divide the noise of every effect by {more:.3g}; "
         "they buy no precision, only a file that resembles the original"
@@ -152,4 +177,9 @@ def _consequences(model: Calibrated, part: Division) -> tuple[str, ...]:
         else f"{outcomes}: real numbers stored as double, beyond the legal values of the original"
     )
     mine = "covariates buy no precision: their coefficients are zero up to noise and mean nothing"
+    if model.gamma == "moments":
+        mine = (
+            "covariates buy no precision: their coefficients are shrunk towards zero by the noise, "
+            "and the errors printed beside them mean nothing"
+        )
     return tuple(line for line in (mine, filled, legal) if line)

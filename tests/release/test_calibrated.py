@@ -228,6 +228,46 @@ def test_delta_buys_covariates_only(trial: pd.DataFrame, trial_schema: Schema) -
         calibrated(trial, trial_schema, covariates="filler").plan(2, 1e-6)
 
 
+def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schema) -> None:
+    data = make_trial(6000)
+    earn = np.clip(0.8 * data["age"].fillna(40) + 6 * data["t"], 0, 100)
+    data = data.assign(earn=earn.astype(np.float32).astype(float))
+    formula = "earn ~ t + t2 + age + C(region)"
+    model = calibrated(data, trial_schema, formula, gamma="moments", covariates="marginals")
+    accountant = Accountant(9, 1e-6, relation="replace-one-design-public")
+    release = model.fit(8, 1e-6, accountant=accountant)
+    agrees(release, formula)
+    fit = ols(formula, release.protected, release.schema)
+    assert fit.params["age"] == pytest.approx(0.8, abs=0.1)  # zero without moments
+    assert float(accountant.ledger[0].budget.epsilon) == 8
+    assert "epsilon=1.6, delta=1e-06 on their coefficients" in release.plan.facts["budget"]
+    valid = Validity.of(release.schema)
+    assert valid is not None
+    assert not valid.subsets_valid
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "words"),
+    [
+        ("earn ~ t + t2 + age", {"specifications": [""]}, "calibrates one covariate set"),
+        ("earn ~ t + t2", {}, "needs covariates"),
+        ("earn ~ t + t2 + age", {"share": 0.8, "covariates": "marginals"}, "lower share"),
+        ("earn ~ t + t2 + age", {"covariates": "filler"}, "nothing of this release uses it"),
+    ],
+)
+def test_slopes_that_nobody_could_see_are_refused(
+    formula: str, options: dict[str, Any], words: str, trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        calibrated(trial, trial_schema, formula, gamma="moments", **options).plan(2, 1e-6)
+
+
+def test_slopes_need_a_delta(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    model = calibrated(trial, trial_schema, gamma="moments", covariates="marginals")
+    with pytest.raises(ParameterError, match="needs a delta"):
+        model.plan(2)
+
+
 def test_the_file_is_drop_in(trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path) -> None:
     confidential, protected = tmp_path / "trial.dta", tmp_path / "protected.dta"
     dprct.write_dta(trial, trial_schema, confidential)
