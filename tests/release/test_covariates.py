@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.errors import SchemaError
+from dprct.privacy.budget import Budget
+from dprct.privacy.noise import source
+from dprct.release.covariates import completed, covariates_of
+from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from dprct.release.covariates import Covariates
+
+N = 900
+
+
+def made(columns: int = 6, *, filler: bool = False, **facts: Any) -> Covariates:
+    known: dict[str, Any] = {"levels": (0.0, 1.0, 2.0), "missing": (), **facts}
+    schema = Schema(tuple(Column(f"x{j}", "byte", **known) for j in range(columns)))
+    data = pd.DataFrame({name: np.zeros(N) for name in schema.names})
+    return covariates_of(data, schema, frozenset({"x0"}), N, filler=filler)
+
+
+def test_auto_prefers_the_joint_then_the_single_then_nothing() -> None:
+    assert made(3).chosen(Budget(2))[0] == "histogram"
+    assert made(6).chosen(Budget(1))[0] == "marginals"  # 729 cells for 900 rows
+    rule, reason = made(6).chosen(Budget(0.05))
+    assert rule == "filler"
+    assert "would not resemble" in reason
+    assert made(0).chosen(Budget(1)) == ("filler", "no covariate is modelled")
+
+
+@pytest.mark.parametrize("rule", ["histogram", "marginals"])
+def test_drawn_covariates_resemble_and_filler_does_not(rule: Any) -> None:
+    covariates, rng = made(2), np.random.default_rng(1)
+    state, drawn = covariates.draw(rule, Budget(20), source())
+    assert state["rule"] == rule
+    assert (covariates.columns(drawn, rng)["x1"] == 0).mean() > 0.95
+    _, nothing = covariates.draw("filler", Budget(0), source())
+    assert (covariates.columns(nothing, rng)["x1"] == 0).mean() < 0.5
+
+
+def test_covariates_of_regressions_have_no_missing_values() -> None:
+    covariates = made(2, missing=(".",))
+    data = pd.DataFrame({"x0": np.full(N, np.nan), "x1": np.full(N, np.nan)})
+    covariates = covariates_of(data, covariates.schema, frozenset({"x0"}), N, filler=False)
+    _, drawn = covariates.draw("marginals", Budget(50), source())
+    columns = covariates.columns(drawn, np.random.default_rng(1))
+    assert not np.isnan(columns["x0"]).any()  # also where nearly everybody's is missing
+    assert np.isnan(columns["x1"]).mean() > 0.9
+
+
+def test_a_missing_code_takes_the_code_of_another_row() -> None:
+    rng = np.random.default_rng(1)
+    codes = np.array([0] * 300 + [1] * 100 + [2] * 1000)
+    found = completed(codes, np.array([0, 1]), rng)
+    assert found[:400].tolist() == codes[:400].tolist()
+    assert np.bincount(found).tolist()[0] / 1400 == pytest.approx(0.75, abs=0.06)
+    alone = completed(np.full(50, 2), np.array([0, 1]), rng)
+    assert set(alone.tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("facts", "bins"),
+    [
+        ({"bounds": (0.0, 99.0)}, 10),
+        ({"bounds": (0.0, 5.0)}, 6),
+        ({"bounds": (0.0, 99.0), "bins": 4}, 4),
+    ],
+)
+def test_bins_are_those_declared_else_ten(facts: dict[str, Any], bins: int) -> None:
+    assert made(1, levels=None, **facts).engines["marginals"].encodings[0].size == bins
+
+
+def test_filler_needs_no_bins_and_no_look_at_the_data() -> None:
+    facts: dict[str, Any] = {"levels": None, "bounds": (0.0, 90.0), "missing": (".",)}
+    schema = Schema((Column("income_std", "int", **facts),))
+    covariates = covariates_of(None, schema, frozenset(), N, filler=True)
+    values = covariates.columns(None, np.random.default_rng(1))["income_std"]
+    assert values.min() >= 0
+    assert values.max() <= 90
+    assert values.mean() == pytest.approx(45, abs=6)
+    assert not np.isnan(values).all()
+
+
+@pytest.mark.parametrize("facts", [{"missing": None}, {"levels": None}])
+def test_a_covariate_without_public_facts_is_refused(facts: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="covariate: column 'x0'"):
+        made(1, **facts)
