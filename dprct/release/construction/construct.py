@@ -83,8 +83,9 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
     bases, influences = zip(*map(factored, specifications), strict=True)
     basis = joined(bases)
     conditions = _conditions(specifications, influences, unit)
-    _check_movable(conditions, basis.without(start))
-    e, exact = _solved(specifications, conditions, basis, start)
+    noise = basis.without(start)
+    _check_movable(conditions, noise)
+    e, exact = _solved(specifications, conditions, basis, noise)
     ratios = tuple(
         _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
     )
@@ -154,7 +155,7 @@ def _solved(
     noise: Array,
 ) -> tuple[Array, tuple[bool, ...]]:
     """Return residuals, and which specifications they meet exactly."""
-    tried: list[Array] = [basis.without(noise)]
+    tried = [noise]
     for wanted in _attempts(conditions):
         for first in starts(specifications, wanted, basis, noise):
             e = newton(wanted, basis, first)

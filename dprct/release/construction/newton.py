@@ -75,7 +75,7 @@ def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
 
 def _step(conditions: Sequence[Errors], basis: Basis, e: Array, found: Array) -> Array:
     images = np.vstack([c.images(e) / c.scales[:, None] for c in conditions])
-    directions, triangle = np.linalg.qr(basis.without(images.T))
+    directions, triangle = np.linalg.qr(basis.about_without(images.T))
     step: Array = directions @ np.linalg.lstsq(triangle.T, -found / 2, rcond=_SINGULAR)[0]
     length = float(np.linalg.norm(step))
     limit = _LONGEST * float(np.linalg.norm(e))

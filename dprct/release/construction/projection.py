@@ -54,9 +54,11 @@ class Basis:
 
     def without(self, v: Array) -> Array:
         """Return the part of ``v``, (n,) or (n, m), that is orthogonal to the designs."""
-        for _ in range(2):  # the second pass removes the rounding of the first
-            v = v - self.vectors @ (self.vectors.T @ v)
-        return v
+        return self.about_without(self.about_without(v))  # removes the rounding of the first
+
+    def about_without(self, v: Array) -> Array:
+        """Return it up to rounding that is small beside ``v``, in half the time."""
+        return v - self.vectors @ (self.vectors.T @ v)
 
 
 def factored(specification: Specification) -> tuple[Basis, Influence]:
@@ -110,7 +112,7 @@ def _orthonormal(columns: Array) -> tuple[Array, Array, NDArray[np.bool_], Array
 
     The columns are scaled to length one before they are factored.
     """
-    lengths = np.linalg.norm(columns, axis=0)
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     scaled = columns / np.where(lengths > 0, lengths, 1)
     kept = np.ones(scaled.shape[1], bool)
     found = _cholesky_twice(scaled)

@@ -24,7 +24,7 @@ def starts(
     basis: Basis,
     noise: Array,
 ) -> Iterator[Array]:
-    """Yield starting points, the best first; each is orthogonal to the designs.
+    """Yield starting points, the best first, made when they are asked for.
 
     Parameters
     ----------
@@ -32,19 +32,21 @@ def starts(
     conditions : sequence of Errors
     basis : Basis
     noise : (n,) array
-        e0, standard normal.
+        e0, standard normal, orthogonal to the designs.
 
     Notes
     -----
     With two arms the projected noise comes first: it is as homoskedastic as the classical error
     says.  With more, noise with a variance of its own in every arm comes first.
     """
-    projected = scaled(conditions, basis.without(noise))
+    two_arms = all(s.effects == 1 for s in specifications)
+    if two_arms:
+        yield scaled(conditions, noise)
     by_arm = arm_wise(specifications, conditions, basis, noise)
-    found = [projected] if by_arm is None else [by_arm, projected]
-    if all(s.effects == 1 for s in specifications):
-        found.reverse()
-    yield from found
+    if by_arm is not None:
+        yield by_arm
+    if not two_arms:
+        yield scaled(conditions, noise)
 
 
 def scaled(conditions: Sequence[Errors], e: Array) -> Array:
