@@ -1,0 +1,58 @@
+"""What a plan says of a synthetic control, and that it comes true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dprct.estimate.synthetic import SyntheticControl
+from dprct.estimate.synthetic.path_planning import path_sd, weight_sd
+
+X = np.add.outer(np.linspace(-0.4, 0.4, 20), np.linspace(0, 0.1, 8))
+
+
+def model(**options: Any) -> SyntheticControl:
+    return SyntheticControl.from_arrays(X, X.mean(axis=0), 5, 1.0, **options)
+
+
+def test_noise_is_as_planned() -> None:
+    made = model()
+    recipe, prices, _ = made._priced(made.plan(3).budget)
+    result = made.fit(3, rng=1)
+    assert result.released.weight_sd == pytest.approx(weight_sd(recipe, prices))
+    largest = result.weights.max()
+    planned = path_sd(made.scale, prices) * largest
+    assert result.released.post.noise.sd == pytest.approx(planned, rel=1e-5)
+
+
+def test_the_plan_names_prices_and_noise() -> None:
+    text = " ".join(str(model(placebos="all", pre_fit=True).plan(2)).split())
+    for words in (
+        "a donor may be a state, not a person",
+        "20 donors, 5 periods before treatment and 3 after",
+        "bound -1 to 1",
+        "ridge, lambda 100",
+        "weights 0.225, prediction 0.225, pre_fit 0.05, placebos 0.5",
+        "for 20 runs, 0.025 each",
+        "its own series is confidential",
+        "the treated unit is not protected",
+    ):
+        assert words in text
+    hidden = str(model(protect_treated=True).plan(2))
+    assert "noise of the treated unit" in hidden
+    assert "not protected" not in hidden
+
+
+def test_what_will_disappoint_is_warned_of() -> None:
+    assert any("not usable" in w for w in model().plan(0.01).warnings)
+    assert any("longer than any weights" in w for w in model(lam=1.0).plan(0.01).warnings)
+    assert any("no test" in w for w in model(placebos="all").plan(500).warnings)
+    assert model(weights="uniform").plan(500).warnings == ()
+
+
+def test_doubling_the_budget_halves_the_noise() -> None:
+    made = model(weights="uniform")
+    sds = [path_sd(made.scale, made._priced(made.plan(e).budget)[1]) for e in (1, 2)]
+    assert sds[0] / sds[1] == pytest.approx(2, rel=1e-9)

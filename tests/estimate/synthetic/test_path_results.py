@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.errors import ParameterError
+from dprct.estimate.synthetic import SyntheticControl, SyntheticControlResults
+
+
+def fitted(epsilon: float = 30, **options: Any) -> SyntheticControlResults:
+    X = np.add.outer(np.linspace(-0.4, 0.4, 9), np.linspace(0, 0.1, 8))
+    y = X.mean(axis=0) + np.where(np.arange(8) < 5, 0.0, 0.3)
+    model = SyntheticControl.from_arrays(
+        X, y, 5, 1.0, treated="Łódź", times=np.arange(1990, 1998), **options
+    )
+    return model.fit(epsilon, rng=4)
+
+
+def test_series_are_by_time_and_add_up() -> None:
+    plain, full = fitted(), fitted(pre_fit=True)
+    assert plain.counterfactual.index.tolist() == [1995, 1996, 1997]
+    assert full.counterfactual.index.tolist() == list(range(1990, 1998))
+    assert plain.observed.index.tolist() == list(range(1990, 1998))
+    gap = plain.observed.loc[1995:] - plain.counterfactual
+    assert plain.effect.tolist() == pytest.approx(gap.tolist())
+    assert plain.att == pytest.approx(plain.effect.mean())
+    assert math.isnan(plain.pre_rmse)
+    assert full.pre_rmse >= 0
+
+
+def test_bands_are_of_the_noise() -> None:
+    result = fitted()
+    law = result.released.post.effect_noise
+    band = result.band(0.1)
+    half = (band["high"] - band["low"]) / 2
+    assert half.tolist() == pytest.approx([law.half_width(0.1)] * 3)
+    joint = result.band(0.1, joint=True)
+    wider = law.half_width(1 - 0.9 ** (1 / 3))
+    assert (joint["high"] - result.effect).tolist() == pytest.approx([wider] * 3)
+    low, high = result.att_interval()
+    assert (low + high) / 2 == pytest.approx(result.att)
+    assert result.att_noise.sd == pytest.approx(law.sd / math.sqrt(3))
+    with pytest.raises(ParameterError, match="alpha=2"):
+        result.band(2)
+
+
+def test_tidy_and_glance_have_the_names_of_broom() -> None:
+    table = fitted(pre_fit=True).tidy()
+    assert table["period"].tolist() == ["pre"] * 5 + ["post"] * 3
+    assert table.columns[4:].tolist() == ["estimate", "std.error.noise", "noise.low", "noise.high"]
+    assert (table["estimate"] == table["observed"] - table["counterfactual"]).all()
+    row = fitted().glance().iloc[0]
+    assert (row["donors"], row["pre.periods"], row["post.periods"]) == (9, 5, 3)
+    assert row["weights"] == "ridge"
+
+
+def test_the_summary_says_first_who_and_then_what_is_not_covered() -> None:
+    text = fitted(pre_fit=True).summary()
+    lines = text.splitlines()
+    assert lines[0] == "Private synthetic control"
+    assert "a donor may be a state, not a person" in lines[2]
+    assert "Łódź" in text
+    assert "mean effect" in text
+    assert "do not cover the error of these weights" in " ".join(text.split())
+    assert "For simulation only" in text
+    assert "1990" in text
+
+
+def test_latex_and_html_hold_the_same_numbers() -> None:
+    result = fitted()
+    number = f"{result.att:.3f}"
+    for page in (result.to_latex(), result.to_html(), result._repr_html_()):
+        assert number in page
+    assert r"\toprule" in result.to_latex()
+    assert str(result) == result.summary()
+    assert "9 donors" in repr(result)
+
+
+def test_placebos_in_a_table() -> None:
+    result = fitted(placebos="all", weights="uniform", pre_fit=True)
+    effects = result.placebo_effects()
+    assert effects.shape == (3, 9)
+    table = result.placebo_table()
+    assert table["placebo"].tolist() == [False] + [True] * 9
+    assert table["att"].iloc[1:].tolist() == pytest.approx(effects.mean().tolist())
+    assert (table["pre.rmse"] >= 0).all()
+    assert isinstance(fitted().placebo_effects(), pd.DataFrame)
+
+
+def test_equal_weights_have_no_noise() -> None:
+    result = fitted(weights="uniform")
+    assert result.noisy_weights is None
+    assert result.weights.tolist() == [1 / 9] * 9
+
+
+@pytest.mark.parametrize("kind", ["paths", "gap", "placebos", "weights"])
+def test_every_figure_is_drawn(kind: str) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    ax = fitted(placebos=["donor 2"], pre_fit=True).plot(kind)
+    ax.figure.canvas.draw()
+    plt.close("all")
+
+
+def test_a_figure_that_is_none_is_refused() -> None:
+    with pytest.raises(ParameterError, match="allowed: paths, gap, placebos, weights"):
+        fitted().plot("pie")
