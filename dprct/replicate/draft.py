@@ -31,9 +31,24 @@ name = "person"                    # what one row is
 # max_rows = 1                     # the largest number of rows of one unit
 
 [release]
-method = "mv_histogram"            # or "marginals"
+method = "mv_histogram"            # or "marginals", "calibrated"
 epsilon = 1.0
 delta = 0.0
+# formula = ""                     # for "calibrated": the paper's regression, "y ~ treat + age"
+
+# For "calibrated", on whose file that regression returns private effects with valid errors:
+# [design]
+# kind = "complete"                # or simple, block, cluster, block_cluster, factorial
+# arms = []                        # the 0/1 columns of the arms; their fate is "public"
+# block = ""                       # the column of blocks, if there is one
+# cluster = ""                     # the column of clusters, if there is one
+# [calibrated]
+# covariates = "auto"              # or histogram, marginals, filler
+# specifications = []              # other covariate sets, such as "age" or "C(village)"
+# levels = [0.05]                  # sizes of tests at which intervals are to be valid
+# legal = "calibrated"             # or "strict": legal values, which break the calibration
+# missing = "public"               # or "private", or a number that stands for missing outcomes
+# clip = []                        # outcomes whose values beyond their bounds count as the bound
 
 # [budget]                         # what may be spent on this data set in all;
 # epsilon = 1.0                    # without it: what this release costs

@@ -22,7 +22,7 @@ from dprct.replicate.declared_tables import long_form
 from dprct.replicate.expected import belongs_to, written
 from dprct.replicate.readme import TableNote, mark, readme
 from dprct.results.certificate import Certificate
-from dprct.results.validity import Validity
+from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
 from dprct.schema.schema import Schema
 
 _MOST_SHOWN = 5
@@ -313,8 +313,17 @@ def _note(spec: TableSpec, found: DeclaredTables, expected: str) -> TableNote:
     elif spec.name in found.failed:
         words = f"no: {found.failed[spec.name]}"
     else:
-        words = f"yes: its numbers, with the noise of the release in them, are in {expected}"
+        words = _reproduced(found.made[spec.name].notes, expected)
     return TableNote(spec.name, spec.title, words)
+
+
+def _reproduced(notes: tuple[str, ...], expected: str) -> str:
+    """Return whether a table that could be made means anything; a calibrated file's notes know."""
+    artefacts = [note for note in notes if ARTEFACT in note]
+    if artefacts:
+        return f"no, although its numbers are in {expected}: {' '.join(artefacts)}"
+    held = "in estimates and errors" if any(CALIBRATED in note for note in notes) else "in them"
+    return f"yes: its numbers, with the noise of the release {held}, are in {expected}"
 
 
 def _certificate_beside(study: Study) -> Certificate:

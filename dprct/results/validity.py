@@ -28,6 +28,9 @@ LONGEST = 67_784
 ARTEFACT = "Not calibrated: artefact."
 """How the note of a regression that the file does not support begins."""
 
+CALIBRATED = "Calibrated:"
+"""How the note of one that it does support begins."""
+
 _ROUNDED = (
     "{} were rounded to legal values, which broke the calibration: regressions on this file miss "
     "the released effects, and their intervals are not valid. Take the released estimates."
@@ -252,9 +255,9 @@ class Validity:
         if reason is not None:
             return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
         return (
-            f"Calibrated: the errors of {', '.join(self.arms)} contain sampling and privacy noise; "
-            f"intervals and tests are valid at {shown_levels(self.levels)}, at no other level. "
-            "The other coefficients and R-squared are artefacts."
+            f"{CALIBRATED} the errors of {', '.join(self.arms)} contain sampling and privacy "
+            f"noise; intervals and tests are valid at {shown_levels(self.levels)}, at no other "
+            "level. The other coefficients and R-squared are artefacts."
         )
 
     def _unreleased(self, spec: Specification) -> str | None:

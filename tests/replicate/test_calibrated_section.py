@@ -207,7 +207,8 @@ def test_from_the_shell(study, capsys):
     folder = path.parent
     assert run("table", path, "--expect", folder / "expected.csv") == 0
     readme = (folder / "README-data.md").read_text("utf-8")
-    assert "artefact" in readme
+    assert "yes: its numbers, with the noise of the release in estimates and errors" in readme
+    assert "no, although its numbers are in expected.csv: Not calibrated: artefact." in readme
     data, schema = dprct.read_dta(folder / "survey_protected.dta")
     valid = Validity.of(schema)
     assert valid.covariates == (("age",), ())

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.ledger import checked_id
 from dprct.replicate.draft import draft
+from dprct.replicate.experiment_section import experiment_from
+from dprct.replicate.release_section import ReleaseSpec
 from dprct.replicate.study import load_study, study_from
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.facts import Fate
@@ -120,7 +122,7 @@ def test_a_draft_says_nothing_that_the_data_say(folder: Path) -> None:
     _with_other_data(folder / "survey.dta", data, schema)
     assert draft(Schema.from_dta(folder / "survey.dta"), folder / "survey.dta", study) == first
     numbers = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?", re.sub(r"%\S+", "", first)))
-    assert numbers <= {"0", "1", "1.0", "0.0", "5", "20", "30", "40"}
+    assert numbers <= {"0", "1", "1.0", "0.0", "0.05", "5", "20", "30", "40"}
 
 
 def test_a_draft_says_what_every_fate_means() -> None:
@@ -128,3 +130,15 @@ def test_a_draft_says_what_every_fate_means() -> None:
     explained = [line.split()[1] for line in text.splitlines() if line.startswith("#   ")]
     assert set(get_args(Fate)) <= set(explained)
     assert "or levels = [0, 1]" in text
+
+
+def test_a_draft_offers_the_calibrated_release_as_blanks() -> None:
+    text = draft(Schema((Column("age", "byte"),)), Path("a.dta"), Path("study.toml"))
+    blanks = [line.removeprefix("# ") for line in text.splitlines()]
+    assert '"calibrated"' in text
+    begin = blanks.index("[design]")
+    end = next(k for k in range(begin, len(blanks)) if blanks[k] == "")
+    document = tomllib.loads("\n".join(blanks[begin:end]))
+    document["design"] = {"kind": document["design"]["kind"], "arms": ["treat"]}
+    release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat")
+    assert experiment_from(document, release).calibrated.missing == "public"
