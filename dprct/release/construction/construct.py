@@ -82,6 +82,7 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
         return _nothing(specifications)
     bases, influences = zip(*map(factored, specifications), strict=True)
     basis = joined(bases)
+    _check_room(basis)
     conditions = _conditions(specifications, influences, unit)
     noise = basis.without(start)
     _check_movable(conditions, noise)
@@ -113,6 +114,15 @@ def _check(specifications: Sequence[Specification], start: Array) -> None:
         )
     if not np.isfinite(start).all() or not start.any():
         raise ParameterError("start must be finite noise; draw standard normal numbers")
+
+
+def _check_room(basis: Basis) -> None:
+    rows, columns = basis.vectors.shape
+    if columns >= rows:
+        raise ParameterError(
+            f"{rows} rows leave no residuals beside {columns} columns of all specifications "
+            "together; declare fewer covariate sets"
+        )
 
 
 def _check_movable(conditions: Sequence[Errors], e: Array) -> None:

@@ -335,6 +335,13 @@ def test_designs_of_two_files_are_refused(trial):
         residuals([Specification(W, 1, np.eye(1)) for W in (one, two)], noise(10))
 
 
+def test_specifications_that_leave_no_residuals_together_are_refused(trial):
+    experiment, rng = trial(1, [10, 10], 0), np.random.default_rng(1)
+    designs = [experiment.design(rng.normal(size=(20, 10))) for _ in range(2)]
+    with pytest.raises(ParameterError, match="20 rows leave no residuals"):
+        residuals([Specification(W, 1, np.eye(1)) for W in designs], noise(20))
+
+
 def test_an_effect_between_rows_that_are_fitted_exactly_is_refused():
     """One treated row and a dummy for its pair: the effect is the difference of the two."""
     W = np.column_stack([np.eye(20)[0], np.ones(20), np.eye(20)[0] + np.eye(20)[1]])
