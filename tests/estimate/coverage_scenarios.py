@@ -1,7 +1,7 @@
 """Simulated experiments for the coverage of private effects; tests and the docs page use them.
 
 Outcomes are drawn alike in all arms, so that every effect on the clipped outcome is zero.  What is
-simulated is the released path itself; its noise comes from a seeded generator.
+simulated is the released path, many runs at once; its noise comes from a seeded generator.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dprct.estimate.contrasts import Contrast
-from dprct.estimate.mechanism import Outcome, released
+from dprct.estimate.correction import correction
+from dprct.estimate.mechanism import Outcome
 from dprct.estimate.normal_laplace import quantile
 from dprct.privacy.arms import Arms
-from dprct.privacy.noise import source
-from dprct.queries import with_residual
+from dprct.privacy.mechanisms import DiscreteLaplace
+from dprct.privacy.noise import NoiseSource, source
+from dprct.queries import GRID, arm_aggregates, with_residual
+from dprct.queries.arms import _arm_statistics, rounded
 from dprct.schema import Column
 from dprct.schema.table import eager
 
@@ -28,6 +30,8 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 Draw = Callable[[np.random.Generator, int], Array]
 
 LEVELS = (0.05, 0.01)
+ROWS = 400_000
+"""Rows that are simulated at once."""
 
 
 @dataclass(frozen=True)
@@ -201,66 +205,134 @@ def grid() -> dict[str, Scenario]:
 FULL = grid()
 
 
-def arms_of(scenario: Scenario) -> Arms:
+def arms_of(scenario: Scenario, runs: int = 1) -> Arms:
+    """Return the arms of several runs beside each other: arm a of run r has the place r A + a."""
     count, blocks = len(scenario.sizes), scenario.blocks
     each = [size // blocks for size in scenario.sizes]
-    codes = np.concatenate([np.repeat(np.arange(count) + h * count, each) for h in range(blocks)])
-    clusters = np.arange(len(codes)) // scenario.cluster if scenario.cluster > 1 else None
-    weights = (Fraction(1, blocks),) * blocks
+    block = np.repeat(np.arange(blocks), sum(each))
+    arm = np.tile(np.repeat(np.arange(count), each), blocks)
+    n = len(arm)
+    run = np.repeat(np.arange(runs), n)
+    codes = np.tile(block * count * runs + arm, runs) + run * count
+    clusters = np.arange(n * runs) // scenario.cluster if scenario.cluster > 1 else None
     return Arms(
-        codes.astype(np.int64), (tuple(each),) * blocks, weights, clusters, scenario.cluster,
-        scenario.unit,  # type: ignore[arg-type]
+        codes.astype(np.int64), (tuple(each) * runs,) * blocks, (Fraction(1, blocks),) * blocks,
+        clusters, scenario.cluster, scenario.unit,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def plain_effect(scenario: Scenario, arms: Arms, y: Array) -> tuple[float, float]:
-    """Return the contrast of the means without privacy, and the usual variance of it."""
-    value = variance = 0.0
+@dataclass(frozen=True)
+class Drawn:
+    """Released effects (r,) of r runs, the scales of their noise, and their variances.
+
+    ``variances`` is (r, parts), ``raises`` the scale b_V of each part, ``rho`` theirs.
+    """
+
+    values: Array
+    scales: tuple[float, ...]
+    variances: Array
+    raises: Array
+    rho: float
+
+    def variance(self, alpha: float) -> Array:
+        """Return V~ at a level; (r,)."""
+        return np.maximum(0, self.variances + correction(self.rho, alpha) * self.raises).sum(axis=1)
+
+
+def drawn(scenario: Scenario, frame: Any, runs: int, noise: NoiseSource) -> Drawn:
+    """Draw the releases of several runs at once; a test holds one against the released path."""
+    column = Column("y", bounds=LAWS[scenario.law][1])
+    one = Outcome(column, arms_of(scenario), Fraction(1))
+    epsilon, many = Fraction(scenario.epsilon), arms_of(scenario, runs)
+    of_effect, of_variance = one.split(epsilon)[:2]
+    inflation, rho = one.arms.inflation, one.rho(epsilon)
+    if one.two_arms:
+        (reach,) = one.reaches()
+        stats = _arm_statistics(frame, column, many, None)
+        far, unit = reach / one.width, reach**2 * inflation / GRID
+        pairs = list(zip(stats[::2], stats[1::2], strict=True))
+        sealed = (
+            rounded([(m1 - m0) / far for (m0, _), (m1, _) in pairs], reach / GRID),
+            rounded([(v0 + v1) / (far**2 * GRID * inflation) for (_, v0), (_, v1) in pairs], unit),
+        )
+        tau, v = (
+            np.asarray(DiscreteLaplace(share, l1=GRID).release(part, noise).values, float)
+            for part, share in zip(sealed, (of_effect, of_variance), strict=True)
+        )
+        raises = np.array([float(reach**2 * inflation / of_variance)])
+        return Drawn(tau, (float(reach / of_effect),), v[:, None], raises, rho)
+    weights = np.array([float(w) for w in scenario.contrast])
+    used = weights != 0
+    reaches = np.array([float(reach) for reach in one.reaches()])
+    means, spreads = (
+        np.array([int(unit) for unit in DiscreteLaplace(share, l1=GRID).release(part, noise).units])
+        .reshape(runs, -1).astype(float) / GRID
+        for part, share in zip(
+            arm_aggregates(frame, column, many), (of_effect, of_variance), strict=True
+        )
+    )  # fmt: skip
+    most = reaches**2 * inflation * weights**2
+    return Drawn(
+        (means * reaches) @ weights,
+        tuple((np.abs(weights) * reaches)[used] / float(of_effect)),
+        (spreads * most)[:, used],
+        most[used] / float(of_variance),
+        rho,
+    )
+
+
+def plain_effects(scenario: Scenario, y: Array) -> tuple[Array, Array]:
+    """Return the contrasts of means of (r, n) outcomes without privacy, and the usual variances."""
+    codes = arms_of(scenario).codes
+    value, variance = np.zeros(len(y)), np.zeros(len(y))
     for cell in range(len(scenario.sizes) * scenario.blocks):
         weight = float(scenario.contrast[cell % len(scenario.sizes)]) / scenario.blocks
         if weight == 0:
             continue
-        inside = y[arms.codes == cell]
-        totals = inside.reshape(-1, scenario.cluster).sum(axis=1)
-        value += weight * inside.mean()
-        variance += weight**2 * len(totals) * totals.var(ddof=1) / len(inside) ** 2
+        inside = y[:, codes == cell]
+        totals = inside.reshape(len(y), -1, scenario.cluster).sum(axis=2)
+        size = inside.shape[1]
+        value += weight * inside.mean(axis=1)
+        variance += weight**2 * totals.shape[1] * totals.var(axis=1, ddof=1) / size**2
     return value, variance
+
+
+def outcomes(scenario: Scenario, runs: int, rng: np.random.Generator) -> tuple[Array, Any]:
+    """Return (r, n) raw outcomes and the frame of what is clipped, run after run."""
+    n = sum(scenario.sizes)
+    y = LAWS[scenario.law][0](rng, runs * n)
+    if scenario.cluster > 1:
+        y = y + np.repeat(rng.normal(0, 2, runs * n // scenario.cluster), scenario.cluster)
+    if not scenario.index:
+        return y.reshape(runs, n), eager(pl.DataFrame({"y": y}))
+    index = 12 + rng.integers(18, 60, runs * n) / 2
+    raw = index + y
+    return raw.reshape(runs, n), with_residual(eager(pl.DataFrame({"y": raw})), "y", index)
 
 
 def simulate(name: str, runs: int, levels: tuple[float, ...] = LEVELS) -> Simulated:
     """Run a scenario; the seed is a function of its name."""
     scenario = FULL[name]
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    arms, (draw, bounds) = arms_of(scenario), LAWS[scenario.law]
-    outcome = Outcome(Column("y", bounds=bounds), arms, Fraction(1))
-    contrast = (Contrast(name, scenario.contrast),)
-    noise, epsilon, n = source(rng), Fraction(scenario.epsilon), len(arms.codes)
-    values, plain = np.empty(runs), np.empty((runs, 2))
-    variances = {alpha: np.empty(runs) for alpha in levels}
-    scales: tuple[float, ...] = ()
-    for run in range(runs):
-        y = draw(rng, n)
-        if arms.clusters is not None:
-            y = y + rng.normal(0, 2, n // scenario.cluster)[arms.clusters]
-        frame = eager(pl.DataFrame({"y": y}))
-        raw = y
-        if scenario.index:
-            age = rng.integers(18, 60, n)
-            raw = 12 + age / 2 + y
-            frame = with_residual(eager(pl.DataFrame({"y": raw})), "y", 12 + age / 2)
-        (effect,) = released(outcome, frame, epsilon, noise).contrasted(contrast).effects
-        values[run], scales = effect.value, effect.scales
-        for alpha in levels:
-            variances[alpha][run] = effect.variance(alpha)
-        plain[run] = plain_effect(scenario, arms, raw)
-    half = {alpha: quantile(alpha, variances[alpha], scales) for alpha in levels}
-    usual = {a: np.sqrt(plain[:, 1]) * quantile(a, 1.0, (1e-12,)) for a in levels}
+    noise, n = source(rng), sum(scenario.sizes)
+    batch = max(1, ROWS // n)
+    parts = []
+    for start in range(0, runs, batch):
+        here = min(batch, runs - start)
+        raw, frame = outcomes(scenario, here, rng)
+        parts.append((drawn(scenario, frame, here, noise), *plain_effects(scenario, raw)))
+    values = np.concatenate([part.values for part, _, _ in parts])
+    variance = {a: np.concatenate([part.variance(a) for part, _, _ in parts]) for a in levels}
+    half = {a: quantile(a, variance[a], parts[0][0].scales) for a in levels}
+    plain = np.concatenate([value for _, value, _ in parts])
+    root = np.sqrt(np.concatenate([v for _, _, v in parts]))
+    usual = {a: root * quantile(a, 1.0, (1e-12,)) for a in levels}
     return Simulated(
         runs,
         {a: int((np.abs(values) <= half[a]).sum()) for a in levels},
         {a: float(2 * half[a].mean()) for a in levels},
-        {a: int((np.abs(plain[:, 0]) <= usual[a]).sum()) for a in levels},
+        {a: int((np.abs(plain) <= usual[a]).sum()) for a in levels},
         {a: float(2 * usual[a].mean()) for a in levels},
         float(np.sqrt((values**2).mean())),
-        float(np.sqrt((plain[:, 0] ** 2).mean())),
+        float(np.sqrt((plain**2).mean())),
     )

@@ -8,6 +8,8 @@ ALGORITHMS.md rejects (.870) fails with probability .9997; with 4,000 it is .929
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from fractions import Fraction
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+
+from dprct.estimate.contrasts import Contrast
+from dprct.estimate.mechanism import Outcome, released
+from dprct.privacy.noise import source
+from dprct.schema import Column
 
 FALSE_ALARM = 1e-9
 
@@ -66,7 +73,36 @@ def test_the_check_has_power_against_the_rejected_rule() -> None:
 
 def test_the_plain_interval_is_the_one_of_the_textbook() -> None:
     scenario = SCENARIOS.Scenario("normal(0, 3.5)", (30, 20), 1)
-    y = np.random.default_rng(4).normal(size=50)
-    value, variance = SCENARIOS.plain_effect(scenario, SCENARIOS.arms_of(scenario), y)
-    assert value == pytest.approx(y[30:].mean() - y[:30].mean())
-    assert variance == pytest.approx(y[30:].var(ddof=1) / 20 + y[:30].var(ddof=1) / 30)
+    y = np.random.default_rng(4).normal(size=(2, 50))
+    value, variance = SCENARIOS.plain_effects(scenario, y)
+    for run in range(2):
+        control, treated = y[run, :30], y[run, 30:]
+        assert value[run] == pytest.approx(treated.mean() - control.mean())
+        assert variance[run] == pytest.approx(treated.var(ddof=1) / 20 + control.var(ddof=1) / 30)
+
+
+@pytest.mark.parametrize("name", SCENARIOS.FULL)
+def test_what_is_simulated_is_what_is_released(name: str) -> None:
+    """One run, from the same seed, is the release itself, to the last digit."""
+    scenario = SCENARIOS.FULL[name]
+    _, frame = SCENARIOS.outcomes(scenario, 1, np.random.default_rng(5))
+    simulated = SCENARIOS.drawn(scenario, frame, 1, source(6))
+    column = Column("y", bounds=SCENARIOS.LAWS[scenario.law][1])
+    outcome = Outcome(column, SCENARIOS.arms_of(scenario), Fraction(1))
+    contrast = (Contrast(name, scenario.contrast),)
+    found = released(outcome, frame, Fraction(scenario.epsilon), source(6)).contrasted(contrast)
+    (effect,) = found.effects
+    assert simulated.values[0] == pytest.approx(effect.value, rel=1e-9, abs=1e-12)
+    assert sorted(simulated.scales) == pytest.approx(sorted(effect.scales))
+    assert simulated.variance(0.05)[0] == pytest.approx(effect.variance(0.05), rel=1e-9)
+
+
+def test_runs_beside_each_other_do_not_mix() -> None:
+    scenario = SCENARIOS.FULL["blocked clusters"]
+    raw, frame = SCENARIOS.outcomes(scenario, 3, np.random.default_rng(7))
+    quiet = replace(scenario, epsilon=400)
+    found = SCENARIOS.drawn(quiet, frame, 3, source(8))
+    value, variance = SCENARIOS.plain_effects(scenario, raw)
+    # the noise has scales of .001 here, and a variance of .15
+    assert found.values == pytest.approx(value, abs=0.02)
+    assert found.variances[:, 0] == pytest.approx(variance, rel=0.05)
