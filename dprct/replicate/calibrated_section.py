@@ -10,10 +10,12 @@ import numpy as np
 
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
+from dprct.estimate.index import indexes_of
+from dprct.estimate.pilot import is_file
 from dprct.release.calibrated import Calibrated
 from dprct.release.covariates import covariates_of
 from dprct.release.layout import Layout, prepared_schema
-from dprct.release.regressions import Regressions, regressions_of, split
+from dprct.release.regressions import Regressions, check_slopes, regressions_of, split
 from dprct.release.shares import share_of
 from dprct.replicate.design_section import check_choice, design_from
 from dprct.replicate.sections import section
@@ -25,11 +27,14 @@ if TYPE_CHECKING:
 
 Numbers = float | tuple[float, ...]
 Level = str | float
+Indexes = str | Mapping[str, str]
+Pairs = tuple[float, ...] | Mapping[str, tuple[float, ...]]
 ByOutcome = Mapping[str, float]
 Policies = str | float | Mapping[str, str | float]
 
 _COVARIATES = ("auto", "histogram", "marginals", "filler")
 _LEGAL = ("calibrated", "strict")
+_GAMMA = ("zero", "moments")
 _BLOCKS = ("weight", "ignore")
 _UNITS = ("person", "cluster")
 _POLICIES = ("public", "private")
@@ -44,6 +49,9 @@ _OPTIONS = (
     "control",
     "covariates",
     "legal",
+    "gamma",
+    "index",
+    "index_bounds",
 )
 """Keys that are arguments of the class under the same name."""
 
@@ -65,6 +73,13 @@ class CalibratedSpec:
         Sizes of tests at which intervals are to be valid, such as ``[0.05, 0.01]``.
     legal : {"calibrated", "strict"}
         Whether released outcomes may be real numbers, or are rounded to legal values.
+    gamma : {"zero", "moments"}
+        Whether outcomes move with covariates; ``"moments"`` costs a part of epsilon and a delta.
+    index : text, or table of texts
+        By outcome: a formula with fixed coefficients of covariates, by which the outcome is
+        adjusted before it is clipped.
+    index_bounds : [low, high], or table of these
+        Bounds of the outcome less its index.
     weights, sd : table of numbers
         By outcome: shares of the budget, and declared standard deviations for the plan.
     clip : list of str
@@ -86,6 +101,9 @@ class CalibratedSpec:
     specifications: tuple[str, ...] = ()
     levels: Numbers | None = None
     legal: str | None = None
+    gamma: str | None = None
+    index: Indexes | None = None
+    index_bounds: Pairs | None = None
     weights: ByOutcome | None = None
     sd: ByOutcome | None = None
     clip: tuple[str, ...] = ()
@@ -182,6 +200,11 @@ class CalibratedExperiment:
             except DprctError as error:
                 found.append(str(error))
         shares_of(spec.weights, regressions.outcomes)
+        if spec.gamma == "moments":
+            check_slopes(regressions)
+        assert self.design is not None
+        outcomes = regressions.outcomes
+        indexes_of(spec.index, spec.index_bounds, (), outcomes, self.design, schema)
         for key in ("sd", "missing", "clip"):
             named = getattr(spec, key)
             by_name = isinstance(named, (Mapping, tuple))
@@ -227,11 +250,18 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
     for key, allowed in (
         ("covariates", _COVARIATES),
         ("legal", _LEGAL),
+        ("gamma", _GAMMA),
         ("blocks", _BLOCKS),
         ("unit", _UNITS),
     ):
         if getattr(spec, key) is not None:
             check_choice(getattr(spec, key), allowed, f"[calibrated] {key}")
+    rules = spec.index.values() if isinstance(spec.index, Mapping) else [spec.index]
+    if any(is_file(rule) for rule in rules if rule is not None):
+        raise StudyError(
+            "[calibrated] index names a file; a study file states the index itself, as a formula "
+            'with numbers such as "0.8 * before"'
+        )
     try:
         share_of(spec.share, "filler" if spec.covariates == "filler" else "auto")
         if spec.levels is not None:

@@ -28,6 +28,8 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "Texts | None": ((Mapping,), "a table of texts"),
     "Parts | None": ((Mapping,), "a table of tables"),
     "ByOutcome | None": ((Mapping,), "a table of numbers"),
+    "Indexes | None": ((str, Mapping), "a formula in quotes, or a table of them"),
+    "Pairs | None": ((list, Mapping), "two numbers in brackets, or a table of such"),
     "Level | None": ((str, int, float), "text in quotes, or a number"),
     "Policies | None": ((str, int, float, Mapping), "text in quotes, a number, or a table of them"),
 }
@@ -40,6 +42,8 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "Parts | None": (Mapping,),
     "ByOutcome | None": (int, float),
     "Policies | None": (str, int, float),
+    "Indexes | None": (str,),
+    "Pairs | None": (int, float, list),
 }
 """What stands in a list or table; text in lists and lists of text in tables, if not said here."""
 

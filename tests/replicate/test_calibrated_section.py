@@ -129,6 +129,10 @@ def test_the_plan_is_free_and_names_the_noise(study):
         ([("bounds = [18, 65], ", "")], "age"),
         ([('treat = {fate = "public"', 'treat = {fate = "modelled"')], "'treat'"),
         ([("[calibrated]", '[calibrated]\nclip = ["age"]')], "clip names 'age', which is no"),
+        ([("[calibrated]", '[calibrated]\nindex = "0.1 * age"')], "index_bounds"),
+        ([("[calibrated]", '[calibrated]\nindex = "5 * treat"\nindex_bounds = [-9, 9]')],
+         "would change the effect"),
+        ([("[calibrated]", '[calibrated]\ngamma = "moments"')], "one covariate set"),
         ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is no outcome"),
         ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "weights="),
     ],
@@ -136,6 +140,12 @@ def test_the_plan_is_free_and_names_the_noise(study):
 def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
     found = problems(study(*changes))
     assert any(words in line for line in found), found
+
+
+def test_an_index_narrows_the_bounds(study):
+    path = study(("[calibrated]", '[calibrated]\nindex = "10 + 0.1 * age"\nindex_bounds = [-9, 9]'))
+    assert problems(path) == []
+    assert "-9 to 9" in str(planned(load_study(path)))
 
 
 @pytest.mark.parametrize("policy", ['"public"', "0", '{income = "public"}'])
@@ -154,6 +164,8 @@ def test_missing_policies_are_accepted(study, policy):
     [
         ({"covariates": "copied"}, "allowed: auto"),
         ({"legal": "loosely"}, "allowed: calibrated, strict"),
+        ({"index": "pilot.csv"}, "states the index itself"),
+        ({"index_bounds": "wide"}, "two numbers in brackets"),
         ({"share": 1.5}, "between 0 and 1"),
         ({"share": 0.2, "covariates": "filler"}, "costs nothing"),
         ({"levels": [5.0]}, "sizes of tests"),
