@@ -43,7 +43,8 @@ class Seal:
 
     def __str__(self) -> str:
         when = "before the data were read" if self.before_opening else "sealed after opening"
-        who = shown(self.by) if self.by else "somebody unnamed"
+        who = "".join(c if c.isprintable() else " " for c in shown(self.by)).strip()
+        who = who or "somebody unnamed"
         return f"schema {self.sha256[:16]} declared by {who} on {self.at}, {when}"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 from hypothesis import given
@@ -75,3 +76,31 @@ def test_what_is_empty_has_no_heading() -> None:
 def test_the_alarm_is_said_only_where_nothing_is_promised() -> None:
     assert 'class="claim none"' in claim("x", promised=False)
     assert 'class="claim"' in claim("x", promised=True)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of WCAG 2."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def schemes() -> list[dict[str, str]]:
+    """The colours of the page by day, by night and in print."""
+    found = re.findall(r":root \{(.*?)\}", document("", "", "", [], ""), re.DOTALL)
+    named = [dict(re.findall(r"--(\w+): (#[0-9a-f]{3,6})", block)) for block in found]
+    return [
+        {k: v if len(v) == 7 else "#" + "".join(2 * c for c in v[1:]) for k, v in one.items()}
+        for one in named
+    ]
+
+
+def test_every_colour_of_text_has_enough_contrast() -> None:
+    assert len(schemes()) == 3
+    for colours in schemes():
+        for ink in ("ink", "soft", "mark", "alarm"):
+            for ground in ("paper", "tint"):
+                light, dark = sorted(
+                    (luminance(colours[ink]), luminance(colours[ground])), reverse=True
+                )
+                assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, ground, colours)

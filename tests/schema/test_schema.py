@@ -4,13 +4,16 @@ import copy
 import datetime as dt
 import pickle
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema import Column, FileFacts, Schema, Seal, Unit
 from dprct.schema.toml import column_facts
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILE = FileFacts(
     release=117,
@@ -95,6 +98,23 @@ def test_a_schema_sealed_after_opening_says_so() -> None:
     assert seal is not None
     assert not seal.before_opening
     assert str(seal).endswith(", sealed after opening")
+
+
+def test_a_seal_names_who_declares(tmp_path: Path) -> None:
+    sealed = SCHEMA.seal(by="A. Custodian\x1b")
+    assert "declared by A. Custodian" in str(sealed.seal_of)
+    assert "\x1b" not in str(sealed.seal_of)
+    assert sealed.digest() == SCHEMA.digest()
+    assert sealed.seal() == sealed.seal(by="A. Custodian\x1b") == sealed
+    sealed = SCHEMA.seal(by="A. Custodian")
+    sealed.save(tmp_path / "schema.toml")
+    assert Schema.load(tmp_path / "schema.toml").seal_of == sealed.seal_of
+
+
+def test_another_name_is_another_seal_and_an_honest_one() -> None:
+    other = SCHEMA.seal(by="A").as_opened().seal(by="B").seal_of
+    assert other is not None
+    assert (other.by, other.before_opening) == ("B", False)
 
 
 def test_a_seal_stands_while_nothing_changes() -> None:
