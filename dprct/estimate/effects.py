@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dprct.estimate.correction import correction
@@ -183,6 +184,7 @@ def against_control(means: Sequence[NoisyMean]) -> tuple[NoisyEffect, ...]:
     )
 
 
+@lru_cache(maxsize=256)
 def normal_quantile(alpha: float) -> float:
     """Return z of a two-sided test of size alpha.
 
