@@ -267,9 +267,8 @@ class SyntheticControl:
     def _drawn(self, budget: Budget, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return the noisy weights, and the path in the unit of the outcome."""
         T0, bound = self._panel.T0, self.scale.bound
-        low, high = self.scale.low, self.scale.high
-        X = self._panel.donors.clip(low, high) / bound
-        y = self._panel.target.clip(low, high)[:T0] / bound
+        X = self.scale.clipped(self._panel.donors) / bound
+        y = self.scale.clipped(self._panel.target[:T0]) / bound
         eps1, eps2 = self._epsilons(budget)
         if self.perturb == "output":
             weights = minimiser(X[:, :T0], y, self.lam)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -22,7 +23,10 @@ from dprct.queries.grid import GRID
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dprct.schema.table import Frame
+
     Array = NDArray[np.float64]
+    Places = NDArray[np.intp]
     Steps = NDArray[np.int64]
 
 UNIT = GRID // 2
@@ -88,8 +92,11 @@ class Scale:
         ----------
         values : array of any shape
         """
-        known = np.where(np.isnan(values), self.low, values).clip(self.low, self.high)
-        return np.asarray(np.floor(known / self.bound * UNIT + 0.5), np.int64)
+        return np.asarray(np.floor(self.clipped(values) / self.bound * UNIT + 0.5), np.int64)
+
+    def clipped(self, values: Array) -> Array:
+        """Return numbers within the bounds; what is not a number is at the lower one."""
+        return np.asarray(np.where(np.isnan(values), self.low, values).clip(self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -113,9 +120,30 @@ class Donors:
         """Number of donors; public."""
         return int(self.steps.shape[0])
 
+    @classmethod
+    def of(cls, frame: Frame, name: str, rows: Places, scale: Scale, T0: int) -> Donors:
+        """Read the donors' series from a column: clipped and on the grid, whatever it holds.
+
+        Parameters
+        ----------
+        frame : narwhals frame
+        name : str
+        rows : (n, T) array of int
+            Where each donor's cells are.
+        scale : Scale
+        T0 : int
+        """
+        return cls(series_steps(frame, name, rows, scale), scale, T0)
+
     def without(self, j: int) -> tuple[Donors, Steps]:
         """Return the other donors, and the series of donor j."""
         return Donors(np.delete(self.steps, j, axis=0), self.scale, self.T0), self.steps[j]
+
+
+def series_steps(frame: Frame, name: str, rows: Places, scale: Scale) -> Steps:
+    """Return the cells of a column in these rows on the grid; confidential."""
+    values = frame[name].cast(nw.Float64).to_numpy()
+    return scale.steps(np.asarray(values, np.float64)[rows])
 
 
 @dataclass(frozen=True, slots=True)

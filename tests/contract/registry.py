@@ -210,3 +210,40 @@ def _(data: pd.DataFrame) -> Any:
         "y ~ t + w", data, released_schema("y", "w", "t"), treatment="t",
         assignment=dprct.Complete("t"), x_method="strict",
     )  # fmt: skip
+
+
+PANEL = Schema(
+    (
+        Column("region", "byte", confirmed=True),
+        Column("year", "int", confirmed=True),
+        Column("y", "double", confirmed=True),
+        Column("name", "str20", confirmed=True),
+    )
+).declare(dataset_id="trial", y={"bounds": (-200_000, 200_000), **NEVER})
+
+
+def donors() -> pd.DataFrame:
+    """24 regions over 10 years; the markers are in region 0, the treated one is region 23."""
+    return table().assign(
+        region=np.repeat(np.arange(24.0), 10), year=np.tile(np.arange(2000.0, 2010), 24)
+    )
+
+
+CONTROL: dict[str, Any] = {
+    "outcome": "y", "unit": "region", "time": "year", "treated": 23, "treatment_time": 2007,
+}  # fmt: skip
+PANELS: dict[str, Any] = {
+    "modelled": ("y",), "assigned": (), "make_table": donors,
+}  # fmt: skip
+
+
+@subject("SyntheticControl", **PANELS)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.SyntheticControl(data, PANEL, pre_fit=True, placebos=["0", "5"], **CONTROL)
+
+
+@subject("SyntheticControl, treated unit protected", **PANELS)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.SyntheticControl(
+        data, PANEL, protect_treated=True, pre_fit=True, weights="auto", **CONTROL
+    )

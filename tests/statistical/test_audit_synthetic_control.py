@@ -18,6 +18,7 @@ from dprct.estimate.synthetic import SyntheticControl
 from dprct.estimate.synthetic.draws import release_treated
 from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
+from dprct.queries.donors import Donors
 
 Array = np.ndarray[Any, Any]
 ALPHA = 1e-9
@@ -36,13 +37,14 @@ def scores(X: Array, pair: tuple[Array, Array], draws: int, seed: int, **options
     y = np.ones(T)
     model = SyntheticControl.from_arrays(X, y, T0, 1.0, **options)
     recipe, prices, _ = model._priced(model.plan(EPSILON).budget)
-    noise = source(seed)
+    noise, panel = source(seed), model._panel
+    donors = Donors.of(panel.frame, panel.outcome, panel.rows, model.scale, T0)
     kappa = model.lam / 2
     f = [np.linalg.solve(Z[:, :T0] @ Z[:, :T0].T + kappa * np.eye(len(Z)), Z[:, :T0] @ y[:T0])
          for Z in pair]  # fmt: skip
     found = np.empty(draws)
     for k in range(draws):
-        out = release_treated(recipe, model._panel, model._donors, prices, noise)
+        out = release_treated(recipe, panel, donors, y, prices, noise)
         means = [Z[:, T0:].T @ out.weights for Z in pair]
         scale = out.post.noise.laplace[0][0]
         ratio = [np.abs(out.post.prediction - m).sum() / scale for m in means]

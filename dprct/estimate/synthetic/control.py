@@ -219,13 +219,14 @@ class SyntheticControl:
             raise ParameterError(
                 f"weights={given(weights)}; allowed: {', '.join(get_args(Weights))}"
             )
-        self._panel, self._donors = panel, Donors(scale.steps(panel.donors), scale, panel.T0)
+        self._panel, self._target = panel, None if protect_treated else panel.target
         self.schema, self.outcome, self.scale, self._unit = schema, outcome, scale, record
         self.n, self.weights, self.noise = len(panel.names), weights, noise
         self.protect_treated, self.pre_fit = bool(protect_treated), bool(pre_fit)
         self.placebos = placebos_of(placebos, panel)
         self.lam = penalty_of(lam, panel.T0)
-        y_norm = None if self.protect_treated else public_norm(scale, panel.target[: panel.T0])
+        target = self._target
+        y_norm = None if target is None else public_norm(scale, target[: panel.T0])
         self._recipes = {
             rule: Recipe(
                 self.n, len(panel.times), panel.T0, rule, self.lam, y_norm, self.pre_fit,
@@ -326,10 +327,11 @@ class SyntheticControl:
         noise = source(rng)
         guarantee = self.guarantee(budget)
         receipt = charged(self.schema, guarantee, self.method, accountant, noise)
-        released = release_treated(recipe, self._panel, self._donors, prices, noise)
+        panel = self._panel
+        donors = Donors.of(panel.frame, panel.outcome, panel.rows, self.scale, panel.T0)
+        released = release_treated(recipe, panel, donors, self._target, prices, noise)
         pretended = tuple(
-            release_placebo(recipe, self._panel, self._donors, j, prices, noise)
-            for j in self.placebos
+            release_placebo(recipe, panel, donors, j, prices, noise) for j in self.placebos
         )
         receipt.save({one.unit: one.state() for one in (released, *pretended)})
         return SyntheticControlResults(
@@ -337,7 +339,7 @@ class SyntheticControl:
             placebos=pretended,
             times=self._panel.times,
             T0=recipe.T0,
-            target=None if self.protect_treated else self._panel.target,
+            target=self._target,
             rule=recipe.rule,
             lam=self.lam,
             guarantee=guarantee.as_simulation() if noise.simulation else guarantee,

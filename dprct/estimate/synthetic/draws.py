@@ -17,6 +17,7 @@ from dprct.queries.donors import (
     UNIT,
     RidgeGrid,
     ridge_weights,
+    series_steps,
     series_units,
     squared_norm,
     weighted_series,
@@ -185,14 +186,24 @@ def public_norm(scale: Scale, target: Array) -> float:
 
 
 def release_treated(
-    recipe: Recipe, panel: Panel, donors: Donors, prices: Priced, noise: NoiseSource
+    recipe: Recipe,
+    panel: Panel,
+    donors: Donors,
+    public: Array | None,
+    prices: Priced,
+    noise: NoiseSource,
 ) -> UnitRelease:
-    """Draw what the recipe releases of the treated unit; the caller has charged the whole."""
-    protected = recipe.y_norm is None
-    target = donors.scale.steps(panel.target)
+    """Draw what the recipe releases of the treated unit; the caller has charged the whole.
+
+    ``public`` is the unit's series (T,), or None where it is protected.
+    """
+    if public is None:
+        target = series_steps(panel.frame, panel.outcome, panel.target_rows, donors.scale)
+    else:
+        target = donors.scale.steps(public)
     grid = recipe.grid if recipe.rule == "ridge" else None
     return _release(
-        recipe, donors, target, None if protected else panel.target, (panel.treated, panel.names),
+        recipe, donors, target, public, (panel.treated, panel.names),
         grid, lambda name: name, prices, noise,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.schema.facts import given, shown
@@ -21,23 +22,30 @@ if TYPE_CHECKING:
     from dprct.schema.table import Frame
 
     Array = NDArray[np.float64]
+    Places = NDArray[np.intp]
 
 XTSET = {"unit": ("iis", "_TSpanel"), "time": ("tis", "_TStvar")}
 """Characteristics in which Stata's ``xtset`` keeps its columns."""
 
+OUTCOME = "outcome"
+"""The column of a panel that was given as arrays."""
+
 Name = str | float
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Panel:
-    """The outcome of the donors and of the treated unit, in the order of time.
+    """Where the series of the donors and of the treated unit are, in the order of time.
 
     Parameters
     ----------
-    donors : (n, T) array
-        Confidential.
-    target : (T,) array
-        The treated unit's.
+    frame : narwhals frame
+        With the outcome; confidential.
+    outcome : str
+    rows : (n, T) array of int
+        Rows of the donors' cells; public, for who is a donor and when is.
+    target_rows : (T,) array of int
+        Rows of the treated unit's cells.
     names : tuple of str, length n
         Of the donors; public.
     treated : str
@@ -47,12 +55,24 @@ class Panel:
         Pre-periods.
     """
 
-    donors: Array
-    target: Array
+    frame: Frame
+    outcome: str
+    rows: Places
+    target_rows: Places
     names: tuple[str, ...]
     treated: str
     times: Array
     T0: int
+
+    @property
+    def donors(self) -> Array:
+        """The donors' series (n, T): for methods without a guarantee, or a weaker door."""
+        return np.asarray(numbers_of(self.frame, self.outcome)[0][self.rows])
+
+    @property
+    def target(self) -> Array:
+        """The treated unit's series (T,), where it is public."""
+        return np.asarray(numbers_of(self.frame, self.outcome)[0][self.target_rows])
 
 
 def panel_of(
@@ -94,7 +114,7 @@ def panel_of(
     unit, time = _xtset(schema, "unit", unit), _xtset(schema, "time", time)
     names, which = _units(frame, schema, unit)
     times, when = _times(frame, schema, time)
-    cells = _cells(frame, schema, outcome, (unit, time), (which, when), (len(names), len(times)))
+    rows = _rows(frame, schema, outcome, (unit, time), (which, when), (len(names), len(times)))
     labels = _labelled(schema, unit, names)
     index = _find(treated, names, labels, "treated", unit)
     pool = [i for i in range(len(names)) if i != index]
@@ -108,8 +128,9 @@ def panel_of(
         raise ParameterError(f"treatment_time={given(treatment_time)}; give a number of {time!r}")
     T0 = int(np.searchsorted(times, treatment_time))
     panel = Panel(
-        cells[pool], cells[index], tuple(labels[i] for i in pool), labels[index], times, T0
-    )
+        frame.select(outcome), outcome, rows[pool], rows[index],
+        tuple(labels[i] for i in pool), labels[index], times, T0,
+    )  # fmt: skip
     check_shape(panel)
     return panel
 
@@ -150,7 +171,9 @@ def panel_of_arrays(
         raise ParameterError("names has the treated unit, or a name twice; give each unit its own")
     if isinstance(T0, bool) or not isinstance(T0, int):
         raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
-    panel = Panel(donors, target, labels, treated, when, T0)
+    frame = eager(pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)}))
+    cells = np.arange((n + 1) * T).reshape(n + 1, T)
+    panel = Panel(frame, OUTCOME, cells[:-1], cells[-1], labels, treated, when, T0)
     check_shape(panel)
     return panel
 
@@ -162,7 +185,7 @@ def check_shape(panel: Panel) -> None:
     ------
     ParameterError
     """
-    n, T = panel.donors.shape
+    n, T = panel.rows.shape
     if n < 2:
         raise ParameterError(f"{n} donors; a synthetic control needs at least 2")
     if panel.T0 < 2:
@@ -214,19 +237,19 @@ def _times(frame: Frame, schema: Schema, time: str) -> tuple[Array, NDArray[np.i
     return values, when.reshape(-1)
 
 
-def _cells(
+def _rows(
     frame: Frame,
     schema: Schema,
     outcome: str,
     keys: tuple[str, str],
     places: tuple[NDArray[np.intp], NDArray[np.intp]],
     shape: tuple[int, int],
-) -> Array:
-    """Return the outcome by unit and time, each cell exactly once."""
+) -> Places:
+    """Return in which row the outcome is by unit and time, each cell exactly once."""
     column = schema.column(outcome)
     if column.is_text or outcome in keys:
         raise SchemaError(f"outcome {outcome!r} is text, the unit or the time; name another column")
-    values, codes = numbers_of(frame, outcome)
+    _, codes = numbers_of(frame, outcome)
     unit, time = keys
     counts = np.zeros(shape, np.int64)
     np.add.at(counts, places, 1)
@@ -248,9 +271,9 @@ def _cells(
             f"the data are not legal in the schema: {outcome}: {'; '.join(broken)}; mend the data, "
             "or declare all that is possible (never what the data hold)"
         )
-    cells = np.empty(shape)
-    cells[places] = values
-    return cells
+    rows = np.empty(shape, np.intp)
+    rows[places] = np.arange(len(codes))
+    return rows
 
 
 def _labelled(schema: Schema, unit: str, names: Sequence[Any]) -> list[str]:

@@ -71,7 +71,7 @@ def test_draws_with_little_noise_are_the_formulas() -> None:
     panel, donors = panel_of_arrays(X, y, 6), Donors(ONE.steps(X), ONE, 6)
     plain = recipe(y_norm=public_norm(ONE, y[:6]))
     prices = priced(Budget(10**6), "laplace", plain.parts())
-    found = release_treated(plain, panel, donors, prices, source(2))
+    found = release_treated(plain, panel, donors, y, prices, source(2))
     f = np.linalg.solve(X[:, :6] @ X[:, :6].T + 60 * np.eye(5), X[:, :6] @ y[:6])
     assert found.noisy_weights == pytest.approx(f, abs=1e-3)
     assert found.post.prediction == pytest.approx(X[:, 6:].T @ found.weights, abs=1e-3)
@@ -91,7 +91,7 @@ def test_the_state_is_json_and_holds_no_public_series() -> None:
     panel, donors = panel_of_arrays(X, y, 6), Donors(ONE.steps(X), ONE, 6)
     plain = recipe(y_norm=public_norm(ONE, y[:6]))
     prices = priced(Budget(1), "laplace", plain.parts())
-    state = release_treated(plain, panel, donors, prices, source(2)).state()
+    state = release_treated(plain, panel, donors, y, prices, source(2)).state()
     assert set(json.loads(json.dumps(state))) == {"weights", "post", "pre"}
     hidden = release_placebo(plain, panel, donors, 0 + 1, prices, source(2)).state()
     assert set(hidden) == {"weights", "post", "pre", "post own", "pre own"}
