@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulate the coverage of private effects and write docs/coverage.md.
+"""Simulate the coverage of private effects and write the table of docs/coverage.md.
 
 scripts/coverage_table.py [--runs 4000] [--jobs 2]
 """
@@ -23,7 +23,8 @@ from coverage_scenarios import FULL, LAWS, LEVELS, Scenario, Simulated, simulate
 HEAD = """# Coverage of private effects
 
 How often the intervals of `PrivateATE` contain the effect, over {runs:,} simulated experiments per
-row, on the released path itself (exact grid, clipping, noise, variance correction). A share of
+row, on the released path itself (exact grid, clipping, noise, variance correction), under
+replace-one with the design public. A share of
 95% has a standard error of {se95:.2f} points over so many runs, one of 99% of {se99:.2f}. Outcomes
 are drawn alike in all arms, so that the effect on the clipped outcome is zero.
 
@@ -40,10 +41,12 @@ for the people in them.
 
 Every interval here takes the difference in means to be about normal, as the plain one does. Where
 it is not, neither covers; such rows are marked **no** in the last column, which says whether 95%
-is reached, up to the error of the simulation (six standard errors).
+is reached, up to the error of the simulation (three standard errors).
 
-`scripts/coverage_table.py` writes this page; `make audit` repeats the runs as tests.
+`scripts/coverage_table.py` writes this table; `make audit` repeats the runs as tests.
 """
+
+BY_HAND = "<!-- what follows is written by hand -->"
 
 COLUMNS = (
     "outcome", "bounds", "design", "unit", "n", "eps",
@@ -56,7 +59,7 @@ def row(scenario: Scenario, found: Simulated) -> str:
     a, b = LEVELS
     low, high = LAWS[scenario.law][1]
     short = 0.95 - found.covered[a] / found.runs
-    reached = short <= 6 * (0.95 * 0.05 / found.runs) ** 0.5
+    reached = short <= 3 * (0.95 * 0.05 / found.runs) ** 0.5
     still = found.plain_rmse == 0
     cells = [
         scenario.law.removesuffix(", close"),
@@ -101,7 +104,9 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
         found = pool.map(partial(simulate, runs=options.runs), names)
         results = dict(zip(names, found, strict=True))
-    options.out.write_text(page(results, options.runs), encoding="utf-8")
+    kept = options.out.read_text("utf-8").partition(BY_HAND)[2] if options.out.exists() else ""
+    text = page(results, options.runs) + f"\n{BY_HAND}{kept}"
+    options.out.write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
