@@ -19,7 +19,7 @@ _FATES = {
     "filler": "arbitrary legal values; no information",
     "withheld": "every value is missing",
     "key": "fresh keys",
-    "public": "published as it is: NOT PROTECTED",
+    "public": "published as it is",
     "drop": "not in the file",
 }
 
@@ -80,11 +80,15 @@ def _uncovered(certificate: Certificate) -> list[str]:
 
 
 def _columns(certificate: Certificate) -> str:
-    fates: dict[str, list[str]] = {}
+    """Return a row for each fate, and each way in which a fate changed the values."""
+    reasons = {d.column: d.reason for d in certificate.differences if d.facet == "values"}
+    rows: dict[tuple[str, str], list[str]] = {}
     for name, fate in certificate.fates.items():
-        fates.setdefault(fate, []).append(name)
-    rows = [(fate, ", ".join(names), _FATES.get(fate, "")) for fate, names in fates.items()]
-    return grid(("Fate", "Columns", "What the file holds"), rows) if rows else ""
+        words = reasons.get(name, _FATES.get(fate, ""))
+        loud = f"NOT PROTECTED: {words}" if fate == "public" else words
+        rows.setdefault((fate, loud), []).append(name)
+    cells = [(fate, ", ".join(names), words) for (fate, words), names in rows.items()]
+    return grid(("Fate", "Columns", "What the file holds"), cells) if cells else ""
 
 
 def _others(certificate: Certificate) -> list[str]:

@@ -53,12 +53,20 @@ def test_the_page_says_what_the_certificate_says(certificate: Certificate) -> No
     for part in (
         "Certificate of a protected data file", "trial.dta", "2026-11-21", "epsilon=1",
         "e^1 = 2.72", "n = 400", "column village (declared public)", "a method <1>", "12 cells",
-        "declared by A. Custodian on 2026-11-21", "entry 1 of data set 'survey'", "got, age",
-        "NOT PROTECTED", "notes of the file: dropped unless listed", "small subgroups are gone",
+        "declared by A. Custodian on 2026-11-21", "entry 1 of data set 'survey'",
+        "synthetic values, drawn from the release", "NOT PROTECTED: published as it is",
+        "notes of the file: dropped unless listed", "small subgroups are gone",
         "f" * 64, DIGEST.sha256, DIGEST.plain_sha256, "dprct verify trial.dta", "Made by dprct",
         *CAVEATS,
     ):  # fmt: skip
         assert text(part) in page
+
+
+def test_columns_of_one_fate_and_one_reason_share_a_row(certificate: Certificate) -> None:
+    assert "<td>got</td><td>synthetic</td>" in certificate_page(certificate)
+    reason = PermittedDifference("values", "age", "synthetic")
+    page = certificate_page(replace(certificate, differences=(*certificate.differences, reason)))
+    assert "<td>got, age</td><td>synthetic</td>" in page
 
 
 @pytest.mark.parametrize(
