@@ -4,7 +4,7 @@
 #   make test    the tests (R and Chromium are installed where that needs no question)
 #   make check   format, lint, types and tests
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
-#   make audit   the end-to-end privacy audits, which take minutes
+#   make audit   the end-to-end privacy audits, which take minutes; their table is docs/audit.md
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
@@ -48,6 +48,7 @@ bench: $(dev)
 
 audit: $(dev)
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
+	$(VENV)/bin/python scripts/audit_table.py
 
 # the paper's data are not part of the project: PAPER_DATA is a folder that holds them
 PAPER_DATA ?= $(wildcard ../shared/data)

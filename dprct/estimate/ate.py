@@ -26,6 +26,7 @@ from dprct.estimate.mechanism import state_of
 from dprct.estimate.planning import facts_of, warnings_of
 from dprct.estimate.promises import promise_of
 from dprct.estimate.reporting import results_of
+from dprct.estimate.saved import restored, saved
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
@@ -318,6 +319,14 @@ class PrivateATE:
     def _state(self, found: Sequence[Released]) -> dict[str, Any]:
         """Return what was drawn as JSON-ready values, for the ledger."""
         return state_of(self.outcomes, found)
+
+    def _saved(self, found: Sequence[Released]) -> list[dict[str, Any]]:
+        """Return what was drawn such that :meth:`_revived` brings it back."""
+        return [saved(one) for one in found]
+
+    def _revived(self, state: Sequence[Mapping[str, Any]]) -> list[Released]:
+        """Return what was drawn from what :meth:`_saved` made of it."""
+        return [restored(one) for one in state]
 
     def _results(
         self, found: Sequence[Released], guarantee: Guarantee, ledger: str

@@ -265,12 +265,32 @@ class Calibrated(ReleaseModel):
     def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
         part = self._division(budget)
         state, covariates = self._covariates.draw(part.rule, part.covariates, noise)
-        states, slopes = {"covariates": state}, None
+        states: dict[str, Any] = {"covariates": state}
+        slopes = None
         if self._slopes is not None:
-            states["slopes"], slopes = self._slopes.draw(self._frame, part.slopes, noise)
+            states["slopes"], slopes = self._slopes.draw(self.ate._frame, part.slopes, noise)
         effects = self.ate._draw(part.effects.epsilon, noise)
-        states["effects"] = self.ate._state(effects)
+        states["effects"] = self.ate._saved(effects)
+        states["drawn"] = {
+            "effects": self.ate._saved(effects),
+            "slopes": None if slopes is None else slopes.tolist(),
+        }
         return states, Drawn(part.rule, covariates, slopes, effects)
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn:
+        drawn, rule = state["drawn"], state["covariates"]["rule"]
+        slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
+        covariates = self._covariates.revived(state["covariates"])
+        return Drawn(rule, covariates, slopes, self.ate._revived(drawn["effects"]))
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn:
+        covariates, slopes = state["covariates"], state.get("slopes")
+        return Drawn(
+            covariates["rule"],
+            self._covariates.revived(covariates),
+            None if slopes is None else np.array(slopes["coefficients"], np.float64),
+            self.ate._revived(state["effects"]),
+        )
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""

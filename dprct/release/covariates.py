@@ -98,6 +98,22 @@ class Covariates:
         state, drawn = self.engines[rule]._draw(budget, noise)
         return {"rule": rule, **state}, drawn
 
+    def revived(self, state: Mapping[str, Any]) -> Drawn:
+        """Return what :meth:`draw` drew, from the state that it returned beside it."""
+        rule = state["rule"]
+        if rule == "filler":
+            return None
+        drawn: Drawn = self.engines[rule]._revived(state)
+        return drawn
+
+    def revived(self, state: Mapping[str, Any]) -> Drawn:
+        """Return from a saved state what :meth:`draw` returned beside it."""
+        rule: Rule = state["rule"]
+        if rule == "filler":
+            return None
+        drawn: Drawn = self.engines[rule]._revived(state)
+        return drawn
+
     def columns(self, drawn: Drawn, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return synthetic columns (n,) by name: post-processing, or filler."""
         codes = encodings(self.schema, self.names)

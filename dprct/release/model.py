@@ -120,7 +120,7 @@ class ReleaseModel(ABC):
 
     def _revived(self, state: Mapping[str, Any]) -> Any:
         """Return from a saved state what :meth:`_draw` returned beside it."""
-        raise LedgerError(f"{type(self).__name__} cannot be resumed; fit it again")
+        raise NotImplementedError
 
     @abstractmethod
     def _limits(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class ReleaseModel(ABC):
         guarantee = self.guarantee(plan.budget)
         receipt = self._charge(guarantee, accountant, noise)
         state, drawn = self._draw(self._per_row(plan.budget), noise)
-        receipt.save(with_study(state, self))
+        receipt.save(with_study(state, self, plan))
         return self._release(plan, guarantee, receipt, drawn, noise)
 
     def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Release:
@@ -199,13 +199,15 @@ class ReleaseModel(ABC):
         """
         ledger = resumable(accountant, self.schema)
         entry = ledger.entry(entry_id)
-        state = resumed_state(ledger, entry, self)
+        if type(self)._revived is ReleaseModel._revived or not entry.priced:
+            raise LedgerError(f"{type(self).__name__} cannot be resumed from it; fit it again")
+        plan = self.plan(entry.budget.epsilon, entry.budget.delta)
+        state = resumed_state(ledger, entry, self, plan)
         words = (
             f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
             "nothing now: resumed from its saved state, the rows are a fresh draw from the same "
             f"release; ledger head {ledger.head[:16]}"
         )
-        plan = self.plan(entry.budget.epsilon, entry.budget.delta)
         guarantee = self.guarantee(entry.budget)
         return self._release(plan, guarantee, Receipt(words), self._revived(state), source())
 

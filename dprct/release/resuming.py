@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError
@@ -12,11 +13,12 @@ if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.charges import Entry
     from dprct.release.model import ReleaseModel
+    from dprct.results.plan import Plan
 
 _STUDY = "study"
 
 
-def with_study(state: Mapping[str, Any], model: ReleaseModel) -> dict[str, Any]:
+def with_study(state: Mapping[str, Any], model: ReleaseModel, plan: Plan) -> dict[str, Any]:
     """Return a released state that also says which public facts it rests on.
 
     Parameters
@@ -25,11 +27,15 @@ def with_study(state: Mapping[str, Any], model: ReleaseModel) -> dict[str, Any]:
         JSON-ready; what was released.
     model : ReleaseModel
         That released it.
+    plan : Plan
+        What was planned for it.
     """
-    return {**state, _STUDY: _study(model)}
+    return {**state, _STUDY: _study(model, plan)}
 
 
-def resumed_state(accountant: Accountant, entry: Entry, model: ReleaseModel) -> dict[str, Any]:
+def resumed_state(
+    accountant: Accountant, entry: Entry, model: ReleaseModel, plan: Plan
+) -> dict[str, Any]:
     """Return what was saved for an entry, if the model is the one that it was saved for.
 
     Raises
@@ -49,7 +55,7 @@ def resumed_state(accountant: Accountant, entry: Entry, model: ReleaseModel) -> 
             f"entry {entry.id} paid for {entry.method!r}, not for {model.method!r}; resume it "
             "with that method"
         )
-    if state.get(_STUDY) != _study(model):
+    if state.get(_STUDY) != _study(model, plan):
         raise LedgerError(
             f"the data file or what the study declares is not what it was when entry {entry.id} "
             "was released; restore both to resume it"
@@ -57,5 +63,7 @@ def resumed_state(accountant: Accountant, entry: Entry, model: ReleaseModel) -> 
     return state
 
 
-def _study(model: ReleaseModel) -> dict[str, Any]:
-    return {"method": model.method, "n": model.n, "facts": model.schema.digest()}
+def _study(model: ReleaseModel, plan: Plan) -> dict[str, Any]:
+    """Return the public facts that a release rests on, hashed; a plan is a function of them."""
+    planned = hashlib.sha256(str(plan).encode()).hexdigest()
+    return {"n": model.n, "facts": model.schema.digest(), "plan": planned}

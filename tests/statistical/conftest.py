@@ -86,7 +86,7 @@ def computed_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.fixture
-def certified(checkout: Path, request: pytest.FixtureRequest) -> Callable[..., None]:
+def certified(checkout: Path) -> Callable[..., None]:
     """Judge an end-to-end audit, and leave its row for scripts/audit_table.py.
 
     ``certified(result, claim, method=..., neighbours=..., event=..., tight=True)``: the bound must
@@ -103,7 +103,7 @@ def certified(checkout: Path, request: pytest.FixtureRequest) -> Callable[..., N
         event: str,
         tight: bool = True,
     ) -> None:
-        name = hashlib.sha256(f"{request.node.nodeid} {method} {neighbours}".encode()).hexdigest()
+        name = hashlib.sha256(f"{method}, {neighbours}".encode()).hexdigest()
         row = {
             "method": method, "neighbours": neighbours, "event": event, "draws": result.draws,
             "claimed": claim, "delta": result.delta, "certified": round(result.epsilon, 4),

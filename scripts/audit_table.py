@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Write the table of docs/audit.md from the rows that ``make audit`` left in build/audit.
+
+    python scripts/audit_table.py [ROWS [PAGE]]
+
+Rows of audits that did not run this time stay as they were in the page.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- rows of make audit -->", "<!-- end of rows -->"
+HEAD = ("method", "neighbours", "event", "draws", "claimed", "certified", "ratio", "tight")
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return one row of the table."""
+    claimed = f"{row['claimed']:g}" + (f", delta {row['delta']:g}" if row["delta"] else "")
+    cells = (
+        row["method"], row["neighbours"], row["event"], f"2 x {2 * row['draws']:,}", claimed,
+        f"{row['certified']:.2f}", f"{row['certified'] / row['claimed']:.0%}",
+        "yes" if row["tight"] else "no",
+    )  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def kept(page: str) -> dict[tuple[str, str], str]:
+    """Return the lines that a page has already, by method and neighbours."""
+    found = {}
+    for text in page.partition(BEGIN)[2].partition(END)[0].strip().splitlines()[2:]:
+        cells = [cell.strip() for cell in text.strip("| ").split(" | ")]
+        found[cells[0], cells[1]] = text
+    return found
+
+
+def written(page: str, rows: list[dict[str, Any]]) -> str:
+    """Return the page with its table brought up to date.
+
+    Raises
+    ------
+    ValueError
+        If the page has no place for the table.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page has no {BEGIN} ... {END}")
+    lines = kept(page) | {(row["method"], row["neighbours"]): line(row) for row in rows}
+    head = ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
+    body = [lines[name] for name in sorted(lines)]
+    return before + "\n".join([begin, *head, *body, end]) + after
+
+
+def main(arguments: list[str]) -> None:
+    """Rewrite the page."""
+    folder = Path(arguments[0]) if arguments else TOP / "build" / "audit"
+    page = Path(arguments[1]) if len(arguments) > 1 else TOP / "docs" / "audit.md"
+    rows = [json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))]
+    if not rows:
+        raise SystemExit(f"there are no rows in {folder}; run make audit first")
+    page.write_text(written(page.read_text("utf-8"), rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,61 @@
+"""The table of docs/audit.md, and the script that writes it."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+ROW: dict[str, Any] = {
+    "method": "Marginals", "neighbours": "a row moves", "event": "likelihood ratio",
+    "draws": 30_000, "claimed": 2.0, "delta": 0.0, "certified": 1.7, "alpha": 1e-9, "tight": True,
+}  # fmt: skip
+PAGE = "# Page\n\n<!-- rows of make audit -->\n<!-- end of rows -->\nrest\n"
+
+
+@pytest.fixture(scope="module")
+def script(checkout: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "audit_table", checkout / "scripts" / "audit_table.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_rows_are_written_in_order_and_kept(script: ModuleType) -> None:
+    once = script.written(PAGE, [ROW])
+    assert "| Marginals | a row moves | likelihood ratio | 2 x 60,000 | 2 | 1.70 | 85% | yes |" in (
+        once
+    )
+    other = {**ROW, "method": "Calibrated", "delta": 0.001, "tight": False}
+    twice = script.written(once, [other])
+    assert [text.split(" | ")[0] for text in twice.splitlines() if text[:3] in ("| M", "| C")] == [
+        "| Calibrated",
+        "| Marginals",
+    ]
+    assert "| 2, delta 0.001 |" in twice
+    assert script.written(twice, [ROW]) == twice
+    assert twice.endswith("<!-- end of rows -->\nrest\n")
+
+
+def test_a_page_without_a_place_is_refused(script: ModuleType) -> None:
+    with pytest.raises(ValueError, match="the page has no"):
+        script.written("# Page\n", [ROW])
+
+
+def test_no_figure_of_the_page_contradicts_its_claim(script: ModuleType, checkout: Path) -> None:
+    lines = script.kept((checkout / "docs" / "audit.md").read_text("utf-8"))
+    assert {method.split(",")[0] for method, _ in lines} >= {"MVHistogram", "Marginals"}
+    for text in lines.values():
+        cells = text.strip("| ").split(" | ")
+        claimed, certified = float(cells[4].split(",")[0]), float(cells[5])
+        assert certified <= claimed, text
+        assert cells[7] == "no" or certified >= 0.8 * claimed, text
