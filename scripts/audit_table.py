@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Write the table of docs/audit.md from the rows that ``make audit`` left in build/audit.
+"""Write the table of docs/audit.md, and its figures into README.md, from what an audit left.
+
+``make audit`` leaves one row per audit in build/audit.
 
     python scripts/audit_table.py [ROWS [PAGE]]
 
@@ -15,6 +17,7 @@ from typing import Any
 
 TOP = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- rows of make audit -->", "<!-- end of rows -->"
+THEOREMS, END_OF_THEOREMS = "<!-- theorems", "<!-- end of theorems -->"
 HEAD = ("method", "neighbours", "event", "draws", "claimed", "certified", "ratio", "tight")
 
 
@@ -56,6 +59,31 @@ def written(page: str, rows: list[dict[str, Any]]) -> str:
     return before + "\n".join([begin, *head, *body, end]) + after
 
 
+def figures(page: str) -> dict[str, str]:
+    """Return "certified of claimed" by method: the best among neighbours where it is tight."""
+    best: dict[str, tuple[float, str]] = {}
+    for (method, _), text in kept(page).items():
+        cells = text.strip("| ").split(" | ")
+        claimed, certified = cells[4].split(",")[0], cells[5]
+        share = float(certified) / float(claimed)
+        if cells[7] == "yes" and share > best.get(method, (0.0, ""))[0]:
+            best[method] = share, f"{certified} of {claimed}"
+    return {method: words for method, (_, words) in best.items()}
+
+
+def figured(readme: str, page: str) -> str:
+    """Return the README with the figures of the page in the last column of its theorems."""
+    before, begin, rest = readme.partition(THEOREMS)
+    table, end, after = rest.partition(END_OF_THEOREMS)
+    found = figures(page)
+    lines = []
+    for text in table.split("\n"):
+        cells = text.split(" | ")
+        method = cells[0].removeprefix("| ").strip("`")
+        lines.append(" | ".join([*cells[:-1], f"{found[method]} |"]) if method in found else text)
+    return before + begin + "\n".join(lines) + end + after
+
+
 def main(arguments: list[str]) -> None:
     """Rewrite the page."""
     folder = Path(arguments[0]) if arguments else TOP / "build" / "audit"
@@ -63,7 +91,11 @@ def main(arguments: list[str]) -> None:
     rows = [json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))]
     if not rows:
         raise SystemExit(f"there are no rows in {folder}; run make audit first")
-    page.write_text(written(page.read_text("utf-8"), rows), encoding="utf-8")
+    text = written(page.read_text("utf-8"), rows)
+    page.write_text(text, encoding="utf-8")
+    if len(arguments) <= 1:
+        readme = TOP / "README.md"
+        readme.write_text(figured(readme.read_text("utf-8"), text), encoding="utf-8")
 
 
 if __name__ == "__main__":
