@@ -24,6 +24,7 @@ from dprct.estimate.horvitz import check_hidden
 from dprct.estimate.index import adjusted, indexes_of
 from dprct.estimate.mechanism import state_of
 from dprct.estimate.planning import facts_of, warnings_of
+from dprct.estimate.power import power_table
 from dprct.estimate.promises import promise_of
 from dprct.estimate.reporting import results_of
 from dprct.estimate.saved import restored, saved
@@ -37,6 +38,8 @@ from dprct.schema.legal import validate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
+
+    import pandas as pd
 
     from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
@@ -265,6 +268,24 @@ class PrivateATE:
             "the estimand is the effect on the outcome clipped to its bounds",
         )
         return Plan(self.method, budget, facts, consequences, tuple(warnings))
+
+    def power(self, epsilon: Real) -> pd.DataFrame:
+        """Return expected errors, noise and detectable effects as a table; free, from public facts.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+
+        Returns
+        -------
+        DataFrame
+            One row per outcome and effect; :func:`dprct.estimate.power.power_table` says of what.
+        """
+        budget = Budget.asked(epsilon)
+        for outcome in self.outcomes:
+            outcome.check(budget.epsilon)
+        return power_table(self.outcomes, self.contrasts, budget.epsilon, self.sd, self.levels)
 
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a fit at this budget promises; free."""

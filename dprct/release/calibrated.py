@@ -38,6 +38,7 @@ from dprct.schema.table import eager
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.assignment.base import Design
@@ -246,6 +247,25 @@ class Calibrated(ReleaseModel):
         """
         return plan_of(self, self._division(Budget.asked(epsilon, delta)))
 
+    def power(self, epsilon: Real, delta: Real = 0) -> pd.DataFrame:
+        """Return what the effects can be expected to show, at this budget of the whole release.
+
+        Parameters
+        ----------
+        epsilon : number
+        delta : number, default 0
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`dprct.PrivateATE.power`; ``_half``, ``_double`` and ``equal_epsilon`` suppose
+            that the budget is divided in the same way.
+        """
+        part = self._division(Budget.asked(epsilon, delta))
+        table = self.ate.power(part.effects.epsilon)
+        table["equal_epsilon"] *= float(part.whole.epsilon / part.effects.epsilon)
+        return table
+
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a release at this budget promises; free."""
         effects = self.ate.guarantee(budget)
@@ -270,7 +290,7 @@ class Calibrated(ReleaseModel):
         if self._slopes is not None:
             states["slopes"], slopes = self._slopes.draw(self.ate._frame, part.slopes, noise)
         effects = self.ate._draw(part.effects.epsilon, noise)
-        states["effects"] = self.ate._saved(effects)
+        states["effects"] = self.ate._state(effects)
         states["drawn"] = {
             "effects": self.ate._saved(effects),
             "slopes": None if slopes is None else slopes.tolist(),
@@ -282,15 +302,6 @@ class Calibrated(ReleaseModel):
         slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
         covariates = self._covariates.revived(state["covariates"])
         return Drawn(rule, covariates, slopes, self.ate._revived(drawn["effects"]))
-
-    def _revived(self, state: Mapping[str, Any]) -> Drawn:
-        covariates, slopes = state["covariates"], state.get("slopes")
-        return Drawn(
-            covariates["rule"],
-            self._covariates.revived(covariates),
-            None if slopes is None else np.array(slopes["coefficients"], np.float64),
-            self.ate._revived(state["effects"]),
-        )
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""

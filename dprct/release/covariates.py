@@ -106,14 +106,6 @@ class Covariates:
         drawn: Drawn = self.engines[rule]._revived(state)
         return drawn
 
-    def revived(self, state: Mapping[str, Any]) -> Drawn:
-        """Return from a saved state what :meth:`draw` returned beside it."""
-        rule: Rule = state["rule"]
-        if rule == "filler":
-            return None
-        drawn: Drawn = self.engines[rule]._revived(state)
-        return drawn
-
     def columns(self, drawn: Drawn, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return synthetic columns (n,) by name: post-processing, or filler."""
         codes = encodings(self.schema, self.names)

@@ -221,6 +221,34 @@ def test_the_whole_budget_is_charged_once(trial: pd.DataFrame, trial_schema: Sch
     assert len(accountant.ledger) == 1
 
 
+@pytest.mark.parametrize("how", [{}, {"gamma": "moments", "covariates": "marginals"}])
+def test_a_crashed_release_is_resumed_from_its_saved_state(
+    how: dict[str, Any], trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path
+) -> None:
+    path = tmp_path / "trial.ledger"
+    promise = {"relation": "replace-one-design-public", "unit": "person"}
+    accountant = Accountant.open(path, dataset_id="trial", epsilon=3, delta=1e-6, **promise)
+    model = calibrated(trial, trial_schema, **how)
+    first = model.fit(2, 1e-6 if how else 0, accountant=accountant)
+    again = model.resume(accountant.ledger[0].id, accountant=accountant)
+    assert again.estimates.params.equals(first.estimates.params)
+    assert again.estimates.bse.equals(first.estimates.bse)
+    assert not again.protected["earn"].equals(first.protected["earn"])
+    agrees(again, FORMULA)
+    assert len(accountant.ledger) == 1
+
+
+def test_a_public_index_narrows_the_bounds(trial: pd.DataFrame, trial_schema: Schema) -> None:
+    data = trial.assign(age=trial["age"].fillna(40))
+    model = calibrated(data, trial_schema, index=lambda rows: 40 + 0 * rows["age"],
+                       index_columns=["age"], index_bounds=(-30, 30))  # fmt: skip
+    release = model.fit(epsilon=2)
+    agrees(release, FORMULA)
+    plain = calibrated(data, trial_schema).fit(epsilon=2)
+    ratio = release.estimates.bse_noise / plain.estimates.bse_noise
+    assert ratio.to_numpy() == pytest.approx(0.6, rel=1e-6)
+
+
 def test_delta_buys_covariates_only(trial: pd.DataFrame, trial_schema: Schema) -> None:
     release = calibrated(trial, trial_schema, covariates="histogram").fit(2, 1e-6, confirm=True)
     assert release.guarantee.measure == "approximate"
