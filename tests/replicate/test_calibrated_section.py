@@ -230,6 +230,9 @@ def test_from_the_shell(study, capsys):
     assert fit.bse["treat"] == pytest.approx(float(rows["value"].iloc[0]), rel=1e-6)
     certificate = json.loads((folder / "survey_protected.certificate.json").read_text("utf-8"))
     assert certificate["guarantee"]["relation"] == "replace-one-design-public"
+    robust = certificate["reading"]["ratios"][0]
+    assert robust["command"] == "regress y t x, vce(robust)"
+    assert [robust["smallest"], robust["largest"]] == pytest.approx([1, 1], abs=1e-9)
 
 
 def test_one_ledger_takes_a_histogram_and_effects_if_it_is_begun_for_both(study):
