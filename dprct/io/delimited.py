@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -85,7 +86,7 @@ def readings(path: Path) -> list[Cells]:
 
 
 def _doubled(text: str, delimiter: str) -> list[list[str]]:
-    lines = text.splitlines(keepends=True)
+    lines = io.StringIO(text, newline="")  # which ends no line where Unicode alone would
     try:
         return [row or [""] for row in csv.reader(lines, delimiter=delimiter, strict=True)]
     except csv.Error:
@@ -93,17 +94,21 @@ def _doubled(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _backslashed(text: str) -> list[list[str]]:
-    return [[_unescaped(cell) for cell in line.split("\t")] for line in text.split("\n")[:-1]]
+    return [
+        [_unescaped(cell) for cell in line.split("\t")]
+        for line in text.removesuffix("\n").split("\n")
+    ]
 
 
 def _unescaped(cell: str) -> str:
+    cell = cell.removesuffix("\r")
     if len(cell) < 2 or not cell.startswith('"') or not cell.endswith('"'):
-        return cell.removesuffix("\r")
+        return cell
     return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), cell[1:-1])
 
 
 def _cells(rows: list[list[str]]) -> Cells | None:
-    if not rows or any(len(row) != len(rows[0]) for row in rows):
+    if not any(rows[0] if rows else ()) or any(len(row) != len(rows[0]) for row in rows):
         return None
     names, *body = rows
     columns = list(zip(*body, strict=True)) or [()] * len(names)

@@ -36,6 +36,17 @@ def test_a_tab_file_is_read_in_both_ways(tmp_path: Path) -> None:
     assert readings(path)[0].columns == (("1",), ('say "yes"',))
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_last_row_needs_no_line_end(tmp_path: Path, end: str) -> None:
+    for cells in readings(written(tmp_path, "a.tab", "a\tb\n1\tx\n2\ty" + end)):
+        assert cells.columns == (("1", "2"), ("x", "y"))
+
+
+def test_only_line_feeds_and_returns_end_a_row(tmp_path: Path) -> None:
+    for cells in readings(written(tmp_path, "a.tab", "a\tb\n1\tx\u2028y\x85\x0c\n")):
+        assert cells.columns == (("1",), ("x\u2028y\x85\x0c",))
+
+
 def test_one_column_may_have_empty_cells(tmp_path: Path) -> None:
     (cells,) = readings(written(tmp_path, "a.csv", "got\n1\n\n2\n"))
     assert cells.columns == (("1", "", "2"),)
@@ -50,6 +61,8 @@ def test_names_alone_are_a_table_without_rows(tmp_path: Path) -> None:
 def test_what_is_no_table_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(FileError, match="is no table"):
         readings(written(tmp_path, "a.csv", text))
+    with pytest.raises(FileError, match="is no table"):
+        readings(written(tmp_path, "a.tab", text.replace(",", "\t").replace("open", "\t\t")))
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
