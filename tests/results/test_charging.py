@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dprct.errors import BudgetError
+from dprct.errors import BudgetError, LedgerError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import source
-from dprct.results.charging import Receipt, charged
-from dprct.schema import Column, Schema
+from dprct.results.charging import Receipt, charged, noted, resumable
+from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,3 +52,46 @@ def test_a_simulation_and_a_schema_without_ledger_charge_nothing() -> None:
     assert "simulation" in charged(SCHEMA, GUARANTEE, "Method", accountant, source(1)).words
     assert accountant.spent == Budget(0)
     assert charged(SCHEMA, GUARANTEE, "Method", None, source()) == Receipt("charged to no ledger")
+
+
+def test_what_has_no_guarantee_is_noted_in_a_ledger_that_is_there(tmp_path: Path) -> None:
+    nothing = Guarantee.none("bins come from the data")
+    data = tmp_path / "survey.dta"
+    data.write_bytes(b"rows")
+    schema = replace(SCHEMA, source=data, dataset_id="survey")
+    assert noted(schema, nothing, "published.X", source()) == ""
+    accountant = Accountant.open(ledger_path(data, "survey"), dataset_id="survey", epsilon=2)
+    assert noted(schema, nothing, "published.X", source(1)) == ""  # a simulation leaves nothing
+    assert accountant.ledger == ()
+    words = noted(schema, nothing, "published.X", source())
+    (entry,) = accountant.ledger
+    assert entry.id in words
+    assert accountant.head[:16] in words
+    assert (entry.description, entry.budget) == ("bins come from the data", Budget(0))
+    assert len(accountant.contents) == 1
+
+
+def test_the_words_carry_the_head_of_the_ledger(tmp_path: Path) -> None:
+    data = tmp_path / "survey.dta"
+    data.write_bytes(b"rows")
+    schema = replace(SCHEMA, source=data, dataset_id="survey")
+    accountant = Accountant.open(ledger_path(data, "survey"), dataset_id="survey", epsilon=2)
+    one, two = (charged(schema, GUARANTEE, "Method", None, source()).words for _ in range(2))
+    assert f"ledger head {accountant.head[:16]}" in two
+    assert accountant.head[:16] not in one
+    assert resumable(None, schema).path == accountant.path
+
+
+def test_without_a_ledger_nothing_is_resumed() -> None:
+    with pytest.raises(LedgerError, match="nothing was saved to resume from"):
+        resumable(None, SCHEMA)
+    accountant = Accountant(1)
+    assert resumable(accountant, SCHEMA) is accountant
+
+
+def test_an_entry_holds_the_unit_of_the_schema() -> None:
+    schema = Schema((Column("y"), Column("hhid"))).declare(unit=Unit("household", "hhid", 3))
+    accountant = Accountant(1, unit="household")
+    guarantee = Guarantee.of(Budget(1), "replace-one", unit="household")
+    charged(schema, guarantee, "Method", accountant, source())
+    assert [(e.unit_id, e.max_rows) for e in accountant.ledger] == [("hhid", 3)]
