@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,10 +15,11 @@ import numpy as np
 from dprct.errors import DprctError
 from dprct.formula import design, parse
 from dprct.formula.columns import is_missing
-from dprct.results.covariance import HETEROSKEDASTIC, cr1
-from dprct.results.ols import least_squares, ols
+from dprct.results.covariance import classical, cr1, hc0, hc1, leverage
+from dprct.results.ols import ols
 from dprct.results.options import cluster_codes
 from dprct.results.reading import ErrorRatio, Reading
+from dprct.results.several import fit_several
 from dprct.results.specification import term_key
 from dprct.results.weights import Weighting
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from dprct.formula.columns import Mask
     from dprct.formula.design import Design
     from dprct.results.counting import FeRule
-    from dprct.results.covariance import Array
+    from dprct.results.covariance import Array, Codes, LeastSquares
     from dprct.results.validity import Validity
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
@@ -35,12 +37,7 @@ if TYPE_CHECKING:
 Targets = Mapping[str, Sequence[float]]
 Found = tuple[str, str, str, float]
 
-_COMMANDS = {
-    "HC1": "regress y t x, vce(robust)",
-    "nonrobust": "regress y t x",
-    "HC2": "regress y t x, vce(hc2)",
-    "HC3": "regress y t x, vce(hc3)",
-}
+_EXACT_FIT = 1e-10
 
 
 def reading_of(
@@ -85,52 +82,83 @@ def _found(
     table: pd.DataFrame, schema: Schema, valid: Validity, targets: Targets
 ) -> Iterator[Found]:
     """Yield command, outcome, coefficient and error over released error."""
-    alone = valid.subsets_valid and () not in valid.covariates
-    for outcome, wanted in targets.items():
-        for terms in valid.covariates:
-            for command, errors in _errors(table, schema, valid, outcome, terms):
-                for (name, error), target in zip(errors.items(), wanted, strict=True):
-                    yield command, outcome, name, error / target
-        if alone:
+    for terms in valid.covariates:
+        for outcomes in _by_rows(table, valid):
+            for outcome, command, errors in _errors(table, schema, valid, outcomes, terms):
+                yield from _compared(command, outcome, errors, targets)
+    if valid.subsets_valid and () not in valid.covariates:
+        for outcome in valid.outcomes:
             fit = ols(_formula(valid, outcome, ()), table, schema, groups=valid.groups)
-            found = zip(fit.bse.index[1:], fit.bse.to_numpy()[1:], wanted, strict=True)
-            for coefficient, error, target in found:
-                yield f"regress y t, {valid.errors}", outcome, str(coefficient), error / target
+            errors = dict(zip(fit.bse.index[1:], fit.bse.to_numpy()[1:].tolist(), strict=True))
+            yield from _compared(f"regress y t, {valid.errors}", outcome, errors, targets)
+
+
+def _compared(
+    command: str, outcome: str, errors: Mapping[str, float], targets: Targets
+) -> Iterator[Found]:
+    for (name, error), target in zip(errors.items(), targets[outcome], strict=True):
+        yield command, outcome, name, error / target
+
+
+def _by_rows(table: pd.DataFrame, valid: Validity) -> list[list[str]]:
+    """Return the outcomes, those with the same rows together: they share a decomposition."""
+    groups: dict[bytes, list[str]] = {}
+    for outcome in valid.outcomes:
+        groups.setdefault(is_missing(table[outcome]).tobytes(), []).append(outcome)
+    return list(groups.values())
 
 
 def _errors(
-    table: pd.DataFrame, schema: Schema, valid: Validity, outcome: str, terms: tuple[str, ...]
-) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Yield each command with the errors of the effects that it finds, by coefficient."""
+    table: pd.DataFrame,
+    schema: Schema,
+    valid: Validity,
+    outcomes: list[str],
+    terms: tuple[str, ...],
+) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Yield outcome, command and the errors of the effects that it finds, by coefficient."""
     keep = np.ones(len(table), bool)
     if valid.groups is not None:
         keep = ~is_missing(table[valid.groups])
-    parsed = parse(_formula(valid, outcome, terms), functions=True)
-    frame = design(parsed, table, schema, keep=keep)
-    fit, kept = least_squares(frame.X, frame.y[:, 0], Weighting.of(None, "aweight", len(frame.X)))
-    X = frame.X[:, kept]
+    left = "` + `".join(outcomes)
+    frame = design(parse(_formula(valid, left, terms), functions=True), table, schema, keep=keep)
+    shared = fit_several(frame.X, frame.y, Weighting.of(None, "aweight", len(frame.X)))
     arms = {term_key(arm) for arm in valid.arms}
-    effects = [
-        (j, name)
-        for j, (name, term) in enumerate(zip(*_kept(frame, kept), strict=True))
-        if term_key(term) in arms
-    ]
+    names, of_terms = _kept(frame, shared.kept)
+    places = [j for j, term in enumerate(of_terms) if term_key(term) in arms]
+    effects = [names[j] for j in places]
+    remaining = 1 - leverage(shared.fits[0], shared.X)
+    groups = None if valid.groups is None else cluster_codes(table[valid.groups], frame.used)
+    for outcome, fit in zip(outcomes, shared.fits, strict=True):
+        for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
+            yield outcome, command, dict(zip(effects, _roots(covariance), strict=True))
+        for command, absorbed in _absorbing(table, schema, valid, outcome, terms):
+            yield outcome, command, {name: absorbed.get(name, math.nan) for name in effects}
 
-    def named(covariance: Array) -> dict[str, float]:
-        errors = np.sqrt(np.diag(covariance))
-        return {name: float(errors[j]) for j, name in effects}
 
-    nothing = {name: math.nan for _, name in effects}
-    if valid.groups is not None:
-        codes = cluster_codes(table[valid.groups], frame.used)
-        yield f"regress y t x, vce(cluster {valid.groups})", named(cr1(fit, X, codes))
-    for kind, command in _COMMANDS.items():
-        try:
-            yield command, named(HETEROSKEDASTIC[kind](fit, X))
-        except DprctError:  # a row that is fitted exactly has no HC2 and no HC3
-            yield command, nothing
-    for command, absorbed in _absorbing(table, schema, valid, outcome, terms):
-        yield command, {name: absorbed.get(name, math.nan) for _, name in effects}
+def _covariances(
+    fit: LeastSquares,
+    X: Array,
+    places: list[int],
+    remaining: Array,
+    groups: Codes | None,
+    valid: Validity,
+) -> Iterator[tuple[str, Array]]:
+    """Yield each command's covariance of the effects: what the other columns leave of them."""
+    inner = fit.bread[np.ix_(places, places)]
+    own = X @ fit.bread[:, places] @ np.linalg.inv(inner)
+    few = replace(fit, bread=inner, rank=len(places), absorbed=fit.rank - len(places))
+    if groups is not None:
+        yield f"regress y t x, vce(cluster {valid.groups})", cr1(few, own, groups)
+    yield "regress y t x, vce(robust)", hc1(few, own)
+    yield "regress y t x", classical(few, own)
+    # a row that is fitted exactly has no HC2 and no HC3
+    left = np.where(remaining < _EXACT_FIT, np.nan, remaining)
+    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=fit.resid / np.sqrt(left)), own)
+    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=fit.resid / left), own)
+
+
+def _roots(covariance: Array) -> list[float]:
+    return [float(root) for root in np.sqrt(np.diag(covariance))]
 
 
 def _kept(frame: Design, kept: Mask) -> tuple[list[str], list[str]]:

@@ -125,3 +125,23 @@ def test_arms_of_one_categorical_column_are_its_coefficients(rows, schema):
     ratios = sorted([fit.bse["C(treat)[T.1]"] / 1.0, fit.bse["C(treat)[T.2]"] / 2.0])
     found = by_command(reading)["regress y t x, vce(robust)"]
     assert [found.smallest, found.largest] == pytest.approx(ratios)
+
+
+@pytest.mark.parametrize(
+    ("cov_type", "command"),
+    [
+        ("HC1", "regress y t x, vce(robust)"),
+        ("nonrobust", "regress y t x"),
+        ("HC2", "regress y t x, vce(hc2)"),
+        ("HC3", "regress y t x, vce(hc3)"),
+    ],
+)
+def test_every_command_finds_what_ols_finds(rows, schema, cov_type, command):
+    both = rows.assign(hours=rows["hours"].where(rows["age"] > 30))  # each outcome has its rows
+    valid = Validity(outcomes=("earn", "hours"), arms=("treat",), covariates=(("age", "C(town)"),))
+    found = by_command(reading_of(both, schema, valid, {"earn": [1.0], "hours": [1.0]}))[command]
+    errors = [
+        ols(f"{y} ~ treat + age + C(town)", both, schema, cov_type=cov_type).bse["treat"]
+        for y in ("earn", "hours")
+    ]
+    assert [found.smallest, found.largest] == pytest.approx(sorted(errors), rel=1e-9)
