@@ -50,6 +50,15 @@ class Accountant(Balance):
     (:meth:`open`, :meth:`save`) it is shared by all that open the file.  Charges may be chosen
     and sized after seeing earlier results: every rule is a privacy filter.
 
+    The order of a release is: charge, force it to the disk, draw, save the released state
+    (:meth:`record`), write.  A process that dies after the charge has spent it.  If it died before
+    the save, nobody saw what was drawn, and it is lost; if after, :meth:`recover` gives the state
+    back, free, and :meth:`dprct.MVHistogram.resume` makes a file of it.
+
+    Entries form a hash chain; :attr:`head` is its last link.  A certificate that carries the head
+    of its time contradicts any ledger from which an entry was removed later.  The chain shows
+    edits; it does not bind an owner who keeps every certificate to himself.
+
     Examples
     --------
     >>> accountant = Accountant(epsilon=1)

@@ -59,7 +59,8 @@ STEPS: dict[str, tuple[str, tuple[Budget, bool]]] = {
     "the state saved, not noted": ("ledger.replace_file = half(5, ledger.replace_file)", SAVED),
     "the state saved and noted": ("base.Release.write_dta = die", SAVED),
     "within the file": ("base.write_protected = die", SAVED),
-    "the file written, without its name": ('os.replace = named("une/survey_protected.dta", os.replace)', SAVED),
+    "the file written, without its name": (
+        'os.replace = named("une/survey_protected.dta", os.replace)', SAVED),
 }  # fmt: skip
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no kill -9")
