@@ -41,6 +41,9 @@ LARGEST = 1 << 15
 SOLVER_SHARE = 1e-3
 """Share of the sensitivity that the solver's error may reach before a penalty is refused."""
 
+_FEWEST_STEPS = 1 << 12
+"""Steps between the bounds; with fewer the grid would show in the path."""
+
 _ROUNDING = 1 + 1e-12
 """Covers the rounding of the closed forms of sensitivities, which are a few operations long."""
 
@@ -64,6 +67,11 @@ class Scale:
             raise ParameterError(
                 f"bound=({self.low:g}, {self.high:g}); give a positive number B, or the smallest "
                 "and the largest number that are possible, from public knowledge"
+            )
+        if self.width < _FEWEST_STEPS:
+            raise ParameterError(
+                f"bound=({self.low:g}, {self.high:g}) is narrow for numbers of that size; subtract "
+                "a public constant from the outcome"
             )
 
     @property

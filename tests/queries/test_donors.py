@@ -55,6 +55,11 @@ def test_bounds_that_are_none_are_refused(low: float, high: float) -> None:
         Scale(low, high)
 
 
+def test_bounds_far_from_zero_and_close_are_refused() -> None:
+    with pytest.raises(ParameterError, match="subtract a public constant"):
+        Scale(1e6, 1e6 + 1)
+
+
 @pytest.mark.parametrize(("n", "T0"), [(3, 8), (8, 3), (5, 5)])
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 20.0])
 def test_ridge_weights_are_those_of_the_formula(n: int, T0: int, penalty: float) -> None:

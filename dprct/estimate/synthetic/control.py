@@ -24,7 +24,7 @@ from dprct.estimate.synthetic.path_planning import (
     weight_sd,
 )
 from dprct.estimate.synthetic.path_results import SyntheticControlResults
-from dprct.estimate.synthetic.pricing import Noise, check_noise, priced
+from dprct.estimate.synthetic.pricing import Noise, check_kind, check_noise, priced
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.donors import Donors, Scale
@@ -219,6 +219,7 @@ class SyntheticControl:
             raise ParameterError(
                 f"weights={given(weights)}; allowed: {', '.join(get_args(Weights))}"
             )
+        check_kind(noise)
         self._panel, self._target = panel, None if protect_treated else panel.target
         self.schema, self.outcome, self.scale, self._unit = schema, outcome, scale, record
         self.n, self.weights, self.noise = len(panel.names), weights, noise

@@ -19,6 +19,7 @@ from dprct.privacy.composition import (
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
 from dprct.privacy.rounding import root
 from dprct.privacy.rules import SLACK_SHARE
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,15 +76,25 @@ class Priced:
         return self.mechanisms[name].release(sealed, source)
 
 
-def check_noise(noise: object, budget: Budget) -> None:
-    """Refuse a kind of noise that does not exist, or that the budget cannot pay.
+def check_kind(noise: object) -> None:
+    """Refuse a kind of noise that does not exist.
 
     Raises
     ------
     ParameterError
     """
     if noise not in get_args(Noise):
-        raise ParameterError(f"noise={noise!r}; allowed: {', '.join(get_args(Noise))}")
+        raise ParameterError(f"noise={given(noise)}; allowed: {', '.join(get_args(Noise))}")
+
+
+def check_noise(noise: object, budget: Budget) -> None:
+    """Refuse noise that does not exist, or that the budget cannot pay.
+
+    Raises
+    ------
+    ParameterError
+    """
+    check_kind(noise)
     if noise == "laplace" and budget.delta:
         raise ParameterError(
             f"delta={float(budget.delta):g} buys nothing with noise='laplace'; leave delta out, or "

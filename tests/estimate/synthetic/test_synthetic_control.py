@@ -241,6 +241,7 @@ def test_inside_fit_every_value_maps() -> None:
 
 MISTAKES = {
     "weights": ({"weights": "simplex"}, "allowed: ridge, uniform, auto"),
+    "noise": ({"noise": "normal"}, "allowed: laplace, gaussian, concentrated"),
     "lam": ({"lam": 0}, "lam=0; give a number above 0"),
     "small lam": ({"lam": 1e-13}, "lam=1e-13 is too small"),
     "placebos": ({"placebos": "b"}, "placebos='b'"),
