@@ -64,18 +64,20 @@ COVARIATE_BINS = 10
 """Equal bins of a covariate of a calibrated release that declares none and has more values."""
 
 LEAST_RESEMBLANCE = 5
-"""How often the noise of a count must fit into n / levels for a covariate to be worth drawing."""
+"""How often the noise of a count must fit into n / cells for covariates to be worth drawing."""
 
 
-def resembles_jointly(n: int, cells: int, threshold: int) -> bool:
-    """Whether a histogram of covariates keeps what it counts: n / K is not below t.
+def resembles_jointly(n: int, cells: int, threshold: int, noise_sd: float) -> bool:
+    """Whether a histogram of covariates keeps what it counts.
+
+    n / K is not below the threshold t, and is many noise sds.
 
     Examples
     --------
-    >>> resembles_jointly(1000, 8, 20), resembles_jointly(1000, 10**6, 60)
+    >>> resembles_jointly(1000, 8, 20, 5.0), resembles_jointly(1000, 8, 20, 50.0)
     (True, False)
     """
-    return n >= cells * threshold
+    return n >= cells * max(threshold, LEAST_RESEMBLANCE * noise_sd)
 
 
 def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:

@@ -4,7 +4,13 @@ import math
 
 import pytest
 
-from dprct.defaults import FEWEST_SURVIVORS, SPURIOUS_SHARE, bins_by_zeta
+from dprct.defaults import (
+    FEWEST_SURVIVORS,
+    SPURIOUS_SHARE,
+    bins_by_zeta,
+    resembles_jointly,
+    resembles_one_by_one,
+)
 
 
 @pytest.mark.parametrize("root", range(2, 200))
@@ -29,3 +35,12 @@ def test_the_constants_of_the_histogram_are_those_of_its_law() -> None:
     # ALGORITHMS.md, section 1: n/20 expected rows in empty cells; refuse below n/t = 5
     assert SPURIOUS_SHARE * 20 == 1
     assert FEWEST_SURVIVORS == 5
+
+
+def test_covariates_resemble_where_counts_are_above_threshold_and_noise() -> None:
+    assert resembles_jointly(1_000, 10, 100, 20.0)
+    assert not resembles_jointly(999, 10, 100, 1.0)  # below t
+    assert not resembles_jointly(1_000, 10, 1, 20.1)  # below five noise sds
+    assert resembles_one_by_one(1_000, [2, 10], 20.0)
+    assert not resembles_one_by_one(1_000, [2, 11], 20.0)
+    assert resembles_one_by_one(1, [], 20.0)

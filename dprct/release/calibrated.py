@@ -199,6 +199,7 @@ class Calibrated(ReleaseModel):
             self._layout.complete,
             self.n,
             filler=filler,
+            rows=experiment.largest if experiment.unit == "cluster" else 1,
         )
         self._layout.check_public(self._public)
         columns = [outcome.column for outcome in self.ate.outcomes]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dprct.defaults import COVARIATE_BINS, resembles_jointly, resembles_one_by_one
+from dprct.defaults import (
+    COVARIATE_BINS,
+    LEAST_RESEMBLANCE,
+    resembles_jointly,
+    resembles_one_by_one,
+)
 from dprct.encode import decoded, encodings
 from dprct.errors import SchemaError
+from dprct.privacy.composition import per_row
 from dprct.privacy.histogram import HistogramRelease, draw_rows
 from dprct.privacy.marginals import OneWayRelease, draw_independent_rows
 from dprct.release.histogram import MVHistogram
@@ -44,9 +51,12 @@ class Covariates:
     n : int
     engines : mapping from rule to release model
         The mechanisms that may draw them; none for filler.
+    rows : int
+        Most rows of one protected unit: those of a cluster, where clusters are protected.
 
     Notes
     -----
+    A budget here is that of a unit, of which each row gets its part (group privacy).
     Replace-one is one of the changes under "replace-one with the design public", so the
     histogram's guarantee holds there too.  Filling is a function of public facts.
     """
@@ -55,6 +65,7 @@ class Covariates:
     complete: frozenset[str]
     n: int
     engines: Mapping[Rule, MVHistogram | Marginals]
+    rows: int = 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,7 +74,8 @@ class Covariates:
 
     def plan(self, rule: Rule, budget: Budget) -> Plan:
         """Return the plan of the mechanism of a rule; free."""
-        return self.engines[rule].plan(budget.epsilon, budget.delta)
+        each = per_row(budget, self.rows)
+        return self.engines[rule].plan(each.epsilon, each.delta)
 
     def chosen(self, budget: Budget) -> tuple[Rule, str]:
         """Return the rule that is worth ``budget``, and why; a function of public facts.
@@ -75,12 +87,17 @@ class Covariates:
         """
         if not self.names:
             return "filler", "no covariate is modelled"
+        budget = per_row(budget, self.rows)
         joint, single = self.engines["histogram"], self.engines["marginals"]
         assert isinstance(joint, MVHistogram)
         assert isinstance(single, Marginals)
         threshold = joint.mechanism(budget).threshold
-        if resembles_jointly(self.n, joint.cells, threshold):
-            return "histogram", f"n / K is at least t = {threshold}"
+        scale = 2 / float(budget.epsilon)
+        if resembles_jointly(self.n, joint.cells, threshold, math.sqrt(2) * scale):
+            return "histogram", (
+                f"n / K = {self.n / joint.cells:.3g} is at least t = {threshold} and "
+                f"{LEAST_RESEMBLANCE} times the noise of a count (scale {scale:.3g})"
+            )
         sizes = [code.size for code in single.encodings]
         noise = single.mechanism(budget).mechanism.noise_sd
         if resembles_one_by_one(self.n, sizes, noise):
@@ -95,7 +112,7 @@ class Covariates:
         """Return the released state, and what :meth:`columns` makes rows of; charged before."""
         if rule == "filler":
             return {"rule": rule}, None
-        state, drawn = self.engines[rule]._draw(budget, noise)
+        state, drawn = self.engines[rule]._draw(per_row(budget, self.rows), noise)
         return {"rule": rule, **state}, drawn
 
     def revived(self, state: Mapping[str, Any]) -> Drawn:
@@ -123,7 +140,13 @@ class Covariates:
 
 
 def covariates_of(
-    data: Any, schema: Schema, complete: frozenset[str], n: int, *, filler: bool
+    data: Any,
+    schema: Schema,
+    complete: frozenset[str],
+    n: int,
+    *,
+    filler: bool,
+    rows: int = 1,
 ) -> Covariates:
     """Return the modelled covariates of a table, checked at the door.
 
@@ -138,6 +161,8 @@ def covariates_of(
     n : int
     filler : bool
         Whether they are to be filled whatever the budget.
+    rows : int
+        Most rows of one protected unit.
 
     Raises
     ------
@@ -157,7 +182,7 @@ def covariates_of(
         "histogram": MVHistogram(data, binned),
         "marginals": Marginals(data, binned),
     }
-    return Covariates(binned, complete, n, engines)
+    return Covariates(binned, complete, n, engines, rows)
 
 
 def completed(

@@ -134,6 +134,9 @@ def plan_of(model: Calibrated, part: Division) -> Plan:
         drawn = model._covariates.plan(part.rule, part.covariates)
         facts |= price_of(drawn, model._covariates.names)
         facts |= {"covariates: price": _price(model, part)}
+        rows = model._covariates.rows
+        if rows > 1:
+            facts |= {"covariates: price of clusters": f"each row gets 1/{rows} of their epsilon"}
         warnings += drawn.warnings
         refusal = drawn.refusal
     return Plan(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.encode import encodings
+from dprct.privacy.composition import per_row
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries import MomentsLayout, features_of, moments
 from dprct.release.gamma import coefficients
@@ -35,6 +36,8 @@ class Slopes:
     outcomes : tuple of Column
         With bounds.
     n : int
+    rows : int
+        Most rows of one protected unit, of whose budget each row gets its part.
 
     Notes
     -----
@@ -46,18 +49,19 @@ class Slopes:
     covariates: tuple[Coded, ...]
     outcomes: tuple[Column, ...]
     n: int
+    rows: int = 1
 
     @classmethod
     def of(cls, covariates: Covariates, outcomes: Sequence[Column]) -> Slopes:
         """Return the slopes of the covariates that declared regressions use."""
         schema = covariates.schema
         names = [name for name in schema.names if name in covariates.complete]
-        return cls(encodings(schema, names), tuple(outcomes), covariates.n)
+        return cls(encodings(schema, names), tuple(outcomes), covariates.n, covariates.rows)
 
     def mechanism(self, budget: Budget) -> AnalyticGaussian:
-        """Return the noise that a budget with a delta buys."""
+        """Return the noise that a unit's budget with a delta buys."""
         layout = MomentsLayout.of(self.covariates, self.outcomes)
-        return AnalyticGaussian(budget, layout.l2_squared, layout.size)
+        return AnalyticGaussian(per_row(budget, self.rows), layout.l2_squared, layout.size)
 
     def draw(
         self, frame: Frame, budget: Budget, noise: NoiseSource

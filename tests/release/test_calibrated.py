@@ -154,6 +154,20 @@ def test_clusters_get_cluster_errors(make_trial: Trial, trial_schema: Schema) ->
     assert sorted(release.protected["school"]) == sorted(data["school"])
 
 
+def test_protected_clusters_pay_for_all_their_rows(make_trial: Trial, trial_schema: Schema) -> None:
+    data = make_trial(1800)
+    arm = np.random.default_rng(1).permutation(np.arange(60) % 3)[data["school"].astype(int)]
+    data = data.assign(t=(arm == 1) * 1.0, t2=(arm == 2) * 1.0)
+    model = calibrated(
+        data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
+        unit="cluster", largest_cluster=30, covariates="marginals",
+    )  # fmt: skip
+    facts = model.plan(30).facts
+    assert "1/30" in facts["covariates: price of clusters"]
+    assert "epsilon=0.2" in facts["covariates: noise"]  # a fifth of 30, for 30 rows
+    assert model.fit(30).guarantee.unit == "cluster of school"
+
+
 def test_blocks_keep_their_public_sizes(trial: pd.DataFrame, trial_schema: Schema) -> None:
     release = calibrated(trial, trial_schema, assignment=Block(ARMS, block="village")).fit(
         epsilon=2

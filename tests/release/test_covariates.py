@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,18 @@ def test_covariates_of_regressions_have_no_missing_values() -> None:
     columns = covariates.columns(drawn, np.random.default_rng(1))
     assert not np.isnan(columns["x0"]).any()  # also where nearly everybody's is missing
     assert np.isnan(columns["x1"]).mean() > 0.9
+
+
+def test_a_protected_cluster_divides_the_budget_among_its_rows() -> None:
+    alone, together = made(2), replace(made(2), rows=10)
+    facts = [c.plan("marginals", Budget(1)).facts["noise of a count"] for c in (alone, together)]
+    sds = [float(words.split()[1]) for words in facts]
+    assert sds[1] == pytest.approx(10 * sds[0], rel=0.01)
+    assert alone.chosen(Budget(0.6))[0] == "histogram"
+    assert together.chosen(Budget(0.6))[0] == "filler"
+    state = [c.draw("marginals", Budget(1), source())[0] for c in [together] * 40]
+    counts = np.array([one["counts"][0] for one in state])
+    assert counts.std() > 20  # a scale of 40, against 4 for one row
 
 
 def test_a_missing_code_takes_the_code_of_another_row() -> None:
