@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "written": "written to {file}",
-    "saved": "saved; a file can be made of it, free: dprct protect --resume {entry}",
+    "saved": "saved, free to resume; if it is a file: dprct protect --resume {entry}",
     "crashed": "SPENT, nothing saved: its process crashed, or is still running",
     "no-guarantee": "NO GUARANTEE, no price",
 }
