@@ -101,6 +101,28 @@ class StataFormatError(DprctError, ValueError):
         return (_rebuild_format_error, (self.args[0], self.offset, self.field))
 
 
+class ConversionError(DprctError, TypeError):
+    """A value has no counterpart in the other language.
+
+    Attributes
+    ----------
+    column : str
+        The column that holds it; empty where it is no column.
+    """
+
+    def __init__(self, message: str, *, column: str = "") -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class SessionError(DprctError, LookupError):
+    """An object of another session, or one that was dropped, was used."""
+
+
+class BridgeError(DprctError, RuntimeError):
+    """R and Python cannot be joined in this process."""
+
+
 class MissingDependencyError(DprctError, ImportError):
     """An optional package is needed for what was asked."""
 
