@@ -115,7 +115,7 @@ class ConversionError(DprctError, TypeError):
         self.column = column
 
 
-class SessionError(DprctError, LookupError):
+class SessionError(DprctError, RuntimeError):
     """An object of another session, or one that was dropped, was used."""
 
 
