@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from dprct.defaults import MOMENT_SHARE, VALID_LEVELS
-from dprct.errors import FormulaError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
 from dprct.privacy.arms import Arms
 from dprct.privacy.budget import Budget
@@ -30,6 +30,7 @@ from dprct.release.regressions import (
     cluster_column,
     regressions_of,
     split,
+    treatment_of,
 )
 from dprct.release.shares import Division, division, plan_of, share_of
 from dprct.release.slopes import Slopes
@@ -215,15 +216,7 @@ class Calibrated(ReleaseModel):
         FormulaError
             If it has no plain outcome, no intercept, lacks the treatment or interacts it.
         """
-        treatment, assignment = options.get("treatment"), options.get("assignment")
-        if treatment is None:
-            if assignment is None:
-                raise FormulaError(
-                    f"neither treatment= nor assignment= says which terms of {formula!r} are the "
-                    "treatment; name its columns"
-                )
-            treatment = assignment.columns
-        columns = (treatment,) if isinstance(treatment, str) else tuple(treatment)
+        columns = treatment_of(formula, options.get("treatment"), options.get("assignment"))
         outcomes, arms, terms = split(formula, columns)
         model = cls(
             data, schema, outcome=outcomes, terms=terms, **{**options, "treatment": columns}
@@ -366,15 +359,7 @@ class Calibrated(ReleaseModel):
         return self._valid.stamped(announced)
 
     def _limits(self) -> tuple[str, ...]:
-        arms = ", ".join(self.regressions.arms)
-        return (
-            f"only the coefficients of {arms} in the declared regressions carry information",
-            "coefficients of covariates, R-squared, subgroups, interactions, logit and probit are "
-            "artefacts",
-            "covariates know nothing of outcomes and treatment: balance tables show the synthetic "
-            "covariates",
-            "intervals are valid at the declared levels only",
-        )
+        return self._layout.limits()
 
 
 def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -107,6 +107,18 @@ class Layout:
         known = {column.name: column for column in new}
         return replace(schema, columns=tuple(known.get(c.name, c) for c in schema.columns))
 
+    def limits(self) -> tuple[str, ...]:
+        """Return what the protected file is not good for."""
+        arms = ", ".join(self.regressions.arms)
+        return (
+            f"only the coefficients of {arms} in the declared regressions carry information",
+            "coefficients of covariates, R-squared, subgroups, interactions, logit and probit are "
+            "artefacts",
+            "covariates know nothing of outcomes and treatment: balance tables show the synthetic "
+            "covariates",
+            "intervals are valid at the declared levels only",
+        )
+
     def announced(self, release: Release, valid: Validity) -> Release:
         """Return the release with the columns' new facts, and what its readers will find."""
         coded = [c.name for c in self.outcomes if c.is_integer or c.levels is not None]

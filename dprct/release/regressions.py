@@ -65,6 +65,26 @@ def right_side(terms: Iterable[str]) -> Formula:
     return parse("~ " + (" + ".join(terms) or "1"))
 
 
+def treatment_of(
+    formula: str, treatment: str | Sequence[str] | None, assignment: Design | None
+) -> tuple[str, ...]:
+    """Return the treatment columns of a formula: as named, else those of the design.
+
+    Raises
+    ------
+    FormulaError
+        If neither is given.
+    """
+    if treatment is not None:
+        return (treatment,) if isinstance(treatment, str) else tuple(treatment)
+    if assignment is None:
+        raise FormulaError(
+            f"neither treatment= nor assignment= says which terms of {formula!r} are the "
+            "treatment; name its columns"
+        )
+    return tuple(assignment.columns)
+
+
 def split(formula: str, treatment: Sequence[str]) -> tuple[list[str], TermSet, TermSet]:
     """Return outcomes, treatment terms and covariate terms of a formula.
 
