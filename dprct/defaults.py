@@ -170,3 +170,56 @@ def moment_penalty(noise_sd: float, width: int, distance: float) -> float:
     18.0
     """
     return 2 * noise_sd * math.sqrt(width) * (1 + distance)
+
+
+ADDITIVE_BINS = 8
+"""Equal bins of a feature of an additive model that declares none and has more legal values."""
+
+PURE_COUNT_UNITS = 1 << 17
+"""Units of the grid that a count is worth under Laplace noise, a quarter of the clip's 2^19.
+
+A record that changes its cell moves the L1 norm by twice this and by 2 R: counts cost a fifth.
+"""
+
+SHAPE_DEGREE = 3
+"""Degree of the polynomial in the number of the bin that smooths the shape of a feature."""
+
+SHRINKAGE = 2.0
+"""c in the factor 1 - c v / z^2, at least 0, that shrinks a coefficient z of variance v to zero."""
+
+KNOWN_PARTS = {"effect": Fraction(1)}
+"""Parts of the rows of a CATE with known propensity: no nuisance is estimated."""
+
+NUISANCE_PARTS = {
+    "propensity": Fraction(1, 4),
+    "outcome": Fraction(1, 4),
+    "effect": Fraction(1, 2),
+}
+"""Parts of the rows of a CATE with unknown propensity; those of nuisances that are not asked for
+go to the effect."""
+
+TRIM = 0.1
+"""eta: estimated propensities are clipped to [eta, 1 - eta]."""
+
+
+def effect_clip(low: float, high: float) -> float:
+    """Return the default clip R of pseudo-outcomes: the width of the outcome's bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds of the outcome.
+
+    Notes
+    -----
+    No effect is larger than U - L.  With a known propensity of one half and outcomes centred at
+    the middle of the bounds no pseudo-outcome is beyond it, so that clipping changes nothing.
+    Noise is proportional to R: a smaller one, from public knowledge of outcomes, is better as long
+    as few pseudo-outcomes are beyond it.
+
+    Examples
+    --------
+    >>> effect_clip(-5, 10)
+    15.0
+    """
+    return float(high) - float(low)

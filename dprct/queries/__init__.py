@@ -9,6 +9,13 @@ The rows stay where they are: every step is an expression of the data frame's ow
 because the sums are sums of integers, they do not depend on the order of the rows.
 """
 
+from dprct.queries.additive import (
+    HALF_STEPS,
+    AdditiveLayout,
+    Block,
+    additive_sums,
+    feature_codes,
+)
 from dprct.queries.arms import (
     DifferenceAggregates,
     arm_aggregates,
@@ -22,22 +29,30 @@ from dprct.queries.features import Feature, features_of
 from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
 from dprct.queries.moments import MomentsLayout, moments
+from dprct.queries.pseudo_outcomes import CodedRows, doubly_robust, residual_products
 from dprct.queries.residuals import covariates, with_residual
 
 __all__ = [
     "GRID",
+    "HALF_STEPS",
+    "AdditiveLayout",
+    "Block",
     "Clipped",
+    "CodedRows",
     "DifferenceAggregates",
     "Donors",
     "Feature",
     "HiddenArms",
     "MomentsLayout",
+    "additive_sums",
     "arm_aggregates",
     "cell_counts",
     "clipped_sums",
     "covariates",
     "cross_products",
     "difference_aggregates",
+    "doubly_robust",
+    "feature_codes",
     "features_of",
     "hidden_difference",
     "hidden_sums",
@@ -46,6 +61,7 @@ __all__ = [
     "observed_squares",
     "observed_sums",
     "one_way_counts",
+    "residual_products",
     "ridge_weights",
     "square_reach",
     "weighted_series",
