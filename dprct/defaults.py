@@ -223,3 +223,51 @@ def effect_clip(low: float, high: float) -> float:
     15.0
     """
     return float(high) - float(low)
+
+
+IPW_SPLIT = Fraction(1, 2)
+"""Share of the rows that propensity weights are fitted to; the effect is of the others."""
+
+IPW_PARTS = {
+    "effect": 12, "mass": 4, "variance": 4, "gradient": 4, "balance": 4, "overlap": 2,
+}  # fmt: skip
+"""What the parts of a private IPW on the second part of the rows get, in proportion."""
+
+OVERLAP_BINS = 10
+"""Equal bins of the propensity in which a private IPW counts each arm, if asked."""
+
+
+def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
+    """Return the penalty of private logistic weights, sqrt(m / (8 d n1)).
+
+    Parameters
+    ----------
+    n1 : int
+        Rows that weights are fitted to.
+    d : int
+        Coordinates, the intercept included.
+    multiplier : float
+        m, noise per unit of sensitivity at the budget asked.
+
+    Notes
+    -----
+    Noise has sd 2 m / (n1 lam); the bias of shrinking grows as d lam, because rows of norm 1 leave
+    each coordinate a curvature of order 1 / d.  This makes both shrink like 1 / sqrt(n1).
+
+    Examples
+    --------
+    >>> round(propensity_penalty(5000, 6, 3.73), 4)
+    0.0039
+    """
+    return math.sqrt(multiplier / (8 * d * n1))
+
+
+def propensity_trim(n: int) -> float:
+    """Return where propensities are trimmed: 2 n^(-1/3), within [.01, .1].
+
+    Examples
+    --------
+    >>> propensity_trim(1000), round(propensity_trim(10**6), 3)
+    (0.1, 0.02)
+    """
+    return float(sorted((0.01, 2 * n ** (-1 / 3), 0.1))[1])

@@ -112,8 +112,8 @@ class Solver:
         left = 4 * rounding * smooth / lam
         if left > ROUNDING_SHARE / n:
             raise ParameterError(
-                f"lam={lam:g} is too small for {n:,} rows: rounding errors of the weights would not "
-                "be negligible; give a larger one"
+                f"lam={lam:g} is too small for {n:,} rows: rounding errors of the weights would "
+                "not be negligible; give a larger one"
             )
         values = {
             "n": n,
@@ -134,8 +134,8 @@ class Solver:
         -----
         Let w and w' minimise J and J', which differ in record i.  By strong convexity
         lam ||w - w'||^2 <= <grad J(w') - grad J'(w'), w' - w>, and the two gradients differ by
-        (g_i - g_i') / n, where ||g_i|| = |sigma(z_i'w') - t_i| ||z_i|| < 1: the minimisers differ by
-        less than 2 / (n lam).  Each computed one is within tolerance / lam of its minimiser.
+        (g_i - g_i') / n, where ||g_i|| = |sigma(z_i'w') - t_i| ||z_i|| < 1: the minimisers are less
+        than 2 / (n lam) apart.  Each computed one is within tolerance / lam of its minimiser.
         """
         return (2 / self.n + 2 * self.tolerance) / self.lam * (1 + 1e-12)
 
