@@ -1,0 +1,8 @@
+"""What R can call: thin functions of plain arguments, one file per subject.
+
+Importing this package registers them all; a new file is imported here.
+"""
+
+from dprct.rbridge.api import session
+
+__all__ = ["session"]

@@ -1,0 +1,73 @@
+"""Accountants: budgets that many fits share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dprct.errors import ParameterError
+from dprct.privacy.accountant import Accountant
+from dprct.rbridge.convert import Record
+from dprct.rbridge.registry import export
+
+if TYPE_CHECKING:
+    from dprct.privacy.budget import Budget
+
+
+@export("accountant")
+def accountant(
+    epsilon: float | None,
+    delta: float = 0,
+    path: str | None = None,
+    dataset_id: str | None = None,
+    relation: Any = "replace-one",
+    unit: str = "person",
+) -> Record:
+    """Return an accountant: of this session, of a new file, or of one that is there."""
+    if path is not None and Path(path).exists():
+        found = Accountant.load(path, dataset_id=dataset_id)
+    elif epsilon is None:
+        raise ParameterError("an accountant needs epsilon, the most that may ever be spent; give it")
+    elif path is None:
+        found = Accountant(epsilon, delta, relation, unit)
+    elif dataset_id is None:
+        raise ParameterError("an accountant in a file needs dataset_id, the name of the data set")
+    else:
+        found = Accountant.open(
+            path,
+            dataset_id=dataset_id,
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            unit=unit,
+        )
+    return Record(("dprct_accountant",), {"unit": found.unit}, live=found)
+
+
+@export("accountant_state")
+def accountant_state(accountant: Accountant) -> dict[str, Any]:
+    """Return total, spent and remaining, and the entries of the ledger."""
+    entries = [
+        {
+            "when": entry.when,
+            "method": entry.method,
+            "epsilon": float(entry.budget.epsilon),
+            "delta": float(entry.budget.delta),
+            "relation": entry.relation,
+            "description": entry.description,
+        }
+        for entry in accountant.ledger
+    ]
+    columns = ["when", "method", "epsilon", "delta", "relation", "description"]
+    return {
+        "total": _numbers(accountant.total),
+        "spent": _numbers(accountant.spent),
+        "remaining": _numbers(accountant.remaining),
+        "ledger": pd.DataFrame(entries, columns=columns),
+    }
+
+
+def _numbers(budget: Budget) -> dict[str, float]:
+    return {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}

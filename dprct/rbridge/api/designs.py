@@ -1,0 +1,69 @@
+"""Randomisation designs: R sends what they are made of, and Python makes them where used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dprct
+from dprct.errors import ParameterError
+from dprct.rbridge.api.options import options_for
+from dprct.rbridge.convert import RProcedure, Table
+from dprct.rbridge.registry import export
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from dprct.assignment import Design
+
+KINDS = ("Simple", "Complete", "Block", "Cluster", "BlockCluster", "Factorial", "Custom")
+
+
+def design_of(spec: Mapping[str, Any], table: Table | None = None) -> Design:
+    """Return the design that R describes.
+
+    Parameters
+    ----------
+    spec : mapping
+        ``kind``, one of :data:`KINDS`, and ``options``, the arguments by name.
+    table : Table, optional
+        What R knows of the data frame whose synthetic rows an R function will be given.
+
+    Raises
+    ------
+    ParameterError
+    """
+    kind = spec["kind"]
+    if kind not in KINDS:
+        raise ParameterError(f"there is no design {kind!r}; allowed: {', '.join(KINDS)}")
+    options = dict(spec["options"])
+    if kind == "Factorial":
+        options["factors"] = [design_of(factor, table) for factor in options["factors"]]
+    if kind == "Custom":
+        options["procedure"] = RProcedure(options["procedure"], table)
+    make = getattr(dprct, kind)
+    found: Design = make(**_by_code(options_for(make, options)))
+    return found
+
+
+def _by_code(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options whose shares are named by codes where R has the codes as text."""
+    shares, arms = options.get("shares"), options.get("arms")
+    if isinstance(shares, dict) and isinstance(arms, list) and not isinstance(arms[0], str):
+        options["shares"] = {float(code): share for code, share in shares.items()}
+    return options
+
+
+@export("design_describe")
+def design_describe(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a design's sentence and its treatment columns, or refuse it."""
+    design = design_of(spec)
+    return {"text": design.describe(), "columns": list(design.columns)}
+
+
+@export("design_assign")
+def design_assign(spec: Mapping[str, Any], data: Table, rng: float | None = None) -> pd.DataFrame:
+    """Return a draw of the treatment columns."""
+    seed = None if rng is None else int(rng)
+    return design_of(spec, data).assign(data.data, seed)

@@ -1,0 +1,130 @@
+"""Models, their plans and their fits; the one place where R spends privacy."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import dprct
+from dprct import published
+from dprct.errors import ParameterError
+from dprct.rbridge.api.designs import design_of
+from dprct.rbridge.api.options import options_for
+from dprct.rbridge.api.results import plan_record, result_record
+from dprct.rbridge.convert import Matrix, Record, Table
+from dprct.rbridge.registry import export
+from dprct.results.base import LinearResults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.privacy.accountant import Accountant
+    from dprct.release.base import Release
+
+STRICT = (
+    "MVHistogram",
+    "Marginals",
+    "Calibrated",
+    "PrivateATE",
+    "SyntheticControl",
+    "IPW",
+    "CATE",
+    "PrivateAdditive",
+)
+PUBLISHED = ("MVHistogram", "Hybrid", "GenModel", "SyntheticControl", "IPW", "CATE")
+METHODS = (*STRICT, *(f"published.{name}" for name in PUBLISHED))
+
+
+def method_named(name: str) -> type[Any]:
+    """Return the class of a method.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, or not in this version of the Python package.
+
+    Examples
+    --------
+    >>> method_named("published.GenModel").__name__
+    'GenModel'
+    """
+    if name not in METHODS:
+        raise ParameterError(f"there is no method {name!r}; allowed: {', '.join(METHODS)}")
+    room, short = (published, name.split(".")[1]) if "." in name else (dprct, name)
+    found: type[Any] | None = getattr(room, short, None)
+    if found is None:
+        raise ParameterError(
+            f"the Python package dprct {dprct.__version__} has no {name}; update it, "
+            "in R with install_dprct()"
+        )
+    return found
+
+
+@export("model")
+def model(
+    method: str,
+    data: Table,
+    options: Mapping[str, Any] | None = None,
+    formula: str | None = None,
+) -> Record:
+    """Return a method bound to its data; the data are checked against the schema here."""
+    kind = method_named(method)
+    named = dict(options or {})
+    if named.get("assignment") is not None:
+        named["assignment"] = design_of(named["assignment"], data)
+    passed_on = (dprct.PrivateATE,) if method == "Calibrated" else ()
+    given = options_for(kind, named, *passed_on)
+    if formula is None:
+        made = kind(data.data, data.schema, **given)
+    else:
+        made = kind.from_formula(formula, data.data, data.schema, **given)
+    return Record(("dprct_model",), {"method": method}, live=made)
+
+
+@export("plan")
+def plan(model: Any, epsilon: float, delta: float = 0) -> Record:
+    """Return what a fit will cost and how noisy it will be; free."""
+    return plan_record(model.plan(epsilon, **_taken(model.plan, delta=delta)))
+
+
+@export("fit")
+def fit(
+    model: Any,
+    epsilon: float,
+    delta: float = 0,
+    accountant: Accountant | None = None,
+    rng: float | None = None,
+    confirm: bool = False,
+) -> Record:
+    """Spend the budget once, and return what was released."""
+    seed = None if rng is None else int(rng)
+    asked = _taken(model.fit, delta=delta, confirm=confirm)
+    return result_record(model.fit(epsilon, accountant=accountant, rng=seed, **asked))
+
+
+def _taken(method: Any, **options: Any) -> dict[str, Any]:
+    """Return the options that a method has; one that it has not may only say nothing."""
+    known = inspect.signature(method).parameters
+    for name, value in options.items():
+        if value and name not in known:
+            raise ParameterError(f"this method takes no {name}; leave it out")
+    return {name: value for name, value in options.items() if name in known}
+
+
+@export("release_write")
+def release_write(release: Release, path: str) -> Record:
+    """Write a protected file and its certificate."""
+    certificate = release.write_dta(path)
+    return Record(("dprct_certificate",), {"file": path, "text": str(certificate)})
+
+
+@export("estimate_interval")
+def estimate_interval(estimate: LinearResults, alpha: float) -> Matrix:
+    """Return intervals by the law of the estimate."""
+    return Matrix.of(estimate.conf_int(alpha))
+
+
+@export("path_interval")
+def path_interval(estimate: Any, alpha: float) -> Any:
+    """Return the band of the noise, by period."""
+    return estimate.tidy(alpha)[["time", "noise.low", "noise.high"]]

@@ -1,0 +1,98 @@
+"""Options that R sends by name, in the types that the Python function declares."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_MANY = frozenset({"Sequence", "Iterable", "Mapping", "tuple"})
+_FRACTIONS = ("float", "Real", "Fraction", "Any")
+
+
+def options_for(
+    function: Callable[..., Any], options: Mapping[str, Any], *others: Callable[..., Any]
+) -> dict[str, Any]:
+    """Return options as ``function`` takes them: R knows no scalars and seldom whole numbers.
+
+    Parameters
+    ----------
+    function : callable
+        Its signature says what each option is.
+    options : mapping of str to object
+        As they came from R; None is left out.
+    *others : callable
+        To which ``function`` passes on what it does not name itself.
+
+    Raises
+    ------
+    ParameterError
+        For a name that none of them has.
+
+    Examples
+    --------
+    >>> def fit(columns: "Sequence[str] | None" = None, draws: "int" = 9): ...
+    >>> options_for(fit, {"columns": "age", "draws": 5.0})
+    {'columns': ['age'], 'draws': 5}
+    """
+    known = {
+        name: parameter
+        for source in (*others, function)
+        for name, parameter in inspect.signature(source).parameters.items()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+    for name in options:
+        if name not in known:
+            raise ParameterError(_unknown(name, list(known)))
+    return {
+        name: as_declared(value, str(known[name].annotation))
+        for name, value in options.items()
+        if value is not None
+    }
+
+
+def as_declared(value: Any, annotation: str) -> Any:
+    """Return a value from R in the type that an annotation names.
+
+    Examples
+    --------
+    >>> as_declared(3.0, "int | None"), as_declared(3.0, "float | None")
+    (3, 3.0)
+    """
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if "int" in _words(annotation) and not any(w in annotation for w in _FRACTIONS):
+        value = whole_numbers(value)
+    alternatives = set(_words(annotation)) - {"None"}
+    if alternatives and alternatives <= _MANY and not isinstance(value, (list, dict, tuple)):
+        return [value]
+    return value
+
+
+def whole_numbers(value: Any) -> Any:
+    """Return whole doubles as ints, in lists too; anything else as it is."""
+    if isinstance(value, list):
+        return [whole_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _words(annotation: str) -> list[str]:
+    """Return the alternatives of an annotation without what stands in brackets."""
+    text = annotation
+    while (shorter := re.sub(r"\[[^\[\]]*\]", "", text)) != text:
+        text = shorter
+    return [word.strip(" '\"") for word in text.split("|")]
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"allowed: {', '.join(known)}"
+    return f"there is no option {name!r}; {hint}"

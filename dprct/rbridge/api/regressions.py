@@ -1,0 +1,103 @@
+"""Ordinary fits and tables: no privacy is spent here, and what is printed is as private as the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+import dprct
+from dprct.errors import ParameterError
+from dprct.formula import Formula, complete_cases, design, parse
+from dprct.rbridge.api.options import options_for
+from dprct.rbridge.api.results import estimate_record, table_record
+from dprct.rbridge.convert import Record, Table
+from dprct.rbridge.registry import export
+from dprct.schema.facts import Column
+from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.results.base import LinearResults
+    from dprct.results.ols import OLSResults
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Least squares and the levels of its factors, which a prediction needs."""
+
+    result: OLSResults
+    levels: Mapping[str, tuple[Any, ...]]
+
+
+@export("ols")
+def ols(
+    formula: str,
+    data: Table,
+    cov_type: str = "HC1",
+    groups: str | None = None,
+    weights: str | None = None,
+    weights_type: Any = "aweight",
+    absorb: Any = None,
+) -> Record:
+    """Return least squares with Stata's inference."""
+    result = dprct.ols(
+        formula,
+        data.data,
+        data.schema,
+        cov_type,
+        groups,
+        weights,
+        weights_type,
+        absorb=() if absorb is None else absorb,
+    )
+    levels = _levels(parse(formula, functions=True), data.data)
+    return estimate_record(result, "dprct_ols", live=Fitted(result, levels))
+
+
+def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
+    used = data[complete_cases(parsed, data)]
+    factors = {factor.names[0] for term in parsed.terms for factor in term if factor.kind == "C"}
+    texts = {name for name in parsed.regressor_names if used[name].dtype == object}
+    return {name: tuple(np.unique(used[name].to_numpy())) for name in factors | texts}
+
+
+@export("ols_predict")
+def ols_predict(estimate: Fitted, data: Table) -> pd.Series[float]:
+    """Return fitted values of new rows, missing where a regressor is."""
+    result = estimate.result
+    if result.absorbed is not None:
+        raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
+    right = parse("~" + result.formula.partition("~")[2], functions=True)
+    rows = design(right, data.data, _with_levels(data.schema, estimate.levels), levels="schema")
+    X = pd.DataFrame(rows.X, columns=list(rows.columns))
+    fitted = np.full(len(data.data), np.nan)
+    fitted[rows.used] = X[list(result.params.index)].to_numpy() @ result.params.to_numpy()
+    return pd.Series(fitted)
+
+
+def _with_levels(schema: Schema, levels: Mapping[str, tuple[Any, ...]]) -> Schema:
+    names = [name for name in schema.names if name in levels]
+    columns = [Column(name, schema.column(name).type, levels=levels[name]) for name in names]
+    return schema.with_columns(columns)
+
+
+@export("itt_table")
+def itt_table(
+    data: Table,
+    outcomes: Any,
+    arms: Any,
+    covariates: Any = None,
+    blocks: Any = None,
+    options: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return a table of effects in the layout of experimental papers."""
+    asked = {"outcomes": outcomes, "arms": arms, "covariates": covariates, "blocks": blocks}
+    given = options_for(dprct.itt_table, {**asked, **(options or {})})
+    if "rng" in given:
+        given["rng"] = int(given["rng"])
+    found = dprct.itt_table(data.data, data.schema, **given)
+    return table_record(found, estimates=found.tidy())

@@ -1,0 +1,139 @@
+"""What fits return, as R's lists: numbers, names and text; the live object stays here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dprct.rbridge.convert import Matrix, Record, Table
+from dprct.release.base import Release
+from dprct.results.base import LinearResults
+
+if TYPE_CHECKING:
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.results.plan import Plan
+    from dprct.results.tables import Table as ResultTable
+
+
+def guarantee_record(guarantee: Guarantee) -> Record:
+    """Return a guarantee as R's ``dprct_guarantee``."""
+    facts = guarantee.to_dict()
+    budget = guarantee.budget
+    if budget is not None:
+        facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
+    return Record(
+        ("dprct_guarantee",), {**facts, "holds": guarantee.holds, "text": str(guarantee)}
+    )
+
+
+def plan_record(plan: Plan) -> Record:
+    """Return a plan as R's ``dprct_plan``."""
+    return Record(
+        ("dprct_plan",),
+        {
+            "method": plan.method,
+            "epsilon": float(plan.budget.epsilon),
+            "delta": float(plan.budget.delta),
+            "facts": dict(plan.facts),
+            "consequences": list(plan.consequences),
+            "warnings": list(plan.warnings),
+            "refusal": plan.refusal,
+            "text": str(plan),
+        },
+    )
+
+
+def result_record(result: Any, call: str = "dprct_private") -> Record:
+    """Return whatever ``fit`` returned as an R object.
+
+    Parameters
+    ----------
+    result : object
+        A release, effects with a covariance, or a path.
+    call : str
+        First S3 class of an estimate.
+    """
+    if isinstance(result, Release):
+        return release_record(result)
+    if isinstance(result, LinearResults):
+        return estimate_record(result, call)
+    return path_record(result)
+
+
+def release_record(release: Release) -> Record:
+    """Return a release as R's ``dprct_release``."""
+    estimates = release.estimates
+    return Record(
+        ("dprct_release",),
+        {
+            "protected": Table(release.protected, release.schema, attach=True),
+            "estimates": estimate_record(estimates, "dprct_private")
+            if isinstance(estimates, LinearResults)
+            else None,
+            "guarantee": guarantee_record(release.guarantee),
+            "plan": plan_record(release.plan),
+            "ledger": release.ledger,
+            "text": release.summary(),
+        },
+        live=release,
+    )
+
+
+def estimate_record(result: LinearResults, first: str, live: Any = None) -> Record:
+    """Return coefficients with inference as R's ``dprct_estimate``."""
+    return Record(
+        (first, "dprct_estimate"),
+        {
+            "coefficients": result.params,
+            "vcov": Matrix.of(result.cov_params()),
+            "std.error": result.bse,
+            "std.error.noise": result.bse_noise,
+            "statistic": result.tvalues,
+            "p.value": result.pvalues,
+            "df.residual": float(result.df_resid),
+            "df.inference": float(result.df_inference),
+            "nobs": result.nobs,
+            "cov_type": result.cov_type,
+            "outcome": result.outcome,
+            "formula": result.formula or None,
+            "notes": list(result.notes),
+            "guarantee": guarantee_record(result.guarantee),
+            "tidy": result.tidy(),
+            "glance": result.glance(),
+            "text": result.summary(),
+            "latex": result.to_latex(),
+            "html": result.to_html(),
+        },
+        live=result if live is None else live,
+    )
+
+
+def path_record(result: Any) -> Record:
+    """Return a counterfactual path as R's ``dprct_path``."""
+    return Record(
+        ("dprct_path",),
+        {
+            "tidy": result.tidy(),
+            "glance": result.glance(),
+            "weights": result.weights,
+            "guarantee": guarantee_record(result.guarantee),
+            "text": result.summary(),
+            "latex": result.to_latex(),
+            "html": result.to_html(),
+        },
+        live=result,
+    )
+
+
+def table_record(table: ResultTable, **more: Any) -> Record:
+    """Return a table as R's ``dprct_table``."""
+    return Record(
+        ("dprct_table",),
+        {
+            **more,
+            "frame": table.displayed(),
+            "text": table.to_text(),
+            "latex": table.to_latex(),
+            "html": table.to_html(),
+        },
+        live=table,
+    )

@@ -1,0 +1,120 @@
+"""Files and schemas: what R's ``read_dta``, ``schema`` and ``declare`` ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+import dprct
+from dprct.errors import ParameterError
+from dprct.rbridge.api.options import whole_numbers
+from dprct.rbridge.convert import Record, Table
+from dprct.rbridge.convert.schemas import schema_record
+from dprct.rbridge.registry import export
+from dprct.schema.facts import Unit
+from dprct.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.io.compare import Comparison
+
+_WHOLE = ("bins", "decimals")
+
+
+@export("read_dta")
+def read_dta(path: str, schema: Schema | None = None) -> Table:
+    """Return a .dta file as a data frame with its schema."""
+    data, found = dprct.read_dta(path, schema)
+    return Table(data, found, attach=True)
+
+
+@export("write_dta")
+def write_dta(data: Table, path: str, version: float | None = None) -> None:
+    """Write a data frame as a .dta file."""
+    dprct.write_dta(data.data, data.schema, path, whole_numbers(version))
+
+
+@export("schema_read")
+def schema_read(path: str) -> Record:
+    """Return the schema of a .dta file's header, or of a TOML file."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".dta", ".toml"):
+        raise ParameterError(f"{Path(path).name!r} is no .dta or .toml file; give one of these")
+    found = Schema.from_dta(path) if suffix == ".dta" else Schema.load(path)
+    return schema_record(found)
+
+
+@export("schema_of_frame")
+def schema_of_frame(data: Table) -> Record:
+    """Return what the columns' types say."""
+    return schema_record(data.schema)
+
+
+@export("schema_seal")
+def schema_seal(schema: Schema, by: str = "") -> Record:
+    """Return the schema dated and hashed."""
+    return schema_record(schema.seal(by))
+
+
+@export("schema_save")
+def schema_save(schema: Schema, path: str) -> None:
+    """Write the schema as TOML."""
+    schema.save(path)
+
+
+@export("schema_declare")
+def schema_declare(
+    schema: Schema,
+    facts: Mapping[str, Any] | None = None,
+    dataset_id: str | None = None,
+    unit: Mapping[str, Any] | None = None,
+    confirm_header: bool = False,
+    rest: Any = None,
+) -> Record:
+    """Return the schema with the facts of its columns."""
+    named = {name: _fact(dict(fact)) for name, fact in (facts or {}).items()}
+    who = None if unit is None else Unit(**{**unit, **_max_rows(unit)})
+    new = schema.declare(dataset_id=dataset_id, unit=who, confirm_header=confirm_header, **named)
+    return schema_record(new if rest is None else new.declare_rest(rest))
+
+
+def _max_rows(unit: Mapping[str, Any]) -> dict[str, Any]:
+    return {"max_rows": whole_numbers(unit["max_rows"])} if "max_rows" in unit else {}
+
+
+def _fact(fact: dict[str, Any]) -> dict[str, Any]:
+    """Return one column's facts in Python's types: R has vectors where these are lists."""
+    plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fact.items()}
+    for name in _WHOLE:
+        if name in plain:
+            plain[name] = whole_numbers(plain[name])
+    if "levels" in plain and not isinstance(plain["levels"], list):
+        plain["levels"] = [plain["levels"]]
+    if isinstance(plain.get("missing"), str) and plain["missing"] != "never":
+        plain["missing"] = [plain["missing"]]
+    return plain
+
+
+@export("compare")
+def compare(a: Any, b: Any, certificate: str | None = None) -> Record:
+    """Return every difference between two files or data frames."""
+    found: Comparison = dprct.compare(source(a), source(b), certificate)
+    columns = ["facet", "column", "detail", "permitted", "reason"]
+    rows = [[getattr(d, name) for name in columns] for d in found.differences]
+    return Record(
+        ("dprct_comparison",),
+        {
+            "identical": not found,
+            "differences": pd.DataFrame(rows, columns=columns),
+            "text": str(found),
+        },
+    )
+
+
+def source(given: Any) -> Any:
+    """Return a path, or a data frame of R's as the pair that the package compares."""
+    return (given.data, given.schema) if isinstance(given, Table) else given

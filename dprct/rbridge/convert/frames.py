@@ -1,0 +1,197 @@
+"""R data frames as codes and numbers with a schema, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import ConversionError, SchemaError
+from dprct.io.user_missing import Recoding
+from dprct.missing import missing_numbers, tagged
+from dprct.rbridge.attach import attach
+from dprct.rbridge.convert.calls import call_r
+from dprct.rbridge.convert.facts import Header, fact_to_r, header_of, schema_of, taken_columns
+from dprct.rbridge.convert.text import texts_to_r, unpacked
+from dprct.rbridge.convert.vectors import (
+    count,
+    doubles,
+    fields,
+    kind_of,
+    list_of,
+    numbers,
+    text,
+    texts,
+    view,
+)
+from dprct.schema.facts import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What R knows of a data frame and Stata does not; it holds no value of it.
+
+    Parameters
+    ----------
+    attributes : R list
+        Class, storage and attributes of the frame and of each column.
+    recodings : mapping of column to Recoding
+        Which user-missing values became missing codes.
+    """
+
+    attributes: Any
+    recodings: Mapping[str, Recoding] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A data frame of R's: codes and numbers, with every fact about them.
+
+    Parameters
+    ----------
+    data : pandas.DataFrame
+        As :func:`dprct.read` gives it.
+    schema : Schema
+    like : Likeness or None
+        Set by R: what the frame is to look like when it goes back; without, as haven reads a .dta.
+    attach : bool
+        Whether the data frame that goes to R carries the schema as an attribute.
+    """
+
+    data: pd.DataFrame
+    schema: Schema
+    like: Likeness | None = None
+    attach: bool = False
+
+
+def table_from_r(frame: Any, known: Any) -> Table:
+    """Return an R data frame as a table.
+
+    Parameters
+    ----------
+    frame : R data frame
+    known : callable
+        Returns the :class:`Schema` that the attribute ``dprct_schema`` stands for.
+
+    Raises
+    ------
+    ConversionError
+        If a column has no counterpart; the message names it.
+    SchemaError
+        If there are no rows or columns, or a name occurs twice.
+
+    Warns
+    -----
+    DprctWarning
+        If something is lost: time zones, labels of text, missing text.
+    """
+    taken = fields(call_r(attach().function("take_frame"), frame))
+    names = [str(name) for name in texts(taken["names"])]
+    rows = int(view(taken["rows"])[0])
+    _check_shape(names, rows)
+    columns = taken_columns(taken["columns"])
+    for name, column in zip(names, columns, strict=True):
+        _check_kind(name, text(column["error"]))
+    headers = [header_of(name, column) for name, column in zip(names, columns, strict=True)]
+    cells = {h.column.name: _values(h, c) for h, c in zip(headers, columns, strict=True)}
+    data = pd.DataFrame({n: pd.Series(x, dtype=x.dtype, copy=False) for n, x in cells.items()})
+    attached = None if kind_of(taken["schema"]) == "NULL" else known(taken["schema"])
+    schema = schema_of(headers, attached, rows, text(taken["file_label"]))
+    recodings = {h.column.name: h.recoding for h in headers if h.recoding.rules}
+    return Table(data, schema, Likeness(taken["like"], recodings))
+
+
+def table_to_r(table: Table, record: Any) -> Any:
+    """Return a table as an R data frame.
+
+    Parameters
+    ----------
+    table : Table
+    record : R object
+        What the attribute ``dprct_schema`` is to be, or R's NULL.
+
+    Raises
+    ------
+    ColumnError
+        If the data have a column that the schema has not.
+    ConversionError
+        If a value has no counterpart in R.
+    """
+    null = attach().ri.NULL
+    names = [str(name) for name in table.data.columns]
+    recodings = table.like.recodings if table.like is not None else {}
+    known = [table.schema.column(name) for name in names]
+    columns = [
+        _vector(c.name, table.data[c.name], recodings.get(c.name), is_text=c.is_text) for c in known
+    ]
+    return call_r(
+        attach().function("make_frame"),
+        list_of(columns),
+        texts_to_r(names, "a column name"),
+        count(len(table.data)),
+        list_of(fact_to_r(table.schema, column) for column in known),
+        null if table.like is None else table.like.attributes,
+        record,
+        texts_to_r([shown(table.schema.file.label)], "the label"),
+    )
+
+
+def _check_shape(names: list[str], rows: int) -> None:
+    if not names:
+        raise SchemaError("the data frame has no columns; give one with at least one column")
+    if rows == 0:
+        raise SchemaError("the data frame has no rows; give one with at least one row")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SchemaError(f"columns named twice: {', '.join(twice)}; rename them")
+
+
+def _check_kind(name: str, problem: str) -> None:
+    if problem:
+        raise ConversionError(
+            f"column {name!r} is {problem}; allowed: numbers, logicals, text, factors, dates, "
+            "times and labelled vectors; convert or drop it",
+            column=name,
+        )
+
+
+def _values(header: Header, taken: dict[str, Any]) -> NDArray[Any]:
+    if header.column.is_text:
+        return _text(header.column.name, taken["text"])
+    values = numbers(taken["data"])
+    codes = header.recoding.codes(values)
+    return np.where(codes >= 0, tagged(np.maximum(codes, 0)), values) if (codes >= 0).any() else values
+
+
+def _text(name: str, packed: Any) -> NDArray[np.object_]:
+    try:
+        return unpacked(packed, missing="")
+    except ConversionError as error:
+        raise ConversionError(f"column {name!r}: {error}", column=name) from None
+
+
+def _vector(name: str, column: pd.Series[Any], recoding: Recoding | None, *, is_text: bool) -> Any:
+    if is_text:
+        return texts_to_r(column.to_numpy(dtype=object), f"column {name!r}")
+    try:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        raise ConversionError(
+            f"column {name!r} holds text where its schema says {'numbers'!r}; convert it",
+            column=name,
+        ) from None
+    if recoding is not None:
+        letters = missing_numbers(values)
+        back = np.array([np.nan, *(low for low, _ in recoding.rules)])
+        known = (letters > 0) & (letters < len(back))
+        values = np.where(known, back[np.where(known, letters, 0)], values)
+    return doubles(values)

@@ -1,0 +1,112 @@
+"""Objects that R holds by name: their numbers cross, the object stays here."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import SessionError
+from dprct.rbridge.attach import attach
+from dprct.rbridge.convert.vectors import kind_of, short_texts, text, texts
+from dprct.rbridge.registry import revival
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+ATTRIBUTE = "dprct_live"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A list of R's with classes, and the Python object that it stands for.
+
+    Parameters
+    ----------
+    classes : tuple of str
+        S3 classes, the most special first.
+    fields : mapping of str to object
+        The elements: all numbers that R needs without Python.
+    live : object or None
+        What an export gets when R passes the record; dropped when R's collector takes it.
+
+    Examples
+    --------
+    >>> Record(("dprct_plan",), {"epsilon": 1.0}).fields["epsilon"]
+    1.0
+    """
+
+    classes: tuple[str, ...]
+    fields: Mapping[str, Any]
+    live: object = None
+
+
+@dataclass(slots=True)
+class LiveObjects:
+    """The objects that R holds by id.
+
+    Parameters
+    ----------
+    session : str
+        Name of this process among all; a fork has the objects and so the name.
+    """
+
+    session: str = field(default_factory=lambda: f"{os.getpid()}-{uuid.uuid4().hex}")
+    held: dict[str, object] = field(default_factory=dict)
+    made: int = 0
+    _dropped: Any = None
+
+    def keep(self, thing: object) -> Any:
+        """Return R's environment for a Python object."""
+        attached = attach()
+        if self._dropped is None:
+            self._dropped = attached.base("new.env")(parent=attached.ri.emptyenv)
+        self.made += 1
+        key = f"{self.made}"
+        self.held[key] = thing
+        return attached.function("live_object")(
+            short_texts([key]), short_texts([self.session]), self._dropped
+        )
+
+    def sweep(self) -> None:
+        """Drop what R has let go of."""
+        if self._dropped is not None:
+            for key in texts(attach().function("take_dropped")(self._dropped)):
+                self.held.pop(str(key), None)
+
+    def find(self, environment: Any) -> object:
+        """Return the object of an environment; None if it is another session's."""
+        if text(environment["session"]) != self.session:
+            return None
+        return self.held.get(text(environment["id"]))
+
+
+live = LiveObjects()
+"""The objects of this process."""
+
+
+def live_of(
+    sexp: Any, classes: list[str | None], fields_of: Callable[[], dict[str, Any]]
+) -> object:
+    """Return the object that an R record stands for; None where it stands for none.
+
+    Raises
+    ------
+    SessionError
+        If it belongs to another session and cannot be made again.
+    """
+    environment = attach().base("attr")(sexp, short_texts([ATTRIBUTE]))
+    if kind_of(environment) != "environment":
+        return None
+    found = live.find(environment)
+    if found is not None:
+        return found
+    name = str(classes[0]) if classes else "object"
+    again = revival(name)
+    if again is None:
+        raise SessionError(
+            f"this {name} was made in another session, and only its numbers were saved; "
+            "make it again in this session"
+        )
+    return again(fields_of())

@@ -1,0 +1,48 @@
+"""A schema as an object of R's: its facts as TOML, so that a saved one can be made again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tomlkit
+
+from dprct.rbridge.convert.records import Record
+from dprct.rbridge.registry import revives
+from dprct.schema import Schema
+from dprct.schema.toml import from_document, to_document
+
+CLASS = "dprct_schema"
+
+
+def schema_record(schema: Schema) -> Record:
+    """Return the record by which R holds a schema.
+
+    Returns
+    -------
+    Record
+        Fields ``columns`` (their names), ``text`` (what ``print`` shows) and ``toml``.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> record = schema_record(Schema((Column("got", "byte"),)))
+    >>> record.fields["columns"]
+    ['got']
+    >>> schema_again({"toml": record.fields["toml"]}) == record.live
+    True
+    """
+    return Record(
+        (CLASS,),
+        {
+            "columns": schema.names,
+            "text": str(schema),
+            "toml": tomlkit.dumps(to_document(schema)),
+        },
+        live=schema,
+    )
+
+
+@revives(CLASS)
+def schema_again(saved: dict[str, Any]) -> Schema:
+    """Return the schema of a record that another session saved."""
+    return from_document(tomlkit.parse(saved["toml"]).unwrap())
