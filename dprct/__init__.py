@@ -22,6 +22,7 @@ _HOME = {
     "Custom": "dprct.assignment",
     "Factorial": "dprct.assignment",
     "Guarantee": "dprct.privacy.guarantee",
+    "IPW": "dprct.estimate",
     "MVHistogram": "dprct.release",
     "Marginals": "dprct.release",
     "PrivateATE": "dprct.estimate",
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
-    from dprct.estimate import PrivateATE, SyntheticControl
+    from dprct.estimate import IPW, PrivateATE, SyntheticControl
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
