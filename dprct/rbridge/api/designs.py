@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import dprct
 from dprct.errors import ParameterError
 from dprct.rbridge.api.options import options_for
+from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import RProcedure, Table
 from dprct.rbridge.registry import export
+from dprct.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +43,8 @@ def design_of(spec: Mapping[str, Any], table: Table | None = None) -> Design:
     if kind == "Factorial":
         options["factors"] = [design_of(factor, table) for factor in options["factors"]]
     if kind == "Custom":
-        options["procedure"] = RProcedure(options["procedure"], table)
+        facts, like = (Schema(()), None) if table is None else (table.schema, table.like)
+        options["procedure"] = RProcedure(options["procedure"], facts, like)
     make = getattr(dprct, kind)
     found: Design = make(**_by_code(options_for(make, options)))
     return found
@@ -65,5 +68,5 @@ def design_describe(spec: Mapping[str, Any]) -> dict[str, Any]:
 @export("design_assign")
 def design_assign(spec: Mapping[str, Any], data: Table, rng: float | None = None) -> pd.DataFrame:
     """Return a draw of the treatment columns."""
-    seed = None if rng is None else int(rng)
+    seed = None if rng is None else whole(rng, "rng")
     return design_of(spec, data).assign(data.data, seed)

@@ -11,6 +11,7 @@ from dprct.errors import ParameterError
 from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
+from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import Matrix, Record, Table
 from dprct.rbridge.registry import export
 from dprct.results.base import LinearResults
@@ -97,7 +98,7 @@ def fit(
     confirm: bool = False,
 ) -> Record:
     """Spend the budget once, and return what was released."""
-    seed = None if rng is None else int(rng)
+    seed = None if rng is None else whole(rng, "rng")
     asked = _taken(model.fit, delta=delta, confirm=confirm)
     return result_record(model.fit(epsilon, accountant=accountant, rng=seed, **asked))
 

@@ -13,6 +13,7 @@ from dprct.errors import ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import estimate_record, table_record
+from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
 from dprct.schema.facts import Column
@@ -98,6 +99,6 @@ def itt_table(
     asked = {"outcomes": outcomes, "arms": arms, "covariates": covariates, "blocks": blocks}
     given = options_for(dprct.itt_table, {**asked, **(options or {})})
     if "rng" in given:
-        given["rng"] = int(given["rng"])
+        given["rng"] = whole(given["rng"], "rng")
     found = dprct.itt_table(data.data, data.schema, **given)
     return table_record(found, estimates=found.tidy())

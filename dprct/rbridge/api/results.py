@@ -20,9 +20,7 @@ def guarantee_record(guarantee: Guarantee) -> Record:
     budget = guarantee.budget
     if budget is not None:
         facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
-    return Record(
-        ("dprct_guarantee",), {**facts, "holds": guarantee.holds, "text": str(guarantee)}
-    )
+    return Record(("dprct_guarantee",), {**facts, "holds": guarantee.holds, "text": str(guarantee)})
 
 
 def plan_record(plan: Plan) -> Record:

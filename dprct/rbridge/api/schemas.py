@@ -11,8 +11,7 @@ import pandas as pd
 import dprct
 from dprct.errors import ParameterError
 from dprct.rbridge.api.options import whole_numbers
-from dprct.rbridge.convert import Record, Table
-from dprct.rbridge.convert.schemas import schema_record
+from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
 from dprct.schema.facts import Unit
 from dprct.schema.schema import Schema

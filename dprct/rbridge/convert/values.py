@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import BridgeError, ConversionError
+from dprct.missing import tagged
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
 from dprct.rbridge.convert.frames import Table, table_from_r, table_to_r
@@ -170,7 +171,7 @@ def _elements(sexp: Any, kind: str, classes: list[str | None]) -> Any:
         return values.astype(np.int64) if kind == "integer" else values
     if len(values) == 1:
         return [None]
-    return np.where(missing, np.nan, values)
+    return np.where(missing, tagged(0), values)
 
 
 def _is_na(value: float) -> bool:

@@ -1,0 +1,49 @@
+#' A privacy budget shared by many fits
+#'
+#' Every [fit()] that is given the accountant is charged to it; one that does not fit into what is
+#' left is refused before anything is drawn.
+#'
+#' @param epsilon,delta The total budget. With the `path` of an accountant that exists, the total
+#'   is read from there.
+#' @param path Name of the file that keeps the ledger; by default it lives as long as the session.
+#' @param dataset_id Name of the data set, for an accountant in a file.
+#' @param relation Which tables are neighbours: `"replace-one"`, or `"replace-one-design-public"`
+#'   where the assignment is public, as for [private_ate()] and [calibrated()].
+#' @param unit Who is protected, such as `"person"`.
+#' @param x,object An accountant.
+#' @param ... Not used.
+#' @return `accountant()`: an object of class `dprct_accountant`. `summary()`: a list of `total`,
+#'   `spent`, `remaining` (each `epsilon` and `delta`) and `ledger`, a data frame.
+#' @examples
+#' if (dprct_available()) {
+#'   budget <- accountant(epsilon = 2)
+#'   summary(budget)$remaining
+#' }
+#' @export
+accountant <- function(epsilon = NULL, delta = 0, path = NULL, dataset_id = NULL,
+                       relation = "replace-one-design-public", unit = "person") {
+  dprct_call("accountant",
+    epsilon = epsilon, delta = delta, path = if (!is.null(path)) file_name(path),
+    dataset_id = dataset_id, relation = relation, unit = unit
+  )
+}
+
+#' @rdname accountant
+#' @export
+summary.dprct_accountant <- function(object, ...) {
+  dprct_call("accountant_state", accountant = object)
+}
+
+#' @rdname accountant
+#' @export
+print.dprct_accountant <- function(x, ...) {
+  state <- summary(x)
+  line <- function(name) {
+    cat(sprintf(
+      "%-10s epsilon %-10g delta %g\n", name, state[[name]][["epsilon"]], state[[name]][["delta"]]
+    ))
+  }
+  lapply(c("total", "spent", "remaining"), line)
+  if (nrow(state$ledger)) print(state$ledger, row.names = FALSE)
+  invisible(x)
+}

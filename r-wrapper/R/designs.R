@@ -1,0 +1,137 @@
+#' Randomisation designs
+#'
+#' A design says which columns hold the treatment and by which law rows, or clusters of rows, were
+#' assigned to it. Private estimates and releases use it to draw new assignments for synthetic
+#' rows, and [assign_arms()] to randomise an experiment.
+#'
+#' Designs are plain R objects; they can be saved.
+#'
+#' @param arms Names of the 0/1 columns of the arms (rows with 0 in all of them are controls), or,
+#'   with `shares` named by the codes of the arms, the one column of codes.
+#' @param shares Probability of each arm.
+#' @param control_share Probability of the control group, where it is an arm of its own.
+#' @param arm Name of one column of codes.
+#' @param counts How many rows, or clusters, each arm gets exactly.
+#' @param block,cluster Columns that tell blocks or clusters apart.
+#' @param factors A list of designs whose assignments are combined.
+#' @param procedure A function of a data frame that returns the assignment of its rows: one value
+#'   per row, or a data frame of the treatment columns. It is given synthetic or public rows only,
+#'   and draws with R's random numbers.
+#' @param columns The treatment columns that `procedure` returns.
+#' @param levels The codes of the one treatment column, the control group's among them.
+#' @param control Whether rows may be in none of the 0/1 columns.
+#' @param uses The columns that `procedure` looks at; it gets no others.
+#' @return An object of class `dprct_design`.
+#' @examples
+#' if (dprct_available()) {
+#'   complete("treat", shares = 0.5)
+#'   block("treat", shares = 0.5, block = "village")
+#'   factorial(list(simple("cash", shares = 0.5), simple("therapy", shares = 0.5)))
+#'   coin <- custom(function(rows) rbinom(nrow(rows), 1, 0.5), "treat", shares = 0.5)
+#'   assign_arms(coin, data.frame(id = 1:4))
+#' }
+#' @name designs
+NULL
+
+#' @rdname designs
+#' @export
+simple <- function(arms, shares = NULL, control_share = NULL, arm = NULL) {
+  design("Simple", arms = arms, shares = shares, control_share = control_share, arm = arm)
+}
+
+#' @rdname designs
+#' @export
+complete <- function(arms, shares = NULL, control_share = NULL, arm = NULL, counts = NULL) {
+  design("Complete",
+    arms = arms, shares = shares, control_share = control_share, arm = arm, counts = counts
+  )
+}
+
+#' @rdname designs
+#' @export
+block <- function(arms, shares = NULL, control_share = NULL, arm = NULL, block) {
+  design("Block",
+    arms = arms, shares = shares, control_share = control_share, arm = arm, block = block
+  )
+}
+
+#' @rdname designs
+#' @export
+cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL, counts = NULL,
+                    cluster) {
+  design("Cluster",
+    arms = arms, shares = shares, control_share = control_share, arm = arm, counts = counts,
+    cluster = cluster
+  )
+}
+
+#' @rdname designs
+#' @export
+block_cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL, block, cluster) {
+  design("BlockCluster",
+    arms = arms, shares = shares, control_share = control_share, arm = arm, block = block,
+    cluster = cluster
+  )
+}
+
+#' @rdname designs
+#' @export
+factorial <- function(factors, arms = NULL, arm = NULL) {
+  if (inherits(factors, "dprct_design")) factors <- list(factors)
+  if (!all(vapply(factors, inherits, NA, "dprct_design"))) {
+    refuse("parameter", "factors are not all designs; give a list of designs")
+  }
+  design("Factorial", factors = lapply(factors, design_spec), arms = arms, arm = arm)
+}
+
+#' @rdname designs
+#' @export
+custom <- function(procedure, columns, levels = NULL, control = TRUE, uses = character(),
+                   shares = NULL) {
+  if (!is.function(procedure)) {
+    refuse("parameter", paste0(
+      "procedure is ", class(procedure)[1L], "; give a function of a data frame"
+    ))
+  }
+  design("Custom",
+    procedure = procedure, columns = columns, levels = levels, control = control, uses = uses,
+    shares = shares
+  )
+}
+
+# Python checks the design now, and is handed the same specification again where it is used.
+design <- function(kind, ..., .call = sys.call(-1L)) {
+  spec <- list(kind = kind, options = Filter(Negate(is.null), list(...)))
+  found <- dprct_call("design_describe", spec = spec, .call = .call)
+  structure(
+    list(spec = spec, columns = found$columns, text = found$text),
+    class = c(paste0("dprct_", tolower(kind)), "dprct_design")
+  )
+}
+
+design_spec <- function(x) {
+  if (is.null(x)) {
+    return(NULL)
+  }
+  if (!inherits(x, "dprct_design")) {
+    refuse("parameter", paste0(
+      "assignment is ", class(x)[1L], "; give a design such as complete(\"treat\", shares = 0.5)"
+    ))
+  }
+  x$spec
+}
+
+#' @export
+print.dprct_design <- function(x, ...) print_text(x)
+
+#' Draw an assignment from a design
+#'
+#' @param design One of the [designs].
+#' @param data A data frame of the rows to assign; it may lack the treatment columns.
+#' @param rng A seed, for an assignment that can be drawn again.
+#' @return A data frame of the treatment columns, one row per row of `data`.
+#' @inherit designs examples
+#' @export
+assign_arms <- function(design, data, rng = NULL) {
+  dprct_call("design_assign", spec = design_spec(design), data = frame_of(data), rng = rng)
+}

@@ -1,0 +1,129 @@
+#' Least squares with Stata's inference
+#'
+#' An ordinary fit without privacy of its own, for released files and for the custodian's view of
+#' the confidential one. On a protected file it knows which of its numbers were released, and says
+#' in its notes what a standard error does not contain.
+#'
+#' @param formula An R formula; `factor()`, `I()`, `log()`, `exp()`, `sqrt()`, `abs()`, `:`, `*`.
+#' @param data A data frame, tibble or data.table.
+#' @param cov_type `"nonrobust"`, `"HC0"` to `"HC3"`, or `"cluster"` with `groups`; the other kinds
+#'   by their names in Python.
+#' @param groups,weights Name of the column of clusters, or of weights.
+#' @param weights_type `"aweight"`, `"fweight"`, `"pweight"` or `"iweight"`, as in Stata.
+#' @param absorb Names of columns whose fixed effects are absorbed.
+#' @return An object of class `dprct_ols` and `dprct_estimate`, with methods for `print()`,
+#'   `summary()`, [coef()], [vcov()], [confint()], [nobs()], [predict()], [plot()], [tidy()],
+#'   [glance()] and [toLatex()].
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   result <- ols(re78 ~ treat + age, read_dta(file))
+#'   summary(result)
+#'   tidy(result, conf.int = TRUE)
+#'   predict(result, data.frame(treat = 1, age = 25))
+#' }
+#' @export
+ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
+                weights_type = "aweight", absorb = NULL) {
+  frame <- frame_of(data)
+  found <- dprct_call("ols",
+    formula = formula_text(formula, frame), data = frame, cov_type = cov_type, groups = groups,
+    weights = weights, weights_type = weights_type, absorb = absorb, .call = sys.call()
+  )
+  found$call <- match.call()
+  found
+}
+
+#' @export
+coef.dprct_estimate <- function(object, ...) object$coefficients
+
+#' @export
+vcov.dprct_estimate <- function(object, ...) object$vcov
+
+#' @export
+nobs.dprct_estimate <- function(object, ...) object$nobs
+
+#' @export
+df.residual.dprct_estimate <- function(object, ...) object$df.residual
+
+#' @export
+formula.dprct_estimate <- function(x, ...) {
+  if (is.null(x$formula)) NULL else stats::as.formula(x$formula, env = parent.frame())
+}
+
+#' @export
+confint.dprct_estimate <- function(object, parm, level = 0.95, ...) {
+  found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
+  tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
+  colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
+  if (missing(parm)) found else found[parm, , drop = FALSE]
+}
+
+#' @export
+confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
+  half <- stats::qt(1 - (1 - level) / 2, object$df.inference) * object$std.error
+  tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
+  found <- cbind(object$coefficients - half, object$coefficients + half)
+  colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
+  if (missing(parm)) found else found[parm, , drop = FALSE]
+}
+
+#' @export
+predict.dprct_ols <- function(object, newdata, ...) {
+  if (missing(newdata)) {
+    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
+  }
+  dprct_call("ols_predict", estimate = object, data = frame_of(newdata))
+}
+
+#' @export
+print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  if (!is.null(x$call)) cat("Call:\n", paste(deparse(x$call), collapse = "\n"), "\n\n", sep = "")
+  print(round_table(coef_table(x)), digits = digits, ...)
+  cat("\n", x$guarantee$sentence, "\n", sep = "")
+  invisible(x)
+}
+
+#' @export
+summary.dprct_estimate <- function(object, ...) {
+  structure(
+    list(coefficients = coef_table(object), text = object$text, guarantee = object$guarantee),
+    class = "summary.dprct_estimate"
+  )
+}
+
+#' @export
+print.summary.dprct_estimate <- function(x, ...) print_text(x)
+
+coef_table <- function(x) {
+  noise <- if (!is.null(x$std.error.noise)) list("of which noise" = x$std.error.noise)
+  columns <- c(
+    list("Estimate" = x$coefficients, "Std. Error" = x$std.error), noise,
+    list("t value" = x$statistic, "Pr(>|t|)" = x$p.value)
+  )
+  out <- do.call(cbind, columns)
+  rownames(out) <- names(x$coefficients)
+  out
+}
+
+round_table <- function(x) {
+  x[, "Pr(>|t|)"] <- signif(x[, "Pr(>|t|)"], 3)
+  x
+}
+
+#' @export
+coef.dprct_path <- function(object, ...) c(att = object$glance$att)
+
+#' @export
+confint.dprct_path <- function(object, parm, level = 0.95, ...) {
+  dprct_call("path_interval", estimate = object, alpha = 1 - level)
+}
+
+#' @export
+print.dprct_path <- function(x, ...) print_text(x)
+
+#' @export
+summary.dprct_path <- function(object, ...) object
+
+#' @export
+nobs.dprct_path <- function(object, ...) nrow(object$tidy)

@@ -1,0 +1,268 @@
+#' Protected data files
+#'
+#' Each describes a release of a whole data file under differential privacy: `mv_histogram()` of
+#' the joint distribution of a few columns, `marginals()` of each column on its own, and
+#' `calibrated()` of a file on which the treatment effects of an experiment stay valid, with
+#' standard errors that contain the privacy noise. Nothing is spent before [fit()]; [plan()] says
+#' what it will cost and how noisy it will be.
+#'
+#' @param formula An R formula, as for [lm()]: `y ~ treat + age`. A private fit knows column names,
+#'   `factor()`, `I()` arithmetic, `:`, `*` and `+`.
+#' @param data A data frame, tibble or data.table. Columns are used as their codes and numbers.
+#' @param schema The [schema()] in which the columns that are used were declared; by default the
+#'   data frame's own.
+#' @param treatment Names of the treatment columns.
+#' @param assignment One of the [designs].
+#' @param columns Columns to model, instead of a formula.
+#' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`
+#'   and `keep`; for `marginals()` `default_bins` and `keep`; for `calibrated()` `covariates`,
+#'   `specifications`, `share`, `levels`, `legal`, `gamma`, `keep`, `missing`, `sd`, `weights`.
+#' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
+#'   and cannot be saved.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   facts <- declare(schema(file),
+#'     re78 = list(bounds = c(0, 40000), missing = "never"),
+#'     treat = list(levels = 0:1, missing = "never", fate = "public"),
+#'     rest = "drop", confirm_header = TRUE
+#'   )
+#'   model <- calibrated(re78 ~ treat, read_dta(file, facts),
+#'     treatment = "treat", assignment = complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
+#'   )
+#'   plan(model, epsilon = 1)
+#'   release <- fit(model, epsilon = 1)
+#'   release
+#' }
+#' @name releases
+NULL
+
+#' @rdname releases
+#' @export
+mv_histogram <- function(formula = NULL, data, schema = NULL, columns = NULL, ...) {
+  model("MVHistogram", formula, data, schema, columns = columns, ...)
+}
+
+#' @rdname releases
+#' @export
+marginals <- function(formula = NULL, data, schema = NULL, columns = NULL, ...) {
+  model("Marginals", formula, data, schema, columns = columns, ...)
+}
+
+#' @rdname releases
+#' @export
+calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignment = NULL, ...) {
+  model("Calibrated", formula, data, schema, treatment = treatment, assignment = assignment, ...)
+}
+
+#' Private estimates
+#'
+#' Estimates of treatment effects under differential privacy, with intervals that contain the
+#' privacy noise: `private_ate()` differences in means of an experiment, `ipw()` and `cate()`
+#' inverse-probability weighting and conditional effects, `synthetic_control()` a counterfactual
+#' path from donors, `private_additive()` an additive model.
+#'
+#' @inheritParams releases
+#' @param outcome,treated,treatment_time,unit,time,donors The outcome, the treated unit and when it
+#'   was treated; for long panels the columns of unit and time; the units to compare with.
+#' @param ... Further options of the method, by their names in Python: for `private_ate()`
+#'   `control`, `missing`, `weights`, `sd`, `effects`, `blocks`, `unit`, `index`, `levels`,
+#'   `attrition`, `neighbors`; for `synthetic_control()` `weights`, `lam`, `bound`,
+#'   `protect_treated`, `pre_fit`, `placebos`, `shares`, `noise`.
+#' @return An object of class `dprct_model`; see [fit()].
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   facts <- declare(schema(file),
+#'     re78 = list(bounds = c(0, 40000)), treat = list(levels = 0:1)
+#'   )
+#'   model <- private_ate(re78 ~ treat, read_dta(file, facts),
+#'     assignment = complete("treat", shares = 185 / 445), missing = "never", sd = list(re78 = 6500)
+#'   )
+#'   result <- fit(model, epsilon = 1)
+#'   summary(result)
+#'   confint(result, level = 0.9)
+#' }
+#' @name estimates
+NULL
+
+#' @rdname estimates
+#' @export
+private_ate <- function(formula, data, schema = NULL, treatment = NULL, assignment = NULL, ...) {
+  model("PrivateATE", formula, data, schema, treatment = treatment, assignment = assignment, ...)
+}
+
+#' @rdname estimates
+#' @export
+synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_time, unit = NULL,
+                              time = NULL, donors = NULL, ...) {
+  model("SyntheticControl", NULL, data, schema,
+    outcome = outcome, treated = treated, treatment_time = treatment_time, unit = unit,
+    time = time, donors = donors, ...
+  )
+}
+
+#' @rdname estimates
+#' @export
+ipw <- function(formula, data, schema = NULL, ...) model("IPW", formula, data, schema, ...)
+
+#' @rdname estimates
+#' @export
+cate <- function(formula, data, schema = NULL, ...) model("CATE", formula, data, schema, ...)
+
+#' @rdname estimates
+#' @export
+private_additive <- function(formula, data, schema = NULL, ...) {
+  model("PrivateAdditive", formula, data, schema, ...)
+}
+
+#' The papers' algorithms as published
+#'
+#' For comparisons with the literature, each with the guarantee that really holds; for several of
+#' them that is none, whatever `epsilon` is, and the result says why. The strict forms are
+#' [mv_histogram()], [calibrated()], [private_ate()], [synthetic_control()], [ipw()], [cate()].
+#'
+#' @inheritParams estimates
+#' @param ... Further options of the method, by their names in Python.
+#' @return An object of class `dprct_model`; see [fit()].
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   facts <- declare(schema(file),
+#'     treat = list(levels = 0:1, missing = "never", fate = "modelled"),
+#'     black = list(levels = 0:1, missing = "never", fate = "modelled"), rest = "drop"
+#'   )
+#'   model <- published_mv_histogram(~ treat + black, read_dta(file, facts))
+#'   plan(model, epsilon = 1)
+#' }
+#' @name published
+NULL
+
+#' @rdname published
+#' @export
+published_mv_histogram <- function(formula = NULL, data, schema = NULL, columns = NULL, ...) {
+  model("published.MVHistogram", formula, data, schema, columns = columns, ...)
+}
+
+#' @rdname published
+#' @export
+published_hybrid <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
+  model("published.Hybrid", formula, data, schema,
+    treatment = treatment, assignment = assignment, ...
+  )
+}
+
+#' @rdname published
+#' @export
+published_gen_model <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
+  model("published.GenModel", formula, data, schema,
+    treatment = treatment, assignment = assignment, ...
+  )
+}
+
+#' @rdname published
+#' @export
+published_synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_time,
+                                        unit = NULL, time = NULL, donors = NULL, ...) {
+  model("published.SyntheticControl", NULL, data, schema,
+    outcome = outcome, treated = treated, treatment_time = treatment_time, unit = unit,
+    time = time, donors = donors, ...
+  )
+}
+
+#' @rdname published
+#' @export
+published_ipw <- function(formula, data, schema = NULL, ...) {
+  model("published.IPW", formula, data, schema, ...)
+}
+
+#' @rdname published
+#' @export
+published_cate <- function(formula, data, schema = NULL, ...) {
+  model("published.CATE", formula, data, schema, ...)
+}
+
+model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
+  if (is.data.frame(formula) && missing(data)) {
+    refuse("parameter", "the formula comes first; name the data: data = ...")
+  }
+  frame <- frame_of(data, schema)
+  options <- Filter(Negate(is.null), list(...))
+  check_named(options)
+  if (!is.null(options$assignment)) options$assignment <- design_spec(options$assignment)
+  found <- dprct_call("model",
+    method = method, formula = if (!is.null(formula)) formula_text(formula, frame),
+    data = frame, options = options, .call = .call
+  )
+  found$call <- .call
+  found
+}
+
+check_named <- function(options) {
+  if (length(options) && (is.null(names(options)) || !all(nzchar(names(options))))) {
+    refuse("parameter", "an option has no name; give each as name = value")
+  }
+}
+
+#' @export
+print.dprct_model <- function(x, ...) {
+  cat("A model of ", x$method, ", bound to its data; nothing is spent yet.\n",
+    "Next: plan(model, epsilon = 1), then fit(model, epsilon = 1).\n",
+    sep = ""
+  )
+  invisible(x)
+}
+
+#' Plan and fit a private method
+#'
+#' `plan()` tells what a fit will cost and how noisy it will be, from public facts alone; it is
+#' free. `fit()` spends `epsilon` once, and returns what was released.
+#'
+#' @param object,model A model, such as [calibrated()] or [private_ate()] returns.
+#' @param epsilon The privacy budget to spend.
+#' @param delta 0 for pure differential privacy; some methods need a positive one.
+#' @param accountant An [accountant()] to charge. Without, the ledger beside the data file is
+#'   charged if there is one.
+#' @param rng A seed, for simulation only: what it gives has no guarantee, is charged to no
+#'   ledger, and is not written to a file.
+#' @param confirm `TRUE` to release although the plan refuses.
+#' @param ... Not used.
+#' @return `plan()`: a `dprct_plan` with `epsilon`, `delta`, `facts`, `consequences`, `warnings`
+#'   and `refusal`. `fit()`: for a release a `dprct_release`, whose data frame is
+#'   [protected()]; for an estimate a `dprct_estimate` (see [tidiers] and [coef()]).
+#' @inherit estimates examples
+#' @export
+plan <- function(model, epsilon, delta = 0, ...) UseMethod("plan")
+
+#' @export
+plan.dprct_model <- function(model, epsilon, delta = 0, ...) {
+  dprct_call("plan", model = model, epsilon = epsilon, delta = delta)
+}
+
+#' @rdname plan
+#' @importFrom generics fit
+#' @export
+generics::fit
+
+#' @rdname plan
+#' @method fit dprct_model
+#' @export
+fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng = NULL,
+                            confirm = FALSE, ...) {
+  finished(dprct_call("fit",
+    model = object, epsilon = epsilon, delta = delta, accountant = accountant,
+    rng = rng, confirm = confirm
+  ), call = object$call)
+}
+
+# A fit as an R object: the protected file of a release gets its schema, an estimate its call.
+finished <- function(found, call) {
+  if (inherits(found, "dprct_release")) {
+    if (!is.null(found$estimates)) found$estimates$call <- call
+  }
+  found$call <- call
+  found
+}
+
+#' @export
+print.dprct_plan <- function(x, ...) print_text(x)

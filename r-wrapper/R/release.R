@@ -1,0 +1,135 @@
+#' The protected data of a release
+#'
+#' @param x,object A release, as [fit()] returns for [mv_histogram()], [marginals()],
+#'   [calibrated()] and their published forms.
+#' @param row.names,optional As for [as.data.frame()]; not used.
+#' @param ... Not used.
+#' @return `protected()`: the protected data frame; [write_dta()] of the release itself writes it
+#'   with its certificate. `guarantee()`: what is promised, a list with `sentence`, `measure`,
+#'   `epsilon`, `delta`, `relation` and `holds`.
+#' @inherit releases examples
+#' @export
+protected <- function(x) UseMethod("protected")
+
+#' @export
+protected.dprct_release <- function(x) x$protected
+
+#' @export
+protected.default <- function(x) {
+  refuse("parameter", paste0(
+    "x is ", class(x)[1L], "; give a release, as fit() returns for calibrated() or mv_histogram()"
+  ))
+}
+
+#' @rdname protected
+#' @export
+guarantee <- function(x) {
+  if (!is.list(x) || is.null(x$guarantee)) {
+    refuse("parameter", "x has no guarantee; give what fit() or ols() returned")
+  }
+  x$guarantee
+}
+
+#' @export
+print.dprct_guarantee <- function(x, ...) print_text(x)
+
+#' @rdname protected
+#' @export
+as.data.frame.dprct_release <- function(x, row.names = NULL, optional = FALSE, ...) x$protected
+
+#' @rdname protected
+#' @export
+print.dprct_release <- function(x, ...) print_text(x)
+
+#' @rdname protected
+#' @export
+summary.dprct_release <- function(object, ...) object
+
+# The effects of a release, where it has them, answer as if they were the release.
+estimates_of <- function(release) {
+  if (is.null(release$estimates)) {
+    refuse("parameter",
+      "this release has no estimates; run ols() or lm() on protected(release)"
+    )
+  }
+  release$estimates
+}
+
+#' @export
+coef.dprct_release <- function(object, ...) coef(estimates_of(object))
+
+#' @export
+vcov.dprct_release <- function(object, ...) vcov(estimates_of(object))
+
+#' @export
+confint.dprct_release <- function(object, parm, level = 0.95, ...) {
+  confint(estimates_of(object), parm, level)
+}
+
+#' @export
+nobs.dprct_release <- function(object, ...) nrow(object$protected)
+
+#' @rdname tidiers
+#' @export
+tidy.dprct_release <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
+  tidy(estimates_of(x), conf.int, conf.level)
+}
+
+#' @rdname tidiers
+#' @export
+glance.dprct_release <- function(x, ...) glance(estimates_of(x))
+
+#' @export
+plot.dprct_release <- function(x, ...) plot(estimates_of(x), ...)
+
+#' Verify a protected file against its certificate
+#'
+#' @param path Name of the file.
+#' @param certificate Name of its certificate; by default the one beside it.
+#' @return An object of class `dprct_verification`, whose `verified` is `TRUE` where the file holds
+#'   the values that the certificate describes.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   # an ordinary file has no certificate, and is refused with a sentence that says so
+#'   tryCatch(verify(file), dprct_error = function(e) conditionMessage(e))
+#' }
+#' @export
+verify <- function(path, certificate = NULL) {
+  dprct_call("verify", path = file_name(path), certificate = certificate)
+}
+
+#' @export
+print.dprct_verification <- function(x, ...) print_text(x)
+
+#' Compare a release with the confidential data
+#'
+#' For those who hold the confidential data: regressions on both files side by side. What it
+#' returns is confidential by nature, says so, and must not be published.
+#'
+#' @param confidential The confidential data frame, or the name of its file.
+#' @param released A protected data frame, a release, or the name of a file.
+#' @param formula A formula to fit on both.
+#' @param ... Further options by their names in Python, such as `outcomes`, `arms`, `covariates`,
+#'   `blocks`, `control`, `cov_type`, `groups`, `alpha`.
+#' @return An object of class `dprct_utility`; `as.data.frame()` gives one row per effect.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   utility(file, file, re78 ~ treat)
+#' }
+#' @export
+utility <- function(confidential, released, formula = NULL, ...) {
+  options <- list(...)
+  check_named(options)
+  dprct_call("utility",
+    a = side(confidential), b = side(released),
+    formula = if (!is.null(formula)) formula_text(formula), options = options
+  )
+}
+
+#' @export
+print.dprct_utility <- function(x, ...) print_text(x)
+
+#' @export
+as.data.frame.dprct_utility <- function(x, row.names = NULL, optional = FALSE, ...) x$effects

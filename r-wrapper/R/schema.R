@@ -1,0 +1,200 @@
+#' Read and write Stata files
+#'
+#' `read_dta()` reads a `.dta` file of any release without loss: value labels, variable labels,
+#' display formats, the missing codes `.a` to `.z` and characteristics are kept. `write_dta()`
+#' writes one, bit for bit where nothing was changed; what does not fit is refused, never coerced.
+#'
+#' Labelled columns are `haven_labelled`, `%td` columns are `Date`, `%tc` columns `POSIXct`, and
+#' the missing codes are tagged `NA`s as in \pkg{haven}. Everything else of the file is in the
+#' data frame's schema, which [schema()] returns and which [write_dta()] uses.
+#'
+#' @param path Name of the file.
+#' @param schema A [schema()] that was declared (and perhaps sealed) before the data were read.
+#' @param data A data frame, tibble or data.table, or a release.
+#' @param version Release of the format, 113 to 115 or 117 to 119; by default the one that was
+#'   read, else 118.
+#' @param ... Not used.
+#' @return `read_dta()`: a data frame. `write_dta()`: for a data frame, `path`; for a release, its
+#'   certificate; both invisibly.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   nsw <- read_dta(file)
+#'   head(nsw)
+#'   copy <- tempfile(fileext = ".dta")
+#'   write_dta(nsw, copy)
+#'   compare_data(file, copy)
+#' }
+#' @export
+read_dta <- function(path, schema = NULL) {
+  dprct_call("read_dta", path = file_name(path), schema = schema)
+}
+
+#' @rdname read_dta
+#' @export
+write_dta <- function(data, path, schema = NULL, version = NULL, ...) UseMethod("write_dta")
+
+#' @rdname read_dta
+#' @export
+write_dta.default <- function(data, path, schema = NULL, version = NULL, ...) {
+  dprct_call("write_dta",
+    data = frame_of(data, schema), path = file_name(path), version = version
+  )
+  invisible(path)
+}
+
+#' @rdname read_dta
+#' @export
+write_dta.dprct_release <- function(data, path, ...) {
+  certificate <- dprct_call("release_write", release = data, path = file_name(path))
+  invisible(certificate)
+}
+
+#' The schema of a data set: everything about it that is public
+#'
+#' `schema()` returns the schema of a `.dta` file (from its header; the data are not read), of a
+#' `.toml` file that [write_schema()] made, of a data frame from [read_dta()], or the column types
+#' of any other data frame. [declare()] adds facts to it.
+#'
+#' @param x Name of a `.dta` or `.toml` file, a data frame, or a release.
+#' @param object A schema.
+#' @param path Name of the file.
+#' @param by Who declares the public facts; certificates name them.
+#' @param ... Not used.
+#' @return An object of class `dprct_schema`. `write_schema()`: `path`, invisibly.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   facts <- schema(file)
+#'   facts <- declare(facts, re78 = list(bounds = c(0, 40000)), treat = list(levels = 0:1))
+#'   seal(facts, by = "me")
+#' }
+#' @export
+schema <- function(x, ...) UseMethod("schema")
+
+#' @export
+schema.character <- function(x, ...) dprct_call("schema_read", path = file_name(x))
+
+#' @export
+schema.data.frame <- function(x, ...) {
+  known <- attr(x, "dprct_schema", exact = TRUE)
+  if (is.null(known)) dprct_call("schema_of_frame", data = frame_of(x)) else known
+}
+
+#' @export
+schema.dprct_schema <- function(x, ...) x
+
+#' @export
+schema.dprct_release <- function(x, ...) schema(x$protected)
+
+#' @export
+schema.default <- function(x, ...) {
+  refuse("parameter",
+    paste0("x is ", class(x)[1L], "; give the name of a .dta or .toml file, or a data frame")
+  )
+}
+
+#' @rdname schema
+#' @export
+seal <- function(object, by = "") dprct_call("schema_seal", schema = object, by = by)
+
+#' @rdname schema
+#' @export
+write_schema <- function(object, path) {
+  dprct_call("schema_save", schema = object, path = file_name(path))
+  invisible(path)
+}
+
+#' Declare public facts about columns
+#'
+#' Facts are declared from knowledge of the questionnaire, not from a look at the data: a bound
+#' that was found in the data is a leak.
+#'
+#' @param x A [schema()], or a data frame, whose schema is then declared.
+#' @param ... One argument per column, a list of facts: `bounds` (two numbers), `levels`, `bins`,
+#'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur), `role`,
+#'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`.
+#' @param dataset_id Name under which ledgers know the data set.
+#' @param unit Who one record is, such as `"person"`, or a list of `name`, `id`, `max_rows`.
+#' @param confirm_header `TRUE` confirms every fact of the file's header as public.
+#' @param rest The fate of every column that has none.
+#' @return What `x` is, with the facts.
+#' @inherit schema examples
+#' @export
+declare <- function(x, ..., dataset_id = NULL, unit = NULL, confirm_header = FALSE, rest = NULL) {
+  facts <- list(...)
+  check_facts(facts)
+  declared <- dprct_call("schema_declare",
+    schema = schema(x), facts = facts, dataset_id = dataset_id,
+    unit = if (is.character(unit)) list(name = unit) else unit,
+    confirm_header = confirm_header, rest = rest
+  )
+  if (is.data.frame(x)) {
+    attr(x, "dprct_schema") <- declared
+    return(x)
+  }
+  declared
+}
+
+check_facts <- function(facts) {
+  if (length(facts) && (is.null(names(facts)) || !all(nzchar(names(facts))))) {
+    refuse("schema",
+      "a fact without a column; give each as column = list(bounds = c(0, 100))"
+    )
+  }
+  bare <- names(facts)[!vapply(facts, is.list, NA)]
+  if (length(bare)) {
+    refuse("schema", sprintf(
+      "column '%s': declared as %s; give a list, such as %s = list(bounds = c(0, 100)) or %s",
+      bare[1L], class(facts[[bare[1L]]])[1L], bare[1L], "list(levels = 0:1)"
+    ))
+  }
+}
+
+#' @export
+print.dprct_schema <- function(x, ...) print_text(x)
+
+#' Compare two data sets, facet by facet
+#'
+#' @param a,b Names of files, or data frames with a schema (see [read_dta()]).
+#' @param certificate Name of a certificate that permits differences; by default the one beside
+#'   `b`, if there is one.
+#' @return An object of class `dprct_comparison`: `identical`, and `differences`, a data frame with
+#'   `facet`, `column`, `detail`, `permitted`, `reason`. Values are counted, never shown.
+#' @inherit read_dta examples
+#' @export
+compare_data <- function(a, b, certificate = NULL) {
+  dprct_call("compare",
+    a = side(a), b = side(b), certificate = certificate
+  )
+}
+
+#' @export
+print.dprct_comparison <- function(x, ...) print_text(x)
+
+side <- function(x) if (is.character(x)) file_name(x) else frame_of(x)
+
+# The data frame for the crossing, with the schema that is to be used: the one given, else the one
+# it was read with, else none, and then Python takes the types of its columns.
+frame_of <- function(data, schema = NULL) {
+  if (inherits(data, "dprct_release")) {
+    data <- data$protected
+  }
+  if (!is.data.frame(data)) {
+    refuse("parameter", paste0(
+      "data is ", class(data)[1L], "; give a data frame, a tibble or a data.table"
+    ))
+  }
+  if (!is.null(schema)) {
+    if (!inherits(schema, "dprct_schema")) schema <- dprct::schema(schema)
+    attr(data, "dprct_schema") <- schema
+  }
+  data
+}
+
+file_name <- function(path) {
+  if (!is.character(path) || length(path) != 1L || is.na(path)) {
+    refuse("parameter", "path is not one name; give the name of a file")
+  }
+  path.expand(path)
+}

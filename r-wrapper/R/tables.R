@@ -1,0 +1,103 @@
+#' Tables of treatment effects
+#'
+#' The layout of experimental papers: one row per outcome, with the control mean and, for each arm,
+#' the effect, its standard error and p-value, adjusted for the number of tests if asked.
+#'
+#' @param data A data frame, tibble or data.table.
+#' @param outcomes,arms Names of columns; named vectors give their labels
+#'   (`c("Earnings" = "re78")`).
+#' @param covariates Names of covariates, or a named list of sets of them.
+#' @param blocks Names of columns whose levels enter as fixed effects.
+#' @param ... Further options by their names in Python: `control`, `cov_type`, `groups`, `weights`,
+#'   `weights_type`, `alternative`, `distribution`, `adjust`, `families`, `family_sizes`, `sample`,
+#'   `draws`, `rng`, `style`, `title`.
+#' @return An object of class `dprct_table`: `estimates` is a data frame; [toLatex()] and printing
+#'   in \pkg{knitr} give the table.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   table <- itt_table(read_dta(file), outcomes = c("Earnings" = "re78"), arms = "treat")
+#'   table
+#'   toLatex(table)
+#' }
+#' @export
+itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ...) {
+  options <- list(...)
+  check_named(options)
+  dprct_call("itt_table",
+    data = frame_of(data), outcomes = labelled(outcomes), arms = labelled(arms),
+    covariates = covariates, blocks = blocks, options = options
+  )
+}
+
+# R names a vector by its labels, Python by its columns.
+labelled <- function(columns) {
+  if (is.null(names(columns))) {
+    return(columns)
+  }
+  words <- ifelse(nzchar(names(columns)), names(columns), unlist(columns))
+  stats::setNames(as.list(words), unlist(columns))
+}
+
+#' @export
+print.dprct_table <- function(x, ...) print_text(x)
+
+#' @export
+summary.dprct_table <- function(object, ...) object
+
+#' @export
+as.data.frame.dprct_table <- function(x, row.names = NULL, optional = FALSE, ...) x$frame
+
+#' Results in documents
+#'
+#' `toLatex()` gives the LaTeX of a table (for the package `booktabs`); in \pkg{knitr} documents
+#' results print as such a table in PDF, and as HTML in HTML.
+#'
+#' @param object,x What [fit()], [ols()] or [itt_table()] returned.
+#' @param ... Not used.
+#' @return `toLatex()`: an object of class `Latex`. `knit_print()`: text for the document.
+#' @inherit itt_table examples
+#' @name documents
+NULL
+
+#' @importFrom utils toLatex
+#' @export
+utils::toLatex
+
+#' @rdname documents
+#' @export
+toLatex.dprct_estimate <- function(object, ...) latex_of(object)
+
+#' @rdname documents
+#' @export
+toLatex.dprct_path <- function(object, ...) latex_of(object)
+
+#' @rdname documents
+#' @export
+toLatex.dprct_table <- function(object, ...) latex_of(object)
+
+latex_of <- function(object) {
+  structure(strsplit(object$latex, "\n", fixed = TRUE)[[1L]], class = "Latex")
+}
+
+#' @rdname documents
+#' @exportS3Method knitr::knit_print
+knit_print.dprct_estimate <- function(x, ...) knitted(x)
+
+#' @rdname documents
+#' @exportS3Method knitr::knit_print
+knit_print.dprct_path <- function(x, ...) knitted(x)
+
+#' @rdname documents
+#' @exportS3Method knitr::knit_print
+knit_print.dprct_table <- function(x, ...) knitted(x)
+
+knitted <- function(x) {
+  if (knitr::is_latex_output()) {
+    knitr::asis_output(paste0("\n", x$latex, "\n"))
+  } else if (knitr::is_html_output()) {
+    knitr::asis_output(paste0("\n```{=html}\n", x$html, "\n```\n"))
+  } else {
+    knitr::normal_print(structure(list(text = x$text), class = "summary.dprct_estimate"))
+  }
+}

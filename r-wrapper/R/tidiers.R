@@ -1,0 +1,97 @@
+#' @importFrom generics tidy
+#' @export
+generics::tidy
+
+#' @importFrom generics glance
+#' @export
+generics::glance
+
+#' Tidy a result
+#'
+#' `tidy()` gives one row per coefficient (for a synthetic control, per period; for a table, per
+#' outcome and arm), `glance()` one row about the fit. The column `std.error.noise` is the part of
+#' the standard error that is privacy noise.
+#'
+#' @param x What [fit()], [ols()] or [itt_table()] returned.
+#' @param conf.int,conf.level Add confidence limits, and at which level.
+#' @param ... Not used.
+#' @return A data frame, with the column names of \pkg{broom}.
+#' @inherit ols examples
+#' @name tidiers
+NULL
+
+#' @rdname tidiers
+#' @export
+tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
+  out <- x$tidy[!names(x$tidy) %in% c("conf.low", "conf.high")]
+  if (conf.int) {
+    ends <- confint(x, level = conf.level)
+    out$conf.low <- unname(ends[, 1L])
+    out$conf.high <- unname(ends[, 2L])
+  }
+  out
+}
+
+#' @rdname tidiers
+#' @export
+glance.dprct_estimate <- function(x, ...) x$glance
+
+#' @rdname tidiers
+#' @export
+tidy.dprct_path <- function(x, ...) x$tidy
+
+#' @rdname tidiers
+#' @export
+glance.dprct_path <- function(x, ...) x$glance
+
+#' @rdname tidiers
+#' @export
+tidy.dprct_table <- function(x, ...) x$estimates
+
+#' Draw effects with their intervals
+#'
+#' @param x What [fit()] or [ols()] returned.
+#' @param level Of the intervals.
+#' @param ... Passed on to [graphics::plot()].
+#' @return `x`, invisibly. The thick part of a line is what privacy noise alone would give.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   plot(ols(re78 ~ treat + black, read_dta(file)))
+#' }
+#' @name plots
+NULL
+
+#' @rdname plots
+#' @export
+plot.dprct_estimate <- function(x, level = 0.95, ...) {
+  effects <- setdiff(names(x$coefficients), "Intercept")
+  if (!length(effects)) effects <- names(x$coefficients)
+  ends <- confint(x, effects, level)
+  at <- rev(seq_along(effects))
+  graphics::plot(x$coefficients[effects], at,
+    xlim = range(0, ends), yaxt = "n", ylab = "", xlab = "Effect", pch = 19, ...
+  )
+  graphics::axis(2, at = at, labels = effects, las = 1)
+  graphics::abline(v = 0, lty = 3)
+  graphics::segments(ends[, 1L], at, ends[, 2L], at)
+  if (!is.null(x$std.error.noise)) {
+    half <- stats::qnorm(1 - (1 - level) / 2) * x$std.error.noise[effects]
+    graphics::segments(
+      x$coefficients[effects] - half, at, x$coefficients[effects] + half, at,
+      lwd = 4
+    )
+  }
+  invisible(x)
+}
+
+#' @rdname plots
+#' @export
+plot.dprct_path <- function(x, ...) {
+  path <- x$tidy
+  lines <- cbind(path$observed, path$counterfactual)
+  graphics::matplot(path$time, lines,
+    type = "l", lty = 1:2, col = 1, xlab = "Time", ylab = "Observed and counterfactual", ...
+  )
+  invisible(x)
+}

@@ -1,0 +1,4 @@
+library(testthat)
+library(dprct)
+
+test_check("dprct")

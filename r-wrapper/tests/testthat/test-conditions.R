@@ -1,0 +1,94 @@
+test_that("a factor as treatment is refused in words", {
+  skip_without_python()
+  data <- nsw()
+  data$treat <- factor(data$treat, levels = 0:1, labels = c("control", "trained"))
+  refused <- tryCatch(nsw_ate(data), error = identity)
+  expect_s3_class(refused, "dprct_error")
+  expect_match(conditionMessage(refused), "treat", fixed = TRUE)
+})
+
+test_that("columns without a counterpart are named", {
+  skip_without_python()
+  data <- data.frame(y = 1:3)
+  data$z <- list(1, 2, 3)
+  refused <- tryCatch(ols(y ~ z, data), error = identity)
+  expect_s3_class(refused, "dprct_error")
+  expect_match(conditionMessage(refused), "'z'", fixed = TRUE)
+})
+
+test_that("user-missing values become missing codes", {
+  skip_without_python()
+  skip_if_not_installed("haven")
+  x <- haven::labelled_spss(c(1, 2, 99, 3), labels = c(refused = 99), na_values = 99)
+  file <- tempfile(fileext = ".dta")
+  suppressWarnings(write_dta(data.frame(x = x), file))
+  expect_identical(is.na(as.numeric(read_dta(file)$x)), c(FALSE, FALSE, TRUE, FALSE))
+})
+
+test_that("data frames without rows, and what is none, are refused", {
+  skip_without_python()
+  expect_error(ols(y ~ x, data.frame(y = numeric(), x = numeric())), "row", class = "dprct_error")
+  expect_error(ols(y ~ x, list(y = 1, x = 2)), "data frame", class = "dprct_parameter_error")
+})
+
+test_that("functions are refused in a private fit", {
+  skip_without_python()
+  expect_error(
+    private_ate(log(re78) ~ treat, nsw(), assignment = design_of_nsw()), "log",
+    class = "dprct_formula_error"
+  )
+})
+
+test_that("an undeclared column is refused before the fit", {
+  skip_without_python()
+  refused <- tryCatch(
+    private_ate(age ~ treat, nsw(), assignment = design_of_nsw(), missing = "never"),
+    error = identity
+  )
+  expect_s3_class(refused, "dprct_error")
+  expect_match(conditionMessage(refused), "age", fixed = TRUE)
+})
+
+test_that("options are checked, and named", {
+  skip_without_python()
+  expect_error(private_ate(re78 ~ treat, nsw(), misssing = "never"), "did you mean missing",
+    class = "dprct_parameter_error"
+  )
+  expect_error(calibrated(re78 ~ treat, nsw(), NULL, "treat", NULL, 3), "no name",
+    class = "dprct_parameter_error"
+  )
+  expect_error(plan(nsw_ate(), epsilon = 1, delta = 1e-6), "no delta",
+    class = "dprct_parameter_error"
+  )
+  expect_error(plan(nsw_ate(), epsilon = -1), "epsilon", class = "dprct_error")
+})
+
+test_that("the Python traceback is there on demand only", {
+  skip_without_python()
+  refused <- tryCatch(plan(nsw_ate(), epsilon = -1), error = identity)
+  expect_no_match(conditionMessage(refused), "Traceback|File \"")
+  expect_match(paste(capture.output(last_python_error()), collapse = "\n"), "Traceback")
+})
+
+test_that("models cannot be saved for another session", {
+  skip_without_python()
+  file <- tempfile(fileext = ".rds")
+  model <- nsw_ate()
+  saveRDS(model, file)
+  expect_error(plan(readRDS(file), epsilon = 1), class = "dprct_session_error")
+  expect_false(any(grepl("re78", readLines(file, warn = FALSE), useBytes = TRUE)))
+})
+
+test_that("an interrupt inside an R function ends the call and leaves R usable", {
+  skip_without_python()
+  interrupted <- custom(function(rows) {
+    signalCondition(structure(class = c("interrupt", "condition"), list()))
+    rows$id
+  }, "t", uses = "id", shares = 0.5)
+  caught <- tryCatch(
+    assign_arms(interrupted, data.frame(id = 1:2)),
+    interrupt = function(e) "interrupted"
+  )
+  expect_identical(caught, "interrupted")
+  expect_identical(nrow(assign_arms(complete("t", shares = 0.5), data.frame(id = 1:2))), 2L)
+})

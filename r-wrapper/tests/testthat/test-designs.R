@@ -1,0 +1,80 @@
+rows <- data.frame(id = 1:40, village = rep(1:4, each = 10), region = rep(1:2, each = 20))
+
+test_that("every design assigns", {
+  skip_without_python()
+  designs <- list(
+    simple("t", shares = 0.5), complete("t", shares = 0.25), block("t", block = "village"),
+    cluster("t", cluster = "village"),
+    block_cluster("t", block = "region", cluster = "village"),
+    custom(function(rows) rep(0:1, length.out = nrow(rows)), "t", shares = 0.5)
+  )
+  for (design in designs) {
+    drawn <- assign_arms(design, rows, rng = 1)
+    expect_identical(names(drawn), "t")
+    expect_identical(nrow(drawn), 40L)
+    expect_true(all(drawn$t %in% 0:1))
+    expect_output(print(design), "andomisation")
+  }
+  expect_identical(sum(assign_arms(designs[[2L]], rows, rng = 1)$t), 10)
+  both <- factorial(list(simple("a", shares = 0.5), simple("b", shares = 0.5)))
+  expect_identical(names(assign_arms(both, rows, rng = 1)), c("a", "b"))
+})
+
+test_that("a seed gives the same assignment, and no seed another", {
+  skip_without_python()
+  design <- complete("t", shares = 0.5)
+  expect_identical(assign_arms(design, rows, rng = 7), assign_arms(design, rows, rng = 7))
+  expect_false(identical(assign_arms(design, rows, 7), assign_arms(design, rows, 8)))
+})
+
+test_that("several arms, their counts and codes", {
+  skip_without_python()
+  three <- complete(c("cash", "therapy"), counts = c(10, 20))
+  drawn <- assign_arms(three, rows, rng = 1)
+  expect_identical(colSums(drawn), c(cash = 10, therapy = 20))
+  coded <- complete(c(0, 1, 2), shares = c("0" = 0.5, "1" = 0.25, "2" = 0.25), arm = "arm")
+  expect_identical(as.vector(table(assign_arms(coded, rows, rng = 1)$arm)), c(20L, 10L, 10L))
+})
+
+test_that("an R function as a design is checked, and sees only the columns it uses", {
+  skip_without_python()
+  seen <- NULL
+  by_village <- custom(function(rows) {
+    seen <<- names(rows)
+    rows$village %% 2
+  }, "t", uses = "village", shares = 0.5)
+  expect_identical(assign_arms(by_village, rows)$t, rows$village %% 2)
+  expect_identical(seen, "village")
+  short <- custom(function(rows) 0:1, "t", shares = 0.5)
+  expect_error(assign_arms(short, rows), class = "dprct_parameter_error")
+  odd <- custom(function(rows) rep(7, nrow(rows)), "t", shares = 0.5)
+  expect_error(assign_arms(odd, rows), class = "dprct_parameter_error")
+})
+
+test_that("an error inside an R function comes back as it was signalled", {
+  skip_without_python()
+  broken <- custom(function(rows) {
+    stop(structure(class = c("mine", "error", "condition"), list(message = "no", call = NULL)))
+  }, "t", shares = 0.5)
+  expect_error(assign_arms(broken, rows), "no", class = "mine")
+})
+
+test_that("R's random numbers are used and put back", {
+  skip_without_python()
+  coin <- custom(function(rows) rbinom(nrow(rows), 1, 0.5), "t", shares = 0.5)
+  set.seed(1)
+  expected <- runif(1)
+  set.seed(1)
+  first <- assign_arms(coin, rows, rng = 3)
+  expect_identical(runif(1), expected)
+  expect_identical(assign_arms(coin, rows, rng = 3), first)
+  expect_false(identical(assign_arms(coin, rows, rng = 4), first))
+})
+
+test_that("designs that cannot be are refused", {
+  skip_without_python()
+  expect_error(complete("t", shares = 2), class = "dprct_parameter_error")
+  expect_error(custom("t", "t"), "give a function", class = "dprct_parameter_error")
+  expect_error(factorial(list("t")), "list of designs", class = "dprct_parameter_error")
+  expect_error(assign_arms("t", rows), "give a design", class = "dprct_parameter_error")
+})

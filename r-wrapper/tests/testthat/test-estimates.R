@@ -1,0 +1,119 @@
+test_that("private_ate plans, fits and answers as R models do", {
+  skip_without_python()
+  model <- nsw_ate()
+  expect_s3_class(model, "dprct_model")
+  expect_output(print(model), "nothing is spent")
+  planned <- plan(model, epsilon = 1)
+  expect_s3_class(planned, "dprct_plan")
+  expect_identical(planned$epsilon, 1)
+  expect_output(print(planned), "Plan")
+  result <- fit(model, epsilon = 1, rng = 1)
+  expect_s3_class(result, "dprct_estimate")
+  expect_identical(names(coef(result)), rownames(vcov(result)))
+  expect_identical(nobs(result), 445L)
+  ends <- confint(result, level = 0.9)
+  expect_identical(dim(ends), c(1L, 2L))
+  expect_identical(colnames(ends), c("5 %", "95 %"))
+  expect_true(ends[1L] < coef(result) && coef(result) < ends[2L])
+  wider <- confint(result, level = 0.99)
+  expect_true(wider[1L] < ends[1L] && ends[2L] < wider[2L])
+  expect_true(all(c("std.error", "std.error.noise") %in% names(tidy(result))))
+  expect_true(all(c("conf.low", "conf.high") %in% names(tidy(result, conf.int = TRUE))))
+  expect_identical(nrow(glance(result)), 1L)
+  expect_output(print(summary(result)), "simulation")
+  expect_output(print(result), "Estimate")
+  expect_false(guarantee(result)$holds)
+  expect_output(print(guarantee(result)), "seed")
+})
+
+test_that("a fit without a seed is promised and charged", {
+  skip_without_python()
+  budget <- accountant(epsilon = 1.5)
+  model <- nsw_ate()
+  result <- fit(model, epsilon = 1, accountant = budget)
+  expect_true(guarantee(result)$holds)
+  expect_identical(guarantee(result)$epsilon, 1)
+  state <- summary(budget)
+  expect_equal(state$remaining$epsilon, 0.5)
+  expect_identical(nrow(state$ledger), 1L)
+  expect_output(print(budget), "remaining")
+  refused <- tryCatch(fit(model, epsilon = 1, accountant = budget), dprct_error = identity)
+  expect_s3_class(refused, "dprct_budget_error")
+  expect_s3_class(refused, "dprct_error")
+  expect_match(conditionMessage(refused), "0.5", fixed = TRUE)
+  expect_no_match(conditionMessage(refused), "Traceback")
+  expect_equal(summary(budget)$spent$epsilon, 1)
+})
+
+test_that("an accountant lives in a file", {
+  skip_without_python()
+  file <- tempfile(fileext = ".json")
+  made <- accountant(epsilon = 2, path = file, dataset_id = "nsw")
+  fit(nsw_ate(), epsilon = 0.5, accountant = made)
+  expect_equal(summary(accountant(path = file))$remaining$epsilon, 1.5)
+  expect_error(accountant(), "needs epsilon", class = "dprct_parameter_error")
+})
+
+test_that("a seed gives the same numbers", {
+  skip_without_python()
+  model <- nsw_ate()
+  expect_identical(coef(fit(model, 1, rng = 5)), coef(fit(model, 1, rng = 5)))
+  expect_false(identical(coef(fit(model, 1, rng = 5)), coef(fit(model, 1, rng = 6))))
+})
+
+test_that("results keep their numbers when saved", {
+  skip_without_python()
+  file <- tempfile(fileext = ".rds")
+  result <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  saveRDS(result, file)
+  again <- readRDS(file)
+  expect_identical(coef(again), coef(result))
+  expect_identical(tidy(again), tidy(result))
+  expect_error(confint(again), class = "dprct_session_error")
+})
+
+test_that("synthetic controls give a path", {
+  skip_without_python()
+  data <- panel()
+  facts <- declare(schema(data),
+    y = list(bounds = c(-1, 1), missing = "never"),
+    year = list(missing = "never"), unit = list(missing = "never")
+  )
+  make <- function(f, ...) {
+    f(data, facts,
+      outcome = "y", treated = "treated", treatment_time = 9, unit = "unit", time = "year", ...
+    )
+  }
+  model <- make(synthetic_control)
+  expect_s3_class(plan(model, epsilon = 5), "dprct_plan")
+  result <- fit(model, epsilon = 5, rng = 1)
+  expect_s3_class(result, "dprct_path")
+  expect_true(all(c("time", "counterfactual") %in% names(tidy(result))))
+  expect_identical(names(coef(result)), "att")
+  expect_identical(ncol(confint(result, level = 0.9)), 3L)
+  expect_identical(nrow(glance(result)), 1L)
+  expect_output(print(result), "ynthetic")
+  expect_s3_class(toLatex(result), "Latex")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(plot(result), result)
+  published <- fit(make(published_synthetic_control), epsilon = 5, rng = 1)
+  expect_output(print(published), ".")
+})
+
+test_that("methods that this Python package lacks say so, the others exist", {
+  skip_without_python()
+  for (make in list(ipw, cate, private_additive, published_ipw, published_cate)) {
+    got <- tryCatch(make(re78 ~ treat, nsw()), dprct_error = identity)
+    expect_true(inherits(got, "dprct_model") || inherits(got, "dprct_error"))
+    if (inherits(got, "error")) expect_no_match(conditionMessage(got), "Traceback|object has no")
+  }
+})
+
+test_that("a plot is drawn", {
+  skip_without_python()
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  result <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  expect_identical(plot(result), result)
+})

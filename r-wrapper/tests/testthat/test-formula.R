@@ -1,0 +1,30 @@
+text <- function(formula, data = NULL) dprct:::formula_text(formula, data)
+
+test_that("R's formulas are spelled as Python reads them", {
+  expect_identical(text(y ~ a + b), "y ~ a + b")
+  expect_identical(text(y ~ factor(g) * x), "y ~ C(g) * x")
+  expect_identical(text(y ~ as.factor(g):x - 1), "y ~ C(g) : x - 1")
+  expect_identical(text(y ~ I(x^2)), "y ~ I(x ** 2)")
+  expect_identical(text(cbind(y1, y2) ~ x), "y1 + y2 ~ x")
+  expect_identical(text(~ a + b), "~ a + b")
+  expect_identical(text("y ~ x"), "y ~ x")
+})
+
+test_that("names that are no identifiers stand in backquotes", {
+  expect_identical(text(re.78 ~ `my x`), "`re.78` ~ `my x`")
+})
+
+test_that("a dot is all other columns", {
+  expect_identical(text(y ~ ., data.frame(y = 1, a = 1, b = 1)), "y ~ a + b")
+  expect_error(text(y ~ ., data.frame(y = 1)), "there is none", class = "dprct_formula_error")
+  expect_error(text(y ~ .), "name each column", class = "dprct_formula_error")
+})
+
+test_that("numbers keep their digits", {
+  expect_identical(text(y ~ I(x * 0.1)), "y ~ I(x * 0.10000000000000001)")
+  expect_identical(text(y ~ I(x / 1e6)), "y ~ I(x / 1000000)")
+})
+
+test_that("something else is refused", {
+  expect_error(text(3), "give a formula", class = "dprct_formula_error")
+})

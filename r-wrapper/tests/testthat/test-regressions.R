@@ -1,0 +1,92 @@
+test_that("ols agrees with lm and sandwich", {
+  skip_without_python()
+  skip_if_not_installed("sandwich")
+  data <- read_dta(nsw_file())
+  formula <- re78 ~ treat * age + factor(educ) + I(re75 / 1000)
+  ours <- ols(formula, data)
+  theirs <- stats::lm(formula, data)
+  kept <- names(coef(theirs))[!is.na(coef(theirs))]
+  expect_equal(unname(sort(coef(ours))), unname(sort(coef(theirs)[kept])), tolerance = 1e-8)
+  robust <- sandwich::vcovHC(theirs, type = "HC1")
+  expect_equal(sort(unname(ours$std.error)), sort(unname(sqrt(diag(robust)))), tolerance = 1e-8)
+  expect_identical(nobs(ours), stats::nobs(theirs))
+  expect_equal(stats::df.residual(ours), stats::df.residual(theirs))
+  expect_equal(
+    unname(confint(ours, "treat", 0.9)[1L, ]),
+    unname(coef(ours)["treat"] + c(-1, 1) * stats::qt(0.95, theirs$df.residual) *
+      ours$std.error["treat"])
+  )
+  rows <- data[c(5, 1, 9), ]
+  expect_equal(unname(predict(ours, rows)), unname(stats::predict(theirs, rows)), tolerance = 1e-8)
+  expect_equal(glance(ours)$r.squared, summary(theirs)$r.squared, tolerance = 1e-10)
+})
+
+test_that("ols takes clusters, weights and absorbed effects", {
+  skip_without_python()
+  set.seed(1)
+  data <- data.frame(y = rnorm(60), x = rnorm(60), g = rep(1:12, 5), w = runif(60))
+  dummies <- ols(y ~ x + factor(g), data)
+  absorbed <- ols(y ~ x, data, absorb = "g")
+  expect_equal(coef(absorbed)["x"], coef(dummies)["x"], tolerance = 1e-10)
+  expect_error(predict(absorbed, data), "absorbed", class = "dprct_parameter_error")
+  expect_identical(ols(y ~ x, data, groups = "g")$cov_type, "cluster")
+  weighted <- ols(y ~ x, data, weights = "w")
+  expect_equal(unname(coef(weighted)), unname(coef(lm(y ~ x, data, weights = w))))
+  expect_error(ols(y ~ x, data, cov_type = "HC9"), "HC1", class = "dprct_parameter_error")
+  expect_error(ols(y ~ z, data), "z", class = "dprct_column_error")
+  expect_error(predict(weighted), "newdata", class = "dprct_parameter_error")
+})
+
+test_that("factors, text and missing rows are predicted", {
+  skip_without_python()
+  data <- data.frame(
+    y = c(1, 2, 4, 3, 6, 8), g = factor(c("a", "b", "b", "a", "c", "c")),
+    s = c("u", "v", "u", "v", "u", "v")
+  )
+  ours <- ols(y ~ g + s, data)
+  theirs <- lm(y ~ g + s, data)
+  expect_equal(unname(predict(ours, data[3:4, ])), unname(predict(theirs, data[3:4, ])))
+  rows <- data[1:2, ]
+  rows$g[1L] <- NA
+  expect_identical(is.na(unname(predict(ours, rows))), c(TRUE, FALSE))
+})
+
+test_that("formulas are R's, and what is not in the grammar is named", {
+  skip_without_python()
+  data <- read_dta(nsw_file())
+  expect_identical(stats::formula(ols(re78 ~ treat, data)), re78 ~ treat, ignore_attr = TRUE)
+  expect_error(ols(re78 ~ poly(age, 2), data), "poly", class = "dprct_formula_error")
+  expect_error(ols(re78 ~ system("true"), data), "system", class = "dprct_formula_error")
+})
+
+test_that("results print, tidy and typeset", {
+  skip_without_python()
+  result <- ols(re78 ~ treat, read_dta(nsw_file()))
+  expect_output(print(result), "treat")
+  expect_output(print(summary(result)), "HC1")
+  expect_match(paste(toLatex(result), collapse = ""), "tabular")
+  skip_if_not_installed("knitr")
+  expect_true(nzchar(paste(capture.output(knitr::knit_print(result)), collapse = "")))
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(plot(result), result)
+})
+
+test_that("itt_table regenerates a table", {
+  skip_without_python()
+  data <- read_dta(nsw_file())
+  table <- itt_table(data, c("Earnings 1978" = "re78", "Earnings 1975" = "re75"), "treat")
+  expect_s3_class(table, "dprct_table")
+  expect_output(print(table), "Earnings 1978")
+  effect <- tidy(table)
+  expect_equal(effect$estimate[1L], unname(coef(lm(re78 ~ treat, data))[2L]), tolerance = 1e-10)
+  expect_s3_class(as.data.frame(table), "data.frame")
+  expect_match(paste(toLatex(table), collapse = ""), "Earnings 1978")
+  adjusted <- itt_table(data, c("re78", "re75"), "treat",
+    covariates = "age", adjust = "romano-wolf", draws = 50, rng = 1
+  )
+  expect_true(all(is.finite(tidy(adjusted)$p.adjusted)))
+  expect_error(itt_table(data, "re78", "treat", adjusted = "holm"), "adjust",
+    class = "dprct_parameter_error"
+  )
+})

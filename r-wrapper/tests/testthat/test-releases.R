@@ -1,0 +1,106 @@
+test_that("a calibrated file carries its effect", {
+  skip_without_python()
+  model <- nsw_calibrated()
+  expect_s3_class(plan(model, epsilon = 1), "dprct_plan")
+  release <- fit(model, epsilon = 1)
+  expect_s3_class(release, "dprct_release")
+  data <- protected(release)
+  expect_s3_class(data, "data.frame")
+  expect_identical(nrow(data), 445L)
+  expect_identical(as.data.frame(release), data)
+  expect_identical(nobs(release), 445L)
+  expect_output(print(summary(release)), "Method")
+  expect_identical(names(coef(release)), rownames(vcov(release)))
+  expect_identical(nrow(tidy(release, conf.int = TRUE)), nrow(confint(release)))
+  expect_identical(nrow(glance(release)), 1L)
+  expect_s3_class(schema(release), "dprct_schema")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  plot(release)
+  file <- tempfile(fileext = ".dta")
+  write_dta(release, file)
+  checked <- verify(file)
+  expect_true(checked$verified)
+  expect_output(print(checked), "certificate")
+  expect_error(write_dta(fit(model, epsilon = 1, rng = 1), tempfile(fileext = ".dta")),
+    class = "dprct_simulation_error"
+  )
+})
+
+test_that("histograms and marginals release tables without effects", {
+  skip_without_python()
+  facts <- declare(nsw_facts(), treat = list(fate = "modelled"), re78 = list(fate = "drop"))
+  data <- read_dta(nsw_file(), facts)
+  for (make in list(mv_histogram, marginals, published_mv_histogram)) {
+    release <- fit(make(~ treat + black, data), epsilon = 1, rng = 1, confirm = TRUE)
+    expect_identical(sort(names(protected(release))), c("black", "treat"))
+    expect_error(coef(release), "no estimates", class = "dprct_parameter_error")
+  }
+  by_name <- mv_histogram(data = data, columns = c("treat", "black"))
+  expect_identical(
+    protected(fit(by_name, 1, rng = 1, confirm = TRUE))$treat,
+    protected(fit(mv_histogram(~ treat + black, data), 1, rng = 1, confirm = TRUE))$treat
+  )
+})
+
+test_that("the published models release what they do not promise", {
+  skip_without_python()
+  facts <- declare(nsw_facts(), treat = list(fate = "modelled"))
+  data <- read_dta(nsw_file(), facts)
+  for (make in list(published_hybrid, published_gen_model)) {
+    model <- make(re78 ~ treat + black, data, treatment = "treat", assignment = design_of_nsw())
+    release <- fit(model, epsilon = 1, rng = 1, confirm = TRUE)
+    expect_identical(nrow(protected(release)), 445L)
+    expect_false(guarantee(release)$holds)
+  }
+})
+
+test_that("the released file is an ordinary file to R", {
+  skip_without_python()
+  skip_if_not_installed("haven")
+  skip_if_not_installed("sandwich")
+  skip_if_not_installed("lmtest")
+  file <- tempfile(fileext = ".dta")
+  write_dta(fit(nsw_calibrated(), epsilon = 1), file)
+  public <- haven::read_dta(file)
+  model <- stats::lm(re78 ~ treat, public)
+  robust <- sandwich::vcovHC(model, type = "HC1")
+  tested <- lmtest::coeftest(model, vcov. = robust)
+  ours <- ols(re78 ~ treat, read_dta(file))
+  expect_equal(unname(coef(ours)), unname(coef(model)), tolerance = 1e-10)
+  expect_equal(unname(vcov(ours)), unname(robust), tolerance = 1e-10)
+  expect_equal(unname(tidy(ours)$statistic), unname(tested[, "t value"]), tolerance = 1e-10)
+  expect_equal(unname(tidy(ours)$p.value), unname(tested[, "Pr(>|t|)"]), tolerance = 1e-10)
+})
+
+test_that("fixest and modelsummary read the released file", {
+  skip_without_python()
+  skip_if_not_installed("haven")
+  skip_if_not_installed("fixest")
+  file <- tempfile(fileext = ".dta")
+  write_dta(fit(nsw_calibrated(), epsilon = 1), file)
+  theirs <- fixest::feols(re78 ~ treat, haven::read_dta(file), vcov = "HC1")
+  ours <- ols(re78 ~ treat, read_dta(file))
+  expect_equal(unname(vcov(ours)), unname(stats::vcov(theirs)), tolerance = 1e-10,
+    ignore_attr = TRUE
+  )
+  skip_if_not_installed("modelsummary")
+  expect_no_error(modelsummary::modelsummary(list(ours, theirs), output = "data.frame"))
+})
+
+test_that("utility is for the custodian and says so", {
+  skip_without_python()
+  release <- fit(nsw_calibrated(), epsilon = 1)
+  report <- utility(read_dta(nsw_file()), release, re78 ~ treat)
+  expect_s3_class(report, "dprct_utility")
+  expect_output(print(report), "onfidential|CONFIDENTIAL")
+  expect_true("overlap" %in% names(as.data.frame(report)))
+  expect_error(utility(nsw_file(), release, re78 ~ treat, alhpa = 0.1), "alpha",
+    class = "dprct_parameter_error"
+  )
+})
+
+test_that("what is no release is refused", {
+  expect_error(protected(3), "give a release", class = "dprct_parameter_error")
+  expect_error(guarantee(3), "no guarantee", class = "dprct_parameter_error")
+})
