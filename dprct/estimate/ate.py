@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from dprct.defaults import VALID_LEVELS
@@ -9,18 +10,20 @@ from dprct.errors import FormulaError, ModelPicklingError, ParameterError, Schem
 from dprct.estimate.contrasts import contrasts_of
 from dprct.estimate.door import (
     check_columns,
+    check_outcomes,
     check_relation,
     check_sample,
     hidden_arms_of,
     hidden_outcome_of,
     levels_of,
     outcome_of,
+    sds_of,
     shares_of,
     table_of,
     with_bounds,
 )
 from dprct.estimate.experiment import experiment_of
-from dprct.estimate.horvitz import check_hidden
+from dprct.estimate.horvitz import HiddenOutcome, check_hidden
 from dprct.estimate.index import adjusted, indexes_of
 from dprct.estimate.mechanism import state_of
 from dprct.estimate.planning import facts_of, warnings_of
@@ -36,7 +39,7 @@ from dprct.results.plan import Plan
 from dprct.schema.legal import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     import pandas as pd
@@ -207,6 +210,8 @@ class PrivateATE:
             )
         validate(schema, frame, [*names, *self.design_columns])
         shares = shares_of(weights, names)
+        if isinstance(missing, Mapping):
+            check_outcomes("missing", missing, names)
         hidden = hidden_arms_of(self.experiment, data) if neighbors == "replace-one" else None
         self.outcomes: tuple[AnyOutcome, ...] = tuple(
             outcome_of(frame, column, self.experiment, missing, share)
@@ -214,7 +219,7 @@ class PrivateATE:
             else hidden_outcome_of(frame, column, hidden, missing, share)
             for column, share in zip(columns, shares, strict=True)
         )
-        self.schema, self.n, self.sd = schema, len(frame), dict(sd or {})
+        self.schema, self.n, self.sd = schema, len(frame), sds_of(sd, names)
         self.levels = levels_of(levels)
         self.indexes = indexes_of(index, index_bounds, index_columns, names, design, schema)
         self._frame, self.outcomes = adjusted(frame, self.outcomes, self.indexes, schema)
@@ -263,11 +268,15 @@ class PrivateATE:
             warnings += warnings_of(outcome, self.contrasts, budget.epsilon, sd, self.levels)
         facts |= {f"{name}: index": index.said(name) for name, index in self.indexes.items()}
         consequences = (
-            "the estimate is a difference in means, not adjusted for covariates"
+            f"the estimate is {self._kind()}, not adjusted for covariates"
             + (" except by the public index" if self.indexes else ""),
             "the estimand is the effect on the outcome clipped to its bounds",
         )
         return Plan(self.method, budget, facts, consequences, tuple(warnings))
+
+    def _kind(self) -> str:
+        hidden = any(isinstance(outcome, HiddenOutcome) for outcome in self.outcomes)
+        return "a centred Horvitz-Thompson mean" if hidden else "a difference in means"
 
     def power(self, epsilon: Real) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table; free, from public facts.

@@ -120,12 +120,55 @@ def shares_of(weights: Mapping[str, Real] | None, names: Sequence[str]) -> tuple
         return tuple(
             b.epsilon for b in Budget(1).split([Budget(1).epsilon / len(names)] * len(names))
         )
+    if not isinstance(weights, Mapping):
+        raise ParameterError(
+            f"weights={given(weights)}; give a mapping from outcome to its share of the budget "
+            "(sampling weights are not used: a private effect counts everybody the same)"
+        )
     if set(weights) != set(names):
         raise ParameterError(
             f"weights= names {', '.join(map(str, weights))}; give one share for each of "
             f"{', '.join(names)}"
         )
-    return tuple(b.epsilon for b in Budget(1).split([exact(weights[n], "weight") for n in names]))
+    parts = [exact(weights[name], f"weight of {name!r}") for name in names]
+    if min(parts) <= 0 or sum(parts) != 1:
+        raise ParameterError(
+            f"weights= sum to {float(sum(parts)):g}; give each outcome a share of the budget above "
+            "0, of sum one exactly"
+        )
+    return tuple(b.epsilon for b in Budget(1).split(parts))
+
+
+def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:
+    """Return the declared standard deviations of outcomes.
+
+    Raises
+    ------
+    ParameterError
+        If it is no mapping, names no outcome, or is no number above 0.
+    """
+    if sd is None:
+        return {}
+    if not isinstance(sd, Mapping):
+        raise ParameterError(
+            f"sd={given(sd)}; give a mapping from outcome, such as sd={{{names[0]!r}: 1.0}}"
+        )
+    check_outcomes("sd", sd, names)
+    found = {name: float(exact(value, f"sd of {name!r}")) for name, value in sd.items()}
+    for name, value in found.items():
+        if value <= 0:
+            raise ParameterError(f"sd of {name!r} is {value:g}; declare a number above 0")
+    return found
+
+
+def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse an option whose keys are no outcomes."""
+    for name in mapping:
+        if name not in names:
+            raise ParameterError(
+                f"{what}= names {given(name)}, which is no outcome of this fit; it has "
+                f"{', '.join(names)}"
+            )
 
 
 def constant_of(policy: object, column: Column) -> float:
@@ -143,10 +186,14 @@ def constant_of(policy: object, column: Column) -> float:
 
 def levels_of(levels: Sequence[float]) -> tuple[float, ...]:
     """Return the sizes of tests at which errors are to be valid."""
-    found = tuple(float(level) for level in levels)
+    try:
+        found = tuple(float(level) for level in levels)
+    except (TypeError, ValueError):
+        found = ()
     if not found or not all(1e-9 <= level <= 0.5 for level in found):
         raise ParameterError(
-            "levels= are sizes of tests between 1e-9 and 0.5, such as (0.05, 0.01)"
+            f"levels={levels!r}; give a sequence of sizes of tests between 1e-9 and 0.5, such "
+            "as (0.05, 0.01)"
         )
     return found
 

@@ -127,9 +127,15 @@ def experiment_of(
     if assignment is not None and not problems:
         problems = design.broken(rows, attrition=attrition)
     if problems:
+        what = f"the assignment is not one of the design ({'; '.join(problems)})"
+        if assignment is None:
+            raise ParameterError(
+                f"{what}; name the 0/1 columns of the arms and nothing else, or, where one column "
+                "holds the group of each row, give assignment=dprct.Complete(levels, arm=column)"
+            )
         raise ParameterError(
-            f"the assignment is not one of the design ({'; '.join(problems)}); declare the design "
-            "that was used, or say attrition=True if rows were lost after it"
+            f"{what}; declare the design that was used, or say attrition=True if rows were lost "
+            "after it"
         )
     names, order, codes = _control_first(design, design.groups.codes(rows), control)
     block, cluster = _columns_of(design, blocks)
@@ -179,6 +185,11 @@ def _control_first(
     wanted = CONTROL if control is None else control
     if wanted not in names:
         shown = ", ".join(map(_shown, names))
+        if control is None:
+            raise ParameterError(
+                f"every group of the design is an arm, and control= does not say with which to "
+                f"compare; give one of: {shown}"
+            )
         raise ParameterError(f"control={control!r} is not a group; give one of: {shown}")
     if len(names) < 2:
         raise ParameterError("the design has one group; effects need a control group beside an arm")

@@ -177,15 +177,22 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     mu = gdp_mu(epsilon, delta * (1 - SLACK_SHARE))
     sigma = root_at_least(Fraction(l2_squared) / mu**2)
     allowed = delta * SLACK_SHARE / tv_delta(Fraction(1), epsilon)
+    if size * ROUNDING_DISTANCE / allowed > _LARGEST_SCALE**2:
+        raise _too_fine(budget)
     least = root_at_least(size * ROUNDING_DISTANCE / allowed)
     needed = min(max(_SPARE * least, _USUAL_SIGMA), max(least, _LARGEST_SIGMA))
     refinement = max(0, math.ceil(math.log2(needed / sigma)))
     scale = math.ldexp(sigma, refinement)
     if scale > _LARGEST_SCALE:
-        raise ParameterError(
-            f"{budget} asks for a noise scale above 2^53 on the refined grid; give a larger delta"
-        )
+        raise _too_fine(budget)
     return GaussianNoise(scale, refinement, mu, size * ROUNDING_DISTANCE / Fraction(scale) ** 2)
+
+
+def _too_fine(budget: Budget) -> ParameterError:
+    return ParameterError(
+        f"{budget} asks for a noise scale above 2^53 on the refined grid; give a larger delta, or "
+        "a smaller epsilon"
+    )
 
 
 def root_at_least(square: Fraction) -> float:

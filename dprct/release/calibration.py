@@ -122,7 +122,8 @@ class Calibration:
             return f"the declared regressions return the released effects and {kind} errors exactly"
         return (
             f"the declared regressions return the released effects exactly, and {kind} errors of "
-            f"at least the released ones, up to {self.largest:.4g} times as large: conservative"
+            f"at least the released ones, up to {100 * (self.largest - 1):.2g} % larger: "
+            "conservative"
         )
 
     def valid(self, levels: tuple[float, ...], *, subsets: bool) -> Validity:

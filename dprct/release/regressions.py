@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -235,8 +236,37 @@ def check_arms(written: TermSet, expected: TermSet) -> None:
         )
 
 
+_KNOWN = (
+    "attrition",
+    "blocks",
+    "control",
+    "effects",
+    "index",
+    "index_bounds",
+    "index_columns",
+    "largest_cluster",
+    "missing",
+    "neighbors",
+    "sd",
+    "unit",
+    "weights",
+)
+_OWN = ("assignment", "covariates", "gamma", "keep", "legal", "levels", "share", "specifications")
+
+
 def check_options(options: Mapping[str, object]) -> None:
-    """Refuse effects that no regression with one coefficient per arm returns."""
+    """Refuse unknown options, and effects that no regression with a coefficient per arm returns.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for name in options:
+        if name not in _KNOWN:
+            close = difflib.get_close_matches(name, (*_KNOWN, *_OWN), n=1)
+            known = ", ".join(sorted((*_KNOWN, *_OWN)))
+            hint = f"did you mean {close[0]}=?" if close else f"allowed: {known}"
+            raise ParameterError(f"Calibrated has no option {name}=; {hint}")
     if options.get("neighbors", RELATION) != RELATION:
         raise ParameterError(
             f"neighbors={options['neighbors']!r}; a calibrated file shows who is in which arm, so "

@@ -13,7 +13,7 @@ from dprct.replicate.sections import section
 if TYPE_CHECKING:
     from dprct.assignment import Design
 
-Arms = tuple[str, ...] | Mapping[str, tuple[str, ...]]
+Arms = tuple[str | float, ...] | Mapping[str, tuple[str, ...]]
 Names = str | tuple[str, ...]
 Numbers = float | tuple[float, ...]
 Parts = Mapping[str, Mapping[str, Any]]
@@ -37,9 +37,12 @@ class DesignSpec:
     Parameters
     ----------
     kind : {"simple", "complete", "block", "cluster", "block_cluster", "factorial"}
-    arms : list of str, or table
-        The 0/1 columns of the arms; of a factorial design, optionally, from the column of each
-        combination to the arms of the factors in it.
+    arms : list of str or numbers, or table
+        The 0/1 columns of the arms; with ``arm``, the levels of that column, the control group's
+        among them; of a factorial design, optionally, from the column of each combination to the
+        arms of the factors in it.
+    arm : str
+        The one column that holds the group of each row, as a code or as text.
     shares : number or list of numbers
         Of the arms; equal for all groups, the control group included, if not given.
     control_share : number
@@ -53,6 +56,7 @@ class DesignSpec:
 
     kind: str
     arms: Arms | None = None
+    arm: str | None = None
     shares: Numbers | None = None
     control_share: float | None = None
     block: Names | None = None
@@ -90,11 +94,16 @@ def _design(spec: DesignSpec, where: str) -> Design:
 
 def _plain(spec: DesignSpec, where: str) -> Design:
     kind, needed = _DESIGNS[spec.kind]
-    _check_belongs(spec, ("arms", "shares", "control_share", *needed), where)
+    _check_belongs(spec, ("arms", "arm", "shares", "control_share", *needed), where)
     _check_there(spec, ("arms", *needed), where)
     if isinstance(spec.arms, Mapping):
         raise StudyError(f"{where} arms is a table, which is for a factorial design; give a list")
-    options = {name: getattr(spec, name) for name in needed}
+    options = {name: getattr(spec, name) for name in (*needed, "arm")}
+    if spec.arm is None and not all(isinstance(name, str) for name in spec.arms or ()):
+        raise StudyError(
+            f"{where} arms are numbers; name the 0/1 columns of the arms, or say arm = ... for the "
+            "one column that holds these codes"
+        )
     design: Design = kind(
         spec.arms, shares=spec.shares, control_share=spec.control_share, **options
     )

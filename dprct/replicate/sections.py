@@ -48,6 +48,10 @@ _ITEMS: dict[str, tuple[type, ...]] = {
 """What stands in a list or table; text in lists and lists of text in tables, if not said here."""
 
 
+_LISTED: dict[str, tuple[type, ...]] = {"Arms | None": (str, int, float)}
+"""What stands in a list of a key that may be a table too."""
+
+
 def section(kind: type[Any], table: object, where: str) -> Any:
     """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types."""
     if not isinstance(table, Mapping):
@@ -62,7 +66,9 @@ def section(kind: type[Any], table: object, where: str) -> Any:
         allowed, words = _TYPES[str(known[name].type)]
         fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
         if fits and isinstance(value, (list, Mapping)):
-            fits, value = _frozen(value, _ITEMS.get(str(known[name].type)))
+            annotation = str(known[name].type)
+            items = _LISTED if isinstance(value, list) else {}
+            fits, value = _frozen(value, items.get(annotation, _ITEMS.get(annotation)))
         if not fits:
             raise StudyError(f"{where} {name} = {value!r}; give {words}")
         values[name] = value

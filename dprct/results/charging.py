@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import LedgerError
+from dprct.errors import LedgerError, ParameterError
 from dprct.io.atomic import file_error
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.ledger import ledger_path
@@ -75,6 +75,11 @@ def charged(
     """
     if noise.simulation:
         return Receipt("charged to no ledger (simulation)")
+    if accountant is not None and not isinstance(accountant, Accountant):
+        raise ParameterError(
+            f"accountant is {type(accountant).__name__}; give a dprct.Accountant, such as "
+            "dprct.Accountant(epsilon=1)"
+        )
     accountant = _beside(schema) if accountant is None else accountant
     if accountant is None:
         return Receipt("charged to no ledger")

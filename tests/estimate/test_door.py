@@ -14,6 +14,7 @@ from dprct.estimate.door import (
     constant_of,
     levels_of,
     policy_of,
+    sds_of,
     shares_of,
     table_of,
     with_bounds,
@@ -38,6 +39,24 @@ def test_shares_are_equal_or_those_that_are_given() -> None:
         shares_of(None, ())
     with pytest.raises(ParameterError, match="one share for each"):
         shares_of({"a": 1}, ("a", "b"))
+    with pytest.raises(ParameterError, match=r"sum to 0.9; .* of sum one exactly"):
+        shares_of({"a": 0.5, "b": 0.4}, ("a", "b"))
+    for weights in ("pweight", [0.5, 0.5]):
+        with pytest.raises(ParameterError, match="sampling weights are not used"):
+            shares_of(weights, ("a", "b"))  # type: ignore[arg-type]
+
+
+def test_declared_standard_deviations_are_positive_and_of_outcomes() -> None:
+    assert sds_of(None, ("a",)) == {}
+    assert sds_of({"a": 2}, ("a", "b")) == {"a": 2.0}
+    for sd, words in (
+        (3, "give a mapping"),
+        ({"c": 1}, "'c', which is no outcome"),
+        ({"a": -1}, "above 0"),
+        ({"a": "1"}, "sd of 'a' is str"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            sds_of(sd, ("a", "b"))
 
 
 @pytest.mark.parametrize("policy", [True, "count", None])
@@ -48,9 +67,9 @@ def test_a_constant_is_a_number(policy: Any) -> None:
 
 def test_levels_and_relations_are_those_that_can_be_kept() -> None:
     assert levels_of([0.05, 0.01]) == (0.05, 0.01)
-    for levels in ([], [0.6], [0.0]):
+    for levels in ([], [0.6], [0.0], 0.05, ["x"]):
         with pytest.raises(ParameterError, match="levels="):
-            levels_of(levels)
+            levels_of(levels)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="allowed"):
         check_relation("add-remove")
 

@@ -112,6 +112,12 @@ def test_total_variation_of_rounded_and_discrete_gaussian_is_within_the_bound(si
     )
 
 
+@pytest.mark.parametrize("epsilon", [800, 1000])
+def test_an_epsilon_that_no_grid_is_fine_enough_for_is_refused(epsilon):
+    with pytest.raises(ParameterError, match="smaller epsilon"):
+        analytic_gaussian(Fraction(1), 3, Budget(epsilon, 1e-6))
+
+
 def test_concentrated_noise_keeps_the_budget_exactly():
     budget = Budget(1, 1e-6)
     rho = concentrated_rho(budget)

@@ -67,6 +67,14 @@ def test_effects_that_no_regression_returns_are_refused() -> None:
         check_options({"neighbors": "replace-one"})
 
 
+def test_unknown_options_are_refused_with_the_nearest() -> None:
+    with pytest.raises(ParameterError, match="did you mean covariates="):
+        check_options({"covariate": "auto"})
+    with pytest.raises(ParameterError, match="allowed: assignment, attrition"):
+        check_options({"zzz": 1})
+    check_options({"sd": {}, "weights": {}, "effects": "arms"})
+
+
 def test_slopes_belong_to_one_set() -> None:
     check_slopes(regressions_of(["y"], ("t",), ["a"], [], ["t"]))
     with pytest.raises(ParameterError, match="one covariate set"):

@@ -26,6 +26,14 @@ def test_every_kind_is_read(section, kind):
     assert isinstance(design_from({"design": section}), kind)
 
 
+def test_one_column_may_hold_the_group():
+    design = design_from({"design": {"kind": "complete", "arms": [0, 1, 2], "arm": "offer"}})
+    assert design.columns == ("offer",)
+    assert design.groups.names == (0.0, 1.0, 2.0)
+    section = {"kind": "block", "arms": ["no", "cash"], "arm": "offer", "block": "site"}
+    assert design_from({"design": section}).groups.names == ("no", "cash")
+
+
 def test_no_section_is_no_design():
     assert design_from({}) is None
 
@@ -36,6 +44,8 @@ def test_no_section_is_no_design():
         ({"kind": "latin", "arms": ["t"]}, "allowed: simple"),
         ({"kind": "complete"}, "lacks arms"),
         ({"kind": "block", "arms": ["t"]}, "lacks block"),
+        ({"kind": "complete", "arms": [0, 1]}, "say arm = "),
+        ({"kind": "complete", "arms": [0, True], "arm": "t"}, "give a list"),
         ({"kind": "complete", "arms": ["t"], "block": "site"}, "does not belong"),
         ({"kind": "complete", "arms": ["t"], "blocks": "site"}, "did you mean"),
     ],

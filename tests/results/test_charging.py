@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dprct.errors import BudgetError, LedgerError
+from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
@@ -32,6 +32,8 @@ def test_an_accountant_in_memory_is_charged_and_keeps_the_released_state() -> No
     assert receipt.entry_id in receipt.words
     with pytest.raises(BudgetError):
         charged(SCHEMA, GUARANTEE, "Method", accountant, source())
+    with pytest.raises(ParameterError, match="accountant is int"):
+        charged(SCHEMA, GUARANTEE, "Method", 1, source())  # type: ignore[arg-type]
 
 
 def test_the_words_say_where_a_charge_is_kept_and_what_it_passed_over(tmp_path: Path) -> None:
