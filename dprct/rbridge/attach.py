@@ -118,7 +118,7 @@ def _rinterface(*, hosted: bool) -> Any:
         if situation.get_r_home() is None:
             raise BridgeError("no R was found; install R, or put it on the PATH")
         # R has set its own library path already; asking a child takes a second
-        given = {"r_ld_library_path_from_subprocess": _library_path} if hosted else {}
+        given: Any = {"r_ld_library_path_from_subprocess": _library_path} if hosted else {}
         with patch.multiple(situation, **given) if given else contextlib.nullcontext():
             if hosted:
                 gil.hold()

@@ -2,8 +2,8 @@
 
 cffi lets go of the lock around every call of C.  Any call of R may start R's collector, which runs
 the finalizers of reticulate's objects, and reticulate before 1.31 drops Python references there
-without taking the lock: a fatal error within some hundred crossings (reticulate issue 1236).  R runs
-in the main thread only, so nothing is lost by holding it.
+without taking the lock: a fatal error within some hundred crossings (reticulate issue 1236).
+R runs in the main thread only, so nothing is lost by holding it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class HeldLibrary:
 
 def hold() -> None:
     """Make rpy2 keep the lock; to be called before ``rpy2.rinterface`` is imported."""
-    openrlib = import_module("rpy2.rinterface_lib.openrlib")
+    openrlib: Any = import_module("rpy2.rinterface_lib.openrlib")
     if isinstance(openrlib.rlib, HeldLibrary):
         return
     library = HeldLibrary(openrlib.rlib, openrlib.ffi, _opened(openrlib))

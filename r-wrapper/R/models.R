@@ -27,7 +27,9 @@
 #'     treat = list(levels = 0:1, missing = "never", fate = "public"),
 #'     rest = "drop", confirm_header = TRUE
 #'   )
-#'   model <- calibrated(re78 ~ treat, read_dta(file, facts),
+#'   nsw <- read_dta(file, facts)
+#'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
+#'   model <- calibrated(re78 ~ treat, nsw,
 #'     treatment = "treat", assignment = complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
 #'   )
 #'   plan(model, epsilon = 1)
@@ -76,7 +78,9 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   facts <- declare(schema(file),
 #'     re78 = list(bounds = c(0, 40000)), treat = list(levels = 0:1)
 #'   )
-#'   model <- private_ate(re78 ~ treat, read_dta(file, facts),
+#'   nsw <- read_dta(file, facts)
+#'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
+#'   model <- private_ate(re78 ~ treat, nsw,
 #'     assignment = complete("treat", shares = 185 / 445), missing = "never", sd = list(re78 = 6500)
 #'   )
 #'   result <- fit(model, epsilon = 1)

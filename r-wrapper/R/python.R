@@ -1,7 +1,7 @@
 # Which Python, and how it starts.
 
 environment_name <- "r-dprct"
-first_reticulate_for_3.12 <- "1.33"
+first_reticulate_for_3.12 <- "1.34"
 
 own_choice <- function() {
   path <- getOption("dprct.python", Sys.getenv("DPRCT_PYTHON"))

@@ -151,9 +151,6 @@ check_facts <- function(facts) {
   }
 }
 
-#' @export
-print.dprct_schema <- function(x, ...) print_text(x)
-
 #' Compare two data sets, facet by facet
 #'
 #' @param a,b Names of files, or data frames with a schema (see [read_dta()]).

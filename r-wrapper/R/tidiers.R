@@ -1,3 +1,6 @@
+#' @importFrom stats coef confint nobs vcov
+NULL
+
 #' @importFrom generics tidy
 #' @export
 generics::tidy

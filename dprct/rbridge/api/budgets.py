@@ -29,9 +29,7 @@ def accountant(
     if path is not None and Path(path).exists():
         found = Accountant.load(path, dataset_id=dataset_id)
     elif epsilon is None:
-        raise ParameterError(
-            "an accountant needs epsilon, the most that may ever be spent; give it"
-        )
+        raise ParameterError("an accountant needs epsilon, the total that may be spent; give it")
     elif path is None:
         found = Accountant(epsilon, delta, relation, unit)
     elif dataset_id is None:

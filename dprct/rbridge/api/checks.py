@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import dprct
 from dprct.custodian import utility as compared
 from dprct.io import read
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
+from dprct.release.verification import verify as verified
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @export("verify")
 def verify(path: str, certificate: str | None = None) -> Record:
     """Return whether a file holds what its certificate describes."""
-    found = dprct.verify(path, certificate)
+    found = verified(path, certificate)
     facts = found.to_dict()
     return Record(
         ("dprct_verification",),

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 import dprct
 from dprct import published
 from dprct.errors import ParameterError
+from dprct.estimate import PrivateATE
 from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import Matrix, Record, Table
 from dprct.rbridge.registry import export
-from dprct.results.base import LinearResults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.privacy.accountant import Accountant
     from dprct.release.base import Release
+    from dprct.results.base import LinearResults
 
 STRICT = (
     "MVHistogram",
@@ -73,7 +74,7 @@ def model(
     named = dict(options or {})
     if named.get("assignment") is not None:
         named["assignment"] = design_of(named["assignment"], data)
-    passed_on = (dprct.PrivateATE,) if method == "Calibrated" else ()
+    passed_on = (PrivateATE,) if method == "Calibrated" else ()
     given = options_for(kind, named, *passed_on)
     if formula is None:
         made = kind(data.data, data.schema, **given)

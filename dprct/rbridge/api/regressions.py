@@ -1,4 +1,4 @@
-"""Ordinary fits and tables: no privacy is spent here, and what is printed is as private as the rows."""
+"""Ordinary fits and tables: what is printed is as private as the rows."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-import dprct
 from dprct.errors import ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import estimate_record, table_record
 from dprct.rbridge.api.session import whole
-from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
+from dprct.results.itt import itt_table as table_of_effects
+from dprct.results.ols import ols as least_squares
 from dprct.schema.facts import Column
-from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dprct.results.base import LinearResults
+    from dprct.rbridge.convert import Record, Table
     from dprct.results.ols import OLSResults
+    from dprct.schema.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def ols(
     absorb: Any = None,
 ) -> Record:
     """Return least squares with Stata's inference."""
-    result = dprct.ols(
+    result = least_squares(
         formula,
         data.data,
         data.schema,
@@ -97,8 +97,8 @@ def itt_table(
 ) -> Record:
     """Return a table of effects in the layout of experimental papers."""
     asked = {"outcomes": outcomes, "arms": arms, "covariates": covariates, "blocks": blocks}
-    given = options_for(dprct.itt_table, {**asked, **(options or {})})
+    given = options_for(table_of_effects, {**asked, **(options or {})})
     if "rng" in given:
         given["rng"] = whole(given["rng"], "rng")
-    found = dprct.itt_table(data.data, data.schema, **given)
+    found = table_of_effects(data.data, data.schema, **given)
     return table_record(found, estimates=found.tidy())

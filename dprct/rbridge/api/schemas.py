@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-import dprct
 from dprct.errors import ParameterError
+from dprct.io import stata
+from dprct.io.compare import compare as compared
 from dprct.rbridge.api.options import whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
@@ -27,14 +28,14 @@ _WHOLE = ("bins", "decimals")
 @export("read_dta")
 def read_dta(path: str, schema: Schema | None = None) -> Table:
     """Return a .dta file as a data frame with its schema."""
-    data, found = dprct.read_dta(path, schema)
+    data, found = stata.read_dta(path, schema)
     return Table(data, found, attach=True)
 
 
 @export("write_dta")
 def write_dta(data: Table, path: str, version: float | None = None) -> None:
     """Write a data frame as a .dta file."""
-    dprct.write_dta(data.data, data.schema, path, whole_numbers(version))
+    stata.write_dta(data.data, data.schema, path, whole_numbers(version))
 
 
 @export("schema_read")
@@ -101,7 +102,7 @@ def _fact(fact: dict[str, Any]) -> dict[str, Any]:
 @export("compare")
 def compare(a: Any, b: Any, certificate: str | None = None) -> Record:
     """Return every difference between two files or data frames."""
-    found: Comparison = dprct.compare(source(a), source(b), certificate)
+    found: Comparison = compared(source(a), source(b), certificate)
     columns = ["facet", "column", "detail", "permitted", "reason"]
     rows = [[getattr(d, name) for name in columns] for d in found.differences]
     return Record(

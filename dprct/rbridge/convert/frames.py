@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ConversionError, SchemaError
-from dprct.io.user_missing import Recoding
 from dprct.missing import missing_numbers, tagged
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dprct.io.user_missing import Recoding
     from dprct.schema import Schema
 
 
@@ -169,7 +169,9 @@ def _values(header: Header, taken: dict[str, Any]) -> NDArray[Any]:
         return _text(header.column.name, taken["text"])
     values = numbers(taken["data"])
     codes = header.recoding.codes(values)
-    return np.where(codes >= 0, tagged(np.maximum(codes, 0)), values) if (codes >= 0).any() else values
+    return (
+        np.where(codes >= 0, tagged(np.maximum(codes, 0)), values) if (codes >= 0).any() else values
+    )
 
 
 def _text(name: str, packed: Any) -> NDArray[np.object_]:

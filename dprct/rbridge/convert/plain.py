@@ -95,7 +95,7 @@ def series_to_r(series: pd.Series[Any]) -> Any:
 def plain_frame_to_r(frame: pd.DataFrame) -> Any:
     """Return a frame of results as a data frame; text in the index becomes row names."""
     numbered = isinstance(frame.index, pd.RangeIndex) or frame.index.has_duplicates
-    names = [" ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in frame.columns]
+    names = [_name(label) for label in frame.columns]
     columns = [column_to_r(frame.iloc[:, k], f"column {n!r}") for k, n in enumerate(names)]
     return call_r(
         attach().function("plain_frame"),
@@ -123,7 +123,7 @@ def column_to_r(series: pd.Series[Any], what: str) -> Any:
         return doubles(series.to_numpy(dtype=np.float64, na_value=np.nan))
     if pd.api.types.is_datetime64_any_dtype(kind):
         return _time(series)
-    if pd.api.types.is_string_dtype(kind) or kind == object:
+    if pd.api.types.is_string_dtype(kind) or pd.api.types.is_object_dtype(kind):
         return _objects(series, what)
     raise ConversionError(f"{what} is of type {kind}, which R has not; convert it")
 
@@ -151,9 +151,7 @@ def _factor(series: pd.Series[Any]) -> Any:
 
 def _fits(series: pd.Series[Any]) -> bool:
     known = series.dropna()
-    return known.empty or bool(
-        known.min() >= -_LARGEST_INTEGER and known.max() <= _LARGEST_INTEGER
-    )
+    return known.empty or bool(known.min() >= -_LARGEST_INTEGER and known.max() <= _LARGEST_INTEGER)
 
 
 def _words(series: pd.Series[Any], kind: str) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
 from dprct.rbridge.convert.frames import Likeness, Table, table_to_r
@@ -16,6 +14,7 @@ from dprct.rbridge.interrupts import shielded
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from dprct.schema import Schema
 

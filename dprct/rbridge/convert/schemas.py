@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomlkit
 
 from dprct.rbridge.convert.records import Record
 from dprct.rbridge.registry import revives
-from dprct.schema import Schema
 from dprct.schema.toml import from_document, to_document
+
+if TYPE_CHECKING:
+    from dprct.schema import Schema
 
 CLASS = "dprct_schema"
 

@@ -109,8 +109,8 @@ def from_r(sexp: Any) -> Any:
     if kind in _VECTORS:
         return _vector(sexp, kind, classes)
     raise ConversionError(
-        f"an object of type {kind} cannot be passed to Python; give a vector, a list, a data frame, "
-        "a formula or a function"
+        f"an object of type {kind} cannot be passed to Python; give a vector, a list, a data "
+        "frame, a formula or a function"
     )
 
 

@@ -39,7 +39,7 @@ _TYPES = {
     24: "raw",
     25: "S4",
 }
-_MEMORY = {
+_MEMORY: dict[str, tuple[str, np.dtype[Any]]] = {
     "double": ("REAL", np.dtype(np.float64)),
     "integer": ("INTEGER", np.dtype(np.int32)),
     "logical": ("LOGICAL", np.dtype(np.int32)),
