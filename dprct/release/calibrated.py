@@ -20,7 +20,7 @@ from dprct.release.covariates import covariates_of
 from dprct.release.keys import key_limits
 from dprct.release.layout import Layout, prepared_schema
 from dprct.release.model import ReleaseModel
-from dprct.release.outcomes import Target, targets_of
+from dprct.release.outcomes import Target, check_room, targets_of
 from dprct.release.public_rows import PublicRows
 from dprct.release.regressions import (
     arm_terms,
@@ -351,7 +351,10 @@ class Calibrated(ReleaseModel):
         effects = len(self.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0)
         filler = self._covariates.columns(None, rng)
-        return self._calibrated(filler, [nothing] * len(self.ate.outcomes), rng)
+        found = self._calibrated(filler, [nothing] * len(self.ate.outcomes), rng)
+        fewest = min(found.rows)
+        check_room(self.regressions, found.table, self._layout.schema, self._public, fewest)
+        return found
 
     def _announced(self, guarantee: Guarantee) -> Schema:
         """Return the schema that the protected file will have, its longest note included."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
 from dprct.missing import tagged
 from dprct.release.construction import Specification, residuals
@@ -16,12 +17,12 @@ from dprct.results.certificate import PermittedDifference
 from dprct.schema.legal import stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
     from dprct.release.public_rows import PublicRows
-    from dprct.release.regressions import TermSet
+    from dprct.release.regressions import Regressions, TermSet
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
 
@@ -122,6 +123,53 @@ def covariate_matrices(
         found.append(whole)
         used &= matrix.used
     return found, used
+
+
+def check_room(
+    regressions: Regressions, table: pd.DataFrame, schema: Schema, public: Iterable[str], rows: int
+) -> None:
+    """Refuse covariates that may leave no residuals, whatever is drawn of them.
+
+    Parameters
+    ----------
+    regressions : Regressions
+    table : (n, ...) DataFrame
+        Public columns, and legal values in the others.
+    schema : Schema
+    public : iterable of str
+        Columns whose values are those of the original, so that only levels that occur count; of
+        the others all declared levels may be drawn.
+    rows : int
+        The fewest rows that an outcome has.
+
+    Raises
+    ------
+    ParameterError
+    """
+    known = set(public)
+    terms = tuple(dict.fromkeys(term for terms in regressions.covariates for term in terms))
+    drawn = [term for term in terms if not known & set(right_side([term]).regressor_names)]
+    fixed = [term for term in terms if term not in drawn]
+    most = _width(fixed, table, schema, "data") + _most(drawn, table, schema) - 1
+    if most + len(regressions.arms) >= rows:
+        raise ParameterError(
+            f"{rows} rows leave no degree of freedom beside {len(regressions.arms)} effects and up "
+            f"to {most} columns of covariates ({', '.join(terms)}); leave covariates out, or "
+            "declare fewer levels"
+        )
+
+
+def _most(terms: Sequence[str], table: pd.DataFrame, schema: Schema) -> int:
+    try:
+        return _width(terms, table, schema, "schema")
+    except SchemaError:  # a factor of a numeric column without levels
+        return _width(terms, table, schema, "data")
+
+
+def _width(
+    terms: Sequence[str], table: pd.DataFrame, schema: Schema, levels: Literal["data", "schema"]
+) -> int:
+    return int(design(right_side(terms), table, schema, levels=levels).X.shape[1])
 
 
 def constructed(

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.errors import ParameterError
 from dprct.release.outcomes import (
     Target,
+    check_room,
     constructed,
     continuous,
     covariate_matrices,
@@ -15,6 +17,7 @@ from dprct.release.outcomes import (
     legalised,
 )
 from dprct.release.public_rows import PublicRows
+from dprct.release.regressions import regressions_of
 from dprct.schema import Column, Schema
 
 RNG = np.random.Generator(np.random.PCG64(1))
@@ -57,6 +60,17 @@ def test_who_has_no_value_is_missing_in_the_file() -> None:
     assert np.isnan(found.values).tolist() == (~mask).tolist()
     one = np.ones((int(mask.sum()), 1))
     assert effect(found.values[mask], public.arms[mask], one) == pytest.approx([1.0], abs=1e-10)
+
+
+def test_levels_that_may_be_drawn_need_room_before_anything_is_spent() -> None:
+    levels = tuple(float(level) for level in range(8))
+    schema = Schema((Column("x", levels=levels, missing=()), Column("b", missing=())))
+    table = pd.DataFrame({"x": np.zeros(12), "b": np.arange(12) % 3.0})
+    declared = regressions_of(["y"], ("t",), ["C(x)", "C(b)"], [], ["t"])
+    # an intercept, 7 levels of x besides one, 2 of b, and the effect: 11
+    check_room(declared, table, schema, ["b"], 12)
+    with pytest.raises(ParameterError, match="up to 10 columns of covariates"):
+        check_room(declared, table, schema, ["b"], 11)
 
 
 def test_clusters_and_several_arms() -> None:
