@@ -15,6 +15,7 @@ _HOME = {
     "Block": "dprct.assignment",
     "BlockCluster": "dprct.assignment",
     "Budget": "dprct.privacy.budget",
+    "CATE": "dprct.estimate",
     "Calibrated": "dprct.release",
     "Cluster": "dprct.assignment",
     "Column": "dprct.schema",
@@ -26,6 +27,7 @@ _HOME = {
     "MVHistogram": "dprct.release",
     "Marginals": "dprct.release",
     "PrivateATE": "dprct.estimate",
+    "PrivateAdditive": "dprct.estimate",
     "Release": "dprct.release",
     "Schema": "dprct.schema",
     "Simple": "dprct.assignment",
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
-    from dprct.estimate import IPW, PrivateATE, SyntheticControl
+    from dprct.estimate import CATE, IPW, PrivateAdditive, PrivateATE, SyntheticControl
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta

@@ -1,15 +1,21 @@
 """Data in, private estimates out: strict methods whose results are numbers, not rows."""
 
+from dprct.estimate.additive import AdditiveResults, PrivateAdditive
 from dprct.estimate.ate import PrivateATE
+from dprct.estimate.cate import CATE, CATEResults
 from dprct.estimate.ipw import IPW, IPWResults
 from dprct.estimate.results import PrivateATEResults
 from dprct.estimate.synthetic import SyntheticControl, SyntheticControlResults
 
 __all__ = [
+    "CATE",
     "IPW",
+    "AdditiveResults",
+    "CATEResults",
     "IPWResults",
     "PrivateATE",
     "PrivateATEResults",
+    "PrivateAdditive",
     "SyntheticControl",
     "SyntheticControlResults",
 ]

@@ -21,6 +21,7 @@ from dprct.queries.arms import (
     arm_aggregates,
     difference_aggregates,
     observed,
+    observed_counts,
 )
 from dprct.queries.cells import cell_counts, one_way_counts
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
@@ -29,7 +30,7 @@ from dprct.queries.features import Feature, features_of
 from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
 from dprct.queries.moments import MomentsLayout, moments
-from dprct.queries.pseudo_outcomes import CodedRows, doubly_robust, residual_products
+from dprct.queries.pseudo_outcomes import CodedRows, doubly_robust, residual_ratio
 from dprct.queries.residuals import covariates, with_residual
 
 __all__ = [
@@ -58,10 +59,11 @@ __all__ = [
     "hidden_sums",
     "moments",
     "observed",
+    "observed_counts",
     "observed_squares",
     "observed_sums",
     "one_way_counts",
-    "residual_products",
+    "residual_ratio",
     "ridge_weights",
     "square_reach",
     "weighted_series",

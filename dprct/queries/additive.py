@@ -69,8 +69,7 @@ class AdditiveLayout:
     weighted : bool
         Records bring a weight in [0, 1] instead of counting as 1.
     count_units : int
-        c, from 1 to M: how many units of the grid one count is worth, so that counts and sums have
-        the same noise.
+        c, a power of two from 1 to M: how many units of the grid one count is worth.
 
     Notes
     -----
@@ -83,8 +82,9 @@ class AdditiveLayout:
     - Counts and sums, u = v: the count stays, the sum moves by |a - b| <= 2 M: 4 M^2; L1 2 M.
     - u != v: two counts move by c, two sums by |a| and |b|: 2 c^2 + a^2 + b^2 <= 2 c^2 + 2 M^2,
       which is at most 4 M^2 as c <= M: **the counts are free in L2**; L1 2 c + 2 M.
-    - With weights q, q' in [0, c] (whole): u = v gives (q - q')^2 + (a - b)^2 <= c^2 + 4 M^2 and
-      L1 c + 2 M; u != v is at most 2 c^2 + 2 M^2 and L1 2 c + 2 M.
+    - With weights q in 0, ..., c every k is clipped to |k| <= q M / c, so that (q, k) lies in the
+      triangle of (0, 0), (c, M) and (c, -M), of diameter max(2 M, sqrt(c^2 + M^2)) = 2 M and L1
+      diameter 2 M or c + M: u = v costs no more than without weights, and so does u != v.
     - Sums alone, in one cell or several: at most 4 M^2; L1 2 M.  Counts alone: 2 c^2; L1 2 c.
     - floor(k^2 / M) lies in 0, ..., M: M^2; L1 M.
 
@@ -130,12 +130,7 @@ class AdditiveLayout:
         return m + sum(2 * c * block.counts + 2 * m * block.sums for block in self.blocks)
 
     def _l2_squared(self, block: Block) -> int:
-        c, m = self.count_units, HALF_STEPS
-        if not block.sums:
-            return 2 * c**2
-        if not block.counts:
-            return 4 * m**2
-        return 4 * m**2 + c**2 * self.weighted
+        return 2 * self.count_units**2 if not block.sums else 4 * HALF_STEPS**2
 
 
 def feature_codes(frame: Frame, encodings: Sequence[Coded]) -> list[Codes]:
@@ -173,8 +168,11 @@ def additive_sums(
     -----
     Sums are below 2^53 for n below 1.7e10, so that doubles add the whole numbers exactly.
     """
-    k = _steps(target, layout.clip)
-    q = None if weights is None else np.floor(_within(weights, 0.0, 1.0) * layout.count_units + 0.5)
+    k, q = _steps(target, layout.clip), None
+    if weights is not None:
+        q = np.floor(_within(weights, 0.0, 1.0) * layout.count_units + 0.5)
+        most = q * (HALF_STEPS // layout.count_units)
+        k = np.clip(k, -most, most)
     parts = [_block_sums(block, codes, k, q, layout.count_units) for block in layout.blocks]
     squares = np.array([int((k.astype(np.int64) ** 2 // HALF_STEPS).sum())], np.int64)
     return IntegerVector(

@@ -100,10 +100,8 @@ def doubly_robust(
     )
 
 
-def residual_products(
-    rows: CodedRows, mean: Array | float, e: Array | float
-) -> tuple[Array, Array]:
-    """Return (T - e)(y - m) and (T - e)^2, (n,) each; the R-learner's effect is their ratio.
+def residual_ratio(rows: CodedRows, mean: Array | float, e: Array | float) -> tuple[Array, Array]:
+    """Return (y - m) / (T - e) and its weight (T - e)^2 in the R-learner's criterion; (n,) each.
 
     Parameters
     ----------
@@ -111,15 +109,16 @@ def residual_products(
     mean : (n,) array or float
         m, the expected outcome given x, treated or not.
     e : (n,) array or float
+        In (0, 1).
 
     Notes
     -----
-    Minimising sum ((y - m) - (T - e) tau)^2 over a constant tau in a cell gives the ratio of the
-    cell's sums.  The weights (T - e)^2 depend on the data, and so they are released too.
+    Minimising sum ((y - m) - (T - e) tau)^2 over a constant tau in a cell gives the weighted mean
+    of the ratios.  The weights depend on the data, so that their sums need noise, too.
 
     References
     ----------
     Nie and Wager (2021), "Quasi-oracle estimation of heterogeneous treatment effects".
     """
-    rest = rows.treated - e
-    return np.asarray(rest * (rows.outcome - mean)), np.asarray(rest**2)
+    rest = np.asarray(rows.treated - e, np.float64)
+    return np.asarray((rows.outcome - mean) / rest, np.float64), rest**2

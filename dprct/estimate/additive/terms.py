@@ -1,0 +1,252 @@
+"""Which features an additive model has, what their levels are, and what is released of them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from dprct.encode import encodings
+from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.queries import Block, feature_codes
+from dprct.schema.facts import given
+from dprct.schema.table import eager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.encode import Coded
+    from dprct.schema.schema import Schema
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """The features of an additive model, from the schema alone.
+
+    Parameters
+    ----------
+    encodings : tuple of Encoding
+        Of the features, then of columns that only name groups.
+    smooth : tuple of bool
+        Whether the levels of each are in an order that a polynomial may follow.
+    features : int
+        How many of the encodings are features.
+    pairs : tuple of (int, int)
+        Features whose interaction is in the model.
+    crossed : tuple of (int, int)
+        Features whose joint counts alone are released, for the projection.
+    """
+
+    encodings: tuple[Coded, ...]
+    smooth: tuple[bool, ...]
+    features: int
+    pairs: tuple[tuple[int, int], ...] = ()
+    crossed: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encodings."""
+        return tuple(encoding.name for encoding in self.encodings)
+
+    @property
+    def terms(self) -> tuple[tuple[int, ...], ...]:
+        """The terms of the effect function: features, then pairs."""
+        return (*((j,) for j in range(self.features)), *self.pairs)
+
+    def blocks(self, arm: int | None = None) -> tuple[Block, ...]:
+        """Return what is released: everybody, every feature and group, pairs, joint counts.
+
+        Parameters
+        ----------
+        arm : int, optional
+            Place of a further feature of two levels with which all of it is crossed.
+        """
+        head = () if arm is None else (arm,)
+        two = () if arm is None else (2,)
+        sizes = [encoding.size for encoding in self.encodings]
+        found = [Block(head, two, counts=arm is not None)]
+        single = self.encodings if arm is None else self.encodings[: self.features]
+        found += [Block((*head, j), (*two, sizes[j])) for j in range(len(single))]
+        found += [Block((*head, j, k), (*two, sizes[j], sizes[k])) for j, k in self.pairs]
+        if arm is None:
+            found += [
+                Block((j, k), (sizes[j], sizes[k]), sums=False)
+                for j, k in self.crossed
+                if (j, k) not in self.pairs
+            ]
+        return tuple(found)
+
+    def place(self, name: object, *, feature: bool = True) -> int:
+        """Return the place of a feature, or of a column that names groups.
+
+        Raises
+        ------
+        ColumnError
+            If it is neither.
+        """
+        known = self.names[: self.features] if feature else self.names
+        if name not in known:
+            raise ColumnError.unknown(str(name), known, "the released features and groups")
+        return known.index(str(name))
+
+    def points(self, j: int) -> Array:
+        """Return the middle (K,) of every level, from -1 to 1 over the levels of feature j.
+
+        Numbers are within the bounds; levels of text, and missing values, are at 0.
+        """
+        encoding = self.encodings[j]
+        found = np.zeros(encoding.size)
+        if self.smooth[j]:
+            middles = np.array([(cell[0] + cell[-1]) / 2 for cell in _cells(encoding)])
+            low, high = _cells(encoding)[0][0], _cells(encoding)[-1][-1]
+            found[: len(middles)] = (2 * middles - low - high) / (high - low or 1.0)
+        return found
+
+    def reach(self, j: int) -> float:
+        """Return half the width of a feature of numbers, in its own units."""
+        cells = _cells(self.encodings[j])
+        return float(cells[-1][-1] - cells[0][0]) / 2 or 1.0
+
+    def labels(self, j: int) -> list[str]:
+        """Return what every level of an encoding is called."""
+        encoding = self.encodings[j]
+        cells = [_label(cell) for cell in _cells(encoding)]
+        missing = [str(code) for code in getattr(encoding, "missing", ())]
+        rest = [f"level {k}" for k in range(len(cells) + len(missing), encoding.size)]
+        return [*cells, *missing, *rest]
+
+    def ordered(self, j: int) -> int:
+        """Return how many of the first levels of feature j are in an order."""
+        return len(_cells(self.encodings[j])) if self.smooth[j] else 0
+
+    def codes(self, new_data: Any) -> list[NDArray[np.int32]]:
+        """Return the codes (m,) of public rows for every feature.
+
+        Raises
+        ------
+        ColumnError
+            If a feature is not there.
+        SchemaError
+            If a row has a level, or a missing value, that the schema does not declare.
+        """
+        frame = eager(new_data)
+        used = self.encodings[: self.features]
+        for column in (column for encoding in used for column in encoding.columns):
+            if column.name not in frame.columns:
+                raise ColumnError.unknown(column.name, frame.columns, "the new data")
+            _check_declared(frame, column)
+        return feature_codes(frame, used)
+
+
+def terms_of(
+    schema: Schema,
+    features: Sequence[str],
+    *,
+    bins: int,
+    categorical: Iterable[str] = (),
+    pairs: Iterable[Sequence[str]] = (),
+    groups: Iterable[str] = (),
+    projection: Sequence[str] = (),
+) -> Terms:
+    """Return the terms of a model.
+
+    Parameters
+    ----------
+    schema : Schema
+    features : sequence of str
+    bins : int
+        Equal bins of a feature that declares none and has more legal values.
+    categorical : iterable of str
+        Features of numbers whose levels have no order.
+    pairs : iterable of two names
+    groups : iterable of str
+        Further columns whose levels are groups.
+    projection : sequence of str
+        Features whose joint counts are released.
+
+    Raises
+    ------
+    SchemaError
+        If a column lacks bounds or levels.
+    ParameterError
+        If a name is given twice, or a pair is no pair of features.
+    """
+    listed, grouped = _names(features, "features"), _names(groups, "groups")
+    if not listed:
+        raise ParameterError("features= names no column; name at least one")
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 200:
+        raise ParameterError(f"bins={given(bins)}; give a whole number from 2 to 200")
+    own = encodings(schema, listed, bins)
+    others = encodings(schema, [name for name in grouped if name not in listed], bins)
+    unordered = set(_names(categorical, "categorical"))
+    for name in unordered:
+        if name not in listed:
+            raise ColumnError.unknown(name, listed, "the features")
+    smooth = tuple(_is_number(encoding) and encoding.name not in unordered for encoding in own)
+    found = Terms((*own, *others), (*smooth, *(False for _ in others)), len(own))
+    crossed = tuple(itertools.combinations(sorted(found.place(name) for name in projection), 2))
+    for name in projection:
+        _check_number(found, name)
+    return Terms(found.encodings, found.smooth, found.features, _pairs(found, pairs), crossed)
+
+
+def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int], ...]:
+    places = []
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+            raise ParameterError(f"pairs= has {given(pair)}; give two different features each")
+        first, second = sorted(found.place(name) for name in pair)
+        places.append((first, second))
+    return tuple(dict.fromkeys(places))
+
+
+def _check_number(found: Terms, name: str) -> None:
+    if not found.smooth[found.place(name)]:
+        raise ParameterError(f"projection= names {name!r}, which is no number in this model")
+
+
+def _names(names: object, parameter: str) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else tuple(names)  # type: ignore[arg-type]
+    if any(not isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
+        raise ParameterError(f"{parameter}= must name columns, each once")
+    return listed
+
+
+def _cells(encoding: Any) -> tuple[tuple[Any, ...], ...]:
+    cells: tuple[tuple[Any, ...], ...] = getattr(encoding, "cells", ())
+    return cells
+
+
+def _is_number(encoding: Coded) -> bool:
+    return bool(_cells(encoding)) and not encoding.columns[0].is_text
+
+
+def _label(cell: tuple[Any, ...]) -> str:
+    if len(cell) == 1:
+        return cell[0] if isinstance(cell[0], str) else f"{cell[0]:g}"
+    return f"{cell[0]:.4g} to {cell[1]:.4g}"
+
+
+def _check_declared(frame: Any, column: Any) -> None:
+    """Refuse new data with what the schema does not know; numbers outside count as the nearest."""
+    values = frame[column.name]
+    absent = values.is_null()
+    if not column.is_text:
+        absent = absent | values.cast(nw.Float64).is_nan().fill_null(value=False)
+    if column.missing == () and bool(absent.any()):
+        raise SchemaError(
+            f"column {column.name!r} of the new data has missing values, which the schema declares "
+            "never to be; fill them, or declare missing codes before the fit"
+        )
+    if column.is_text and not bool((values.is_in(list(column.levels)) | absent).all()):
+        raise SchemaError(
+            f"column {column.name!r} of the new data has levels that the schema does not declare; "
+            "no effect was estimated for them: leave these rows out, or map them to a declared one"
+        )

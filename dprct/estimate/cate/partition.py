@@ -1,0 +1,110 @@
+"""A random partition of rows into parts of fixed sizes, independent of every value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dprct.defaults import KNOWN_PARTS, NUISANCE_PARTS
+from dprct.errors import ParameterError
+from dprct.privacy.budget import exact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.budget import Real
+    from dprct.privacy.noise import NoiseSource
+
+PARTS = ("propensity", "outcome", "effect")
+FEWEST_ROWS = 2
+
+
+def shares_of(
+    asked: Mapping[str, Real] | None, *, known: bool, constant: bool = False
+) -> dict[str, Fraction]:
+    """Return the share of every part of the rows, of sum one.
+
+    Parameters
+    ----------
+    asked : mapping, or None for the defaults
+    known : bool
+        The propensity is known, so that no part estimates it.
+    constant : bool
+        No nuisance is estimated at all (S-learner).
+
+    Raises
+    ------
+    ParameterError
+        If a part is unknown, superfluous, needed and not there, or shares do not sum to one.
+
+    Examples
+    --------
+    >>> shares_of(None, known=True)
+    {'effect': Fraction(1, 1)}
+    """
+    if asked is None:
+        return dict(KNOWN_PARTS if known or constant else NUISANCE_PARTS)
+    found = {str(name): exact(share, "share") for name, share in asked.items()}
+    allowed = ["effect"] if constant else ["propensity"] * (not known) + ["outcome", "effect"]
+    needed = {"effect"} if known or constant else {"propensity", "effect"}
+    if not needed <= set(found) <= set(allowed) or any(share <= 0 for share in found.values()):
+        raise ParameterError(
+            f"parts= names {', '.join(found) or 'nothing'}; allowed here: {', '.join(allowed)}, of "
+            f"which needed: {', '.join(sorted(needed))}, each with a share above 0"
+        )
+    if sum(found.values()) != 1:
+        raise ParameterError("parts= does not sum to one exactly; give fractions that do")
+    return {name: found[name] for name in PARTS if name in found}
+
+
+def sizes_of(shares: Mapping[str, Fraction], n: int) -> dict[str, int]:
+    """Return the rows of every part; what rounding leaves goes to the effect.
+
+    Raises
+    ------
+    ParameterError
+        If a part would have fewer than two rows.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> sizes_of({"outcome": Fraction(1, 3), "effect": Fraction(2, 3)}, 100)
+    {'outcome': 33, 'effect': 67}
+    """
+    sizes = {name: int(share * n) for name, share in shares.items()}
+    sizes["effect"] += n - sum(sizes.values())
+    small = [name for name, size in sizes.items() if size < FEWEST_ROWS]
+    if small:
+        raise ParameterError(
+            f"parts= leaves {small[0]!r} with fewer than {FEWEST_ROWS} of {n:,} rows; give it a "
+            "larger share"
+        )
+    return sizes
+
+
+def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray[np.int64] | None]:
+    """Return the places of the rows of every part; None where one part has all rows.
+
+    Parameters
+    ----------
+    sizes : mapping of part to number of rows
+    noise : NoiseSource
+
+    Notes
+    -----
+    The guarantee needs that the partition does not depend on any value, and not that it is
+    uniform: it holds for every single one.  So the generator for post-processing (ChaCha, seeded
+    by the operating system) is enough.
+    """
+    if len(sizes) == 1:
+        return dict.fromkeys(sizes)
+    order = noise.post_processing_rng().permutation(sum(sizes.values()))
+    ends = np.cumsum(list(sizes.values()))
+    return {
+        name: np.sort(order[end - size : end])
+        for (name, size), end in zip(sizes.items(), ends.tolist(), strict=True)
+    }

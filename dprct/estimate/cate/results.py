@@ -1,0 +1,81 @@
+"""What a private CATE returns: an effect function, its parts, and no row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dprct.estimate.additive.results import AdditiveResults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from dprct.estimate.additive.fitted import AdditiveFit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CATEResults(AdditiveResults):
+    """A private effect function, its average, groups, projections, and every nuisance.
+
+    Everything of :class:`dprct.estimate.additive.AdditiveResults` holds of the effect: ``average``
+    is the average effect, ``shape`` the effect along a feature, ``projection`` the best linear
+    projection of the effect.
+
+    Parameters
+    ----------
+    learner : {"dr", "r", "s"}
+    sizes : mapping of part to number of rows
+    propensity : str
+        Which propensity was used, in words.
+    nuisances : mapping of name to AdditiveFit
+        Fitted functions of the first stage; releasable, as all of this is.
+    """
+
+    learner: str
+    sizes: Mapping[str, int]
+    propensity: str
+    nuisances: Mapping[str, AdditiveFit] = field(default_factory=dict)
+
+    @property
+    def models(self) -> dict[str, AdditiveFit]:
+        """Every fitted function by name: nuisances, then the effect."""
+        return {**self.nuisances, "effect": self.fit}
+
+    def effect(self, new_data: Any) -> NDArray[np.float64]:
+        """Return the effect (m,) at public rows or on a declared grid.
+
+        Parameters
+        ----------
+        new_data : data frame
+            With the features; numbers outside their bounds count as the nearest.
+
+        Raises
+        ------
+        ColumnError, SchemaError
+            If a feature is not there, or a row has a level that was not declared.
+        """
+        return self.predict(new_data)
+
+    def group_effects(self, column: str, alpha: float = 0.05, *, part: str = "all") -> pd.DataFrame:
+        """Return the average effect in every group of a column, unsmoothed, with an interval."""
+        return self.group_means(column, alpha, part=part)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Columns whose levels have an effect of their own; of an S-learner none."""
+        return () if self.learner == "s" else self.fit.terms.names
+
+    def _facts(self) -> tuple[tuple[str, str], ...]:
+        names = {"dr": "DR-learner", "r": "R-learner", "s": "S-learner (a constant effect)"}
+        parts = ", ".join(f"{name} {size:,}" for name, size in self.sizes.items())
+        return (
+            ("Outcome", self.outcome),
+            ("Learner", names[self.learner]),
+            ("Propensity", self.propensity),
+            ("Rows by part", parts),
+            ("Clip", f"{self.fit.sums.clip:g}"),
+        )
