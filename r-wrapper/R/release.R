@@ -70,12 +70,14 @@ confint.dprct_release <- function(object, parm, level = 0.95, ...) {
 nobs.dprct_release <- function(object, ...) nrow(object$protected)
 
 #' @rdname tidiers
+#' @method tidy dprct_release
 #' @export
 tidy.dprct_release <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   tidy(estimates_of(x), conf.int, conf.level)
 }
 
 #' @rdname tidiers
+#' @method glance dprct_release
 #' @export
 glance.dprct_release <- function(x, ...) glance(estimates_of(x))
 

@@ -1,4 +1,4 @@
-#' @importFrom stats coef confint nobs vcov
+#' @importFrom stats coef confint df.residual formula nobs predict vcov
 NULL
 
 #' @importFrom generics tidy
@@ -24,6 +24,7 @@ generics::glance
 NULL
 
 #' @rdname tidiers
+#' @method tidy dprct_estimate
 #' @export
 tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   out <- x$tidy[!names(x$tidy) %in% c("conf.low", "conf.high")]
@@ -36,18 +37,22 @@ tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
 }
 
 #' @rdname tidiers
+#' @method glance dprct_estimate
 #' @export
 glance.dprct_estimate <- function(x, ...) x$glance
 
 #' @rdname tidiers
+#' @method tidy dprct_path
 #' @export
 tidy.dprct_path <- function(x, ...) x$tidy
 
 #' @rdname tidiers
+#' @method glance dprct_path
 #' @export
 glance.dprct_path <- function(x, ...) x$glance
 
 #' @rdname tidiers
+#' @method tidy dprct_table
 #' @export
 tidy.dprct_table <- function(x, ...) x$estimates
 
