@@ -1,0 +1,316 @@
+"""Inverse probability weighting without privacy, with the numbers of Stata's ``teffects``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.custodian.baselines.weighted_means import (
+    Estimand,
+    Study,
+    potential_mean,
+    propensity,
+)
+from dprct.errors import ParameterError
+from dprct.formula import design, parse
+from dprct.formula.columns import columns_of
+from dprct.privacy.guarantee import Guarantee
+from dprct.results.confidential import WATERMARK, Confidential, marked
+from dprct.schema.facts import given
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from narwhals.typing import IntoFrame
+    from numpy.typing import ArrayLike, NDArray
+
+    from dprct.schema.schema import Schema
+
+    Array = NDArray[np.float64]
+
+Estimator = Literal["ipw", "aipw"]
+Errors = Literal["stacked", "known"]
+
+NAMES = {"ate": ("ATE", "POmean"), "att": ("ATET", "POmean"), "atc": ("ATEC", "POmean")}
+"""As Stata prints them; it has no effect on the controls."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BaselineIPW(Confidential):
+    """An effect without privacy: confidential, and marked so.
+
+    Parameters
+    ----------
+    params : Series
+        The effect (``ATE``, ``ATET`` or ``ATEC``) and ``POmean``, the mean without treatment.
+    cov : DataFrame
+        Their robust variance.
+    treatment_model : Series
+        Coefficients of the logit.
+    propensities : (n,) array
+    weights : (n,) array
+        Each row's weight in the mean of its own arm.
+    used : (N,) array of bool
+        Rows without a missing value.
+    title : str
+    guarantee : Guarantee
+    """
+
+    params: pd.Series[float]
+    cov: pd.DataFrame
+    treatment_model: pd.Series[float]
+    propensities: Array
+    weights: Array
+    used: NDArray[np.bool_]
+    title: str
+    guarantee: Guarantee
+
+    @property
+    def estimate(self) -> float:
+        """The effect."""
+        return float(self.params.iloc[0])
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Robust standard errors."""
+        return pd.Series(np.sqrt(np.diag(self.cov)), index=self.params.index)
+
+    @property
+    def nobs(self) -> int:
+        """Rows used."""
+        return len(self.propensities)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return normal intervals of level ``1 - alpha``."""
+        half = -special.ndtri(alpha / 2) * self.bse
+        return pd.DataFrame({"conf.low": self.params - half, "conf.high": self.params + half})
+
+    def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return one row per parameter, watermarked."""
+        z = self.params / self.bse
+        ends = self.conf_int(alpha)
+        table = {
+            "term": list(self.params.index),
+            "estimate": self.params.to_numpy(),
+            "std.error": self.bse.to_numpy(),
+            "statistic": z.to_numpy(),
+            "p.value": 2 * special.ndtr(-np.abs(z.to_numpy())),
+            "conf.low": ends["conf.low"].to_numpy(),
+            "conf.high": ends["conf.high"].to_numpy(),
+        }
+        return marked(pd.DataFrame(table))
+
+    def summary(self) -> str:
+        """Return the fit in a few lines, watermarked."""
+        low, high = self.propensities.min(), self.propensities.max()
+        table = self.tidy().to_string(index=False, float_format="%.6g")
+        return "\n".join(
+            (
+                WATERMARK,
+                f"{self.title} without privacy, {self.nobs:,} rows",
+                f"Propensities from {low:.3g} to {high:.3g}",
+                table,
+                str(self.guarantee),
+            )
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<BaselineIPW: {self.title}, confidential>"
+
+
+class IPW:
+    """Effects by inverse probability weighting **without privacy**, to compare private ones with.
+
+    Parameters
+    ----------
+    data : DataFrame
+    schema : Schema, optional
+        Gives the order of the levels of a factor.
+    treatment, outcome : str
+        Columns.
+    covariates : sequence of str
+        Terms of the treatment model, and of the outcome model unless ``adjust`` is given.
+    treated : number or str, optional
+        Code of the treated; the larger of two if not given.
+    estimator : {"ipw", "aipw"}
+        Weighting, or weighting augmented by regressions of the outcome in each arm.
+    estimand : {"ate", "att", "atc"}
+    normalized : bool, optional
+        Weights of each arm add up to one (Hajek).  By default for ``"ipw"`` and not for
+        ``"aipw"``, as in Stata.
+    adjust : str, optional
+        Right side of the outcome model of ``"aipw"``.
+    cov_type : {"stacked", "known"}
+        Standard errors that hold the estimation of the propensities, as Stata's, or that take
+        them as known, as a survey package does with the weights it is given.
+
+    Notes
+    -----
+    ``estimator="ipw"`` is ``teffects ipw (y) (t x)``, with ``atet`` for the ATT;
+    ``estimator="aipw"`` is ``teffects aipw (y x) (t x)``.  Variances are those of M-estimation with
+    all equations stacked, without a correction for small samples.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=2000)
+    >>> t = rng.random(2000) < 1 / (1 + np.exp(-x))
+    >>> fit = IPW.from_arrays(x + 2 * t + rng.normal(size=2000), t, x).fit()
+    >>> abs(fit.estimate - 2) < float(4 * fit.bse["ATE"])
+    True
+    """
+
+    def __init__(
+        self,
+        data: IntoFrame,
+        schema: Schema | None = None,
+        *,
+        treatment: str,
+        outcome: str,
+        covariates: Sequence[str],
+        treated: Any = None,
+        adjust: str | None = None,
+        **options: Any,
+    ) -> None:
+        right = " + ".join(covariates)
+        values = columns_of(data, (treatment,))[treatment]
+        found = design(f"{outcome} ~ {adjust or right}", data, schema)
+        keep = found.used & values.notna().to_numpy()
+        used = design(f"~ {right}", data, schema, keep=keep).used
+        X = design(f"~ {right}", data, schema, keep=used)
+        M = design(f"{outcome} ~ {adjust or right}", data, schema, keep=used)
+        t = _treated(values[used], treatment, treated)
+        self._set_up(M.y[:, 0], t, X.X, M.X, X.columns, used, **options)
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: IntoFrame,
+        schema: Schema | None = None,
+        *,
+        outcome: str,
+        **options: Any,
+    ) -> Self:
+        """Return the model of ``"treatment ~ covariates"``; options as for the class."""
+        left, _, right = formula.partition("~")
+        names = [factor.label for factor in parse(formula).outcomes]
+        if len(names) != 1:
+            raise ParameterError(
+                f"formula={given(formula)} has {len(names)} treatments; give one, as in 't ~ x'"
+            )
+        return cls(
+            data, schema, treatment=left.strip(), outcome=outcome, covariates=(right,), **options
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        y: ArrayLike,
+        t: ArrayLike,
+        X: ArrayLike,
+        *,
+        adjust: ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return the model of y (n), t (n) of 0 and 1, and X (n, k), all without missing values.
+
+        ``adjust`` (n, l) are the covariates of the outcome model, X if not given; constants are
+        added.
+        """
+        numbers, who = np.asarray(y, np.float64), np.asarray(t).astype(bool)
+        matrix = _with_constant(X)
+        other = matrix if adjust is None else _with_constant(adjust)
+        if not len(numbers) == len(who) == len(matrix) == len(other):
+            raise ParameterError("y, t and X have different lengths; give one row per person")
+        if not all(np.isfinite(part).all() for part in (numbers, matrix, other)):
+            raise ParameterError("arrays have missing or infinite values; leave these rows out")
+        names = ("Intercept", *(f"x{j}" for j in range(1, matrix.shape[1])))
+        model = cls.__new__(cls)
+        used = np.ones(len(who), bool)
+        model._set_up(numbers, who, matrix, other, names, used, **options)
+        return model
+
+    def _set_up(
+        self,
+        y: Array,
+        t: NDArray[np.bool_],
+        X: Array,
+        M: Array,
+        names: tuple[str, ...],
+        used: NDArray[np.bool_],
+        *,
+        estimator: Estimator = "ipw",
+        estimand: Estimand = "ate",
+        normalized: bool | None = None,
+        cov_type: Errors = "stacked",
+    ) -> None:
+        for name, value, allowed in (
+            ("estimator", estimator, get_args(Estimator)),
+            ("estimand", estimand, get_args(Estimand)),
+            ("cov_type", cov_type, get_args(Errors)),
+        ):
+            if value not in allowed:
+                raise ParameterError(f"{name}={given(value)}; allowed: {', '.join(allowed)}")
+        if t.all() or not t.any():
+            raise ParameterError("nobody is in one of the arms; give rows of both")
+        self.study = Study(y, t, X, M if estimator == "aipw" else None)
+        self.names, self.used, self.cov_type = names, used, cov_type
+        self.estimator: Estimator = estimator
+        self.estimand: Estimand = estimand
+        self.normalized = estimator == "ipw" if normalized is None else bool(normalized)
+
+    def fit(self) -> BaselineIPW:
+        """Return the effect; there is no budget, because nothing is protected."""
+        model = propensity(self.study)
+        with_t, without = (
+            potential_mean(
+                self.study, model, arm, self.estimand,
+                normalized=self.normalized, known=self.cov_type == "known",
+            )
+            for arm in (True, False)
+        )  # fmt: skip
+        names = pd.Index(NAMES[self.estimand], dtype=object)
+        influence = np.column_stack([with_t.influence - without.influence, without.influence])
+        cov = influence.T @ influence / len(influence) ** 2
+        weighted = "normalised weights" if self.normalized else "weights as they are"
+        return BaselineIPW(
+            params=pd.Series([with_t.value - without.value, without.value], index=names),
+            cov=pd.DataFrame(cov, index=names, columns=names),
+            treatment_model=pd.Series(model.coefficients, index=pd.Index(self.names, dtype=object)),
+            propensities=model.e,
+            weights=with_t.weights + without.weights,
+            used=self.used,
+            title=f"{self.estimator.upper()}, {self.estimand.upper()}, {weighted}",
+            guarantee=Guarantee.none("it is computed from the confidential rows without noise"),
+        )
+
+    def __repr__(self) -> str:
+        return f"baselines.IPW({self.estimator}, {self.estimand}, no privacy)"
+
+
+def _treated(values: pd.Series[Any], name: str, treated: Any) -> NDArray[np.bool_]:
+    """Return who is treated, of two codes the larger unless one is named."""
+    codes = sorted(values.unique().tolist())
+    if len(codes) != 2:
+        raise ParameterError(
+            f"treatment {name!r} has {len(codes)} codes among complete rows; give a column of two"
+        )
+    if treated is not None and treated not in codes:
+        raise ParameterError(
+            f"treated={given(treated)} is no code of {name!r}; name one of the two"
+        )
+    return np.asarray(values == (codes[1] if treated is None else treated), bool)
+
+
+def _with_constant(X: ArrayLike) -> Array:
+    matrix = np.asarray(X, np.float64)
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    return np.column_stack([np.ones(len(matrix)), matrix])
