@@ -362,7 +362,7 @@ class Calibrated(ReleaseModel):
         return self._valid.stamped(announced)
 
     def _limits(self) -> tuple[str, ...]:
-        return self._layout.limits()
+        return self._layout.limits(self.ate.indexes)
 
 
 def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -107,9 +107,20 @@ class Layout:
         known = {column.name: column for column in new}
         return replace(schema, columns=tuple(known.get(c.name, c) for c in schema.columns))
 
-    def limits(self) -> tuple[str, ...]:
-        """Return what the protected file is not good for."""
+    def limits(self, indexed: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return what the protected file is not good for.
+
+        ``indexed`` are the outcomes that were adjusted by an index: the released mean of the
+        control group is that of what the index leaves, and the index of the confidential
+        covariates, which would make it the mean of the outcome, was not released.  Effects do not
+        depend on it.
+        """
         arms = ", ".join(self.regressions.arms)
+        moved = tuple(
+            f"means and levels of {name}: it is what the index leaves of the outcome, so that its "
+            "control mean is not that of the outcome; effects are the same"
+            for name in indexed
+        )
         return (
             f"only the coefficients of {arms} in the declared regressions carry information",
             "coefficients of covariates, R-squared, subgroups, interactions, logit and probit are "
@@ -117,6 +128,7 @@ class Layout:
             "covariates know nothing of outcomes and treatment: balance tables show the synthetic "
             "covariates",
             "intervals are valid at the declared levels only",
+            *moved,
         )
 
     def announced(self, release: Release, valid: Validity) -> Release:

@@ -252,6 +252,10 @@ def test_a_crashed_release_is_resumed_from_its_saved_state(
     assert len(accountant.ledger) == 1
 
 
+def certified(release: Release) -> tuple[str, ...]:
+    return release.certificate().limits
+
+
 def test_a_public_index_narrows_the_bounds(trial: pd.DataFrame, trial_schema: Schema) -> None:
     data = trial.assign(age=trial["age"].fillna(40))
     model = calibrated(data, trial_schema, index=lambda rows: 40 + 0 * rows["age"],
@@ -259,6 +263,8 @@ def test_a_public_index_narrows_the_bounds(trial: pd.DataFrame, trial_schema: Sc
     release = model.fit(epsilon=2)
     agrees(release, FORMULA)
     plain = calibrated(data, trial_schema).fit(epsilon=2)
+    assert any("control mean is not that of the outcome" in x for x in certified(release))
+    assert not any("control mean" in x for x in certified(plain))
     ratio = release.estimates.bse_noise / plain.estimates.bse_noise
     assert ratio.to_numpy() == pytest.approx(0.6, rel=1e-6)
 
