@@ -35,6 +35,7 @@ run_seeded <- function(f, args, seed) {
   old <- global$.Random.seed
   on.exit({
     if (is.null(old)) rm(".Random.seed", envir = global) else global$.Random.seed <- old
+    RNGkind() # loads it: reticulate writes the loaded state back when it returns
   })
   set.seed(seed)
   do.call(f, args, quote = TRUE)
