@@ -162,7 +162,7 @@ class IPW:
     >>> rng = np.random.default_rng(1)
     >>> x = rng.normal(size=2000)
     >>> t = rng.random(2000) < 1 / (1 + np.exp(-x))
-    >>> fit = IPW.from_arrays(x + 2 * t + rng.normal(size=2000), t, x).fit()
+    >>> fit = IPW.from_arrays(x, t, x + 2 * t + rng.normal(size=2000)).fit()
     >>> abs(fit.estimate - 2) < float(4 * fit.bse["ATE"])
     True
     """
@@ -213,14 +213,14 @@ class IPW:
     @classmethod
     def from_arrays(
         cls,
-        y: ArrayLike,
-        t: ArrayLike,
         X: ArrayLike,
+        t: ArrayLike,
+        y: ArrayLike,
         *,
         adjust: ArrayLike | None = None,
         **options: Any,
     ) -> Self:
-        """Return the model of y (n), t (n) of 0 and 1, and X (n, k), all without missing values.
+        """Return the model of X (n, k), t (n) of 0 and 1, and y (n), all without missing values.
 
         ``adjust`` (n, l) are the covariates of the outcome model, X if not given; constants are
         added.

@@ -64,14 +64,14 @@ def test_names_and_defaults_are_those_of_stata() -> None:
 
 def test_arrays_formulas_and_columns_are_one_model() -> None:
     data = rows()
-    arrays = IPW.from_arrays(data["y"], data["t"], data[["x1", "x2"]]).fit()
+    arrays = IPW.from_arrays(data[["x1", "x2"]], data["t"], data["y"]).fit()
     columns = IPW(data, treatment="t", outcome="y", covariates=["x1", "x2"]).fit()
     assert arrays.params.tolist() == pytest.approx(fit().params.tolist(), rel=1e-12)
     assert columns.params.tolist() == fit().params.tolist()
     other = fit(estimator="aipw", adjust="x1 + I(x1 * x1)")
     design = np.column_stack([data["x1"], data["x1"] ** 2])
     same = IPW.from_arrays(
-        data["y"], data["t"], data[["x1", "x2"]], adjust=design, estimator="aipw"
+        data[["x1", "x2"]], data["t"], data["y"], adjust=design, estimator="aipw"
     ).fit()
     assert other.estimate == pytest.approx(same.estimate, rel=1e-9)
 
@@ -100,8 +100,8 @@ def test_doubly_robust_against_a_wrong_treatment_model() -> None:
     x = rng.normal(size=40_000)
     t = rng.random(40_000) < 1 / (1 + np.exp(1 - x**2))
     y = t + x**2 + rng.normal(size=40_000)
-    plain = IPW.from_arrays(y, t, x).fit()
-    both = IPW.from_arrays(y, t, x, adjust=np.column_stack([x, x**2]), estimator="aipw").fit()
+    plain = IPW.from_arrays(x, t, y).fit()
+    both = IPW.from_arrays(x, t, y, adjust=np.column_stack([x, x**2]), estimator="aipw").fit()
     assert abs(both.estimate - 1) < 6 * both.bse["ATE"]
     assert abs(plain.estimate - 1) > 20 * plain.bse["ATE"]
 
@@ -140,11 +140,11 @@ def test_data_that_cannot_be_weighted_are_refused() -> None:
     with pytest.raises(ParameterError, match="nobody is in one"):
         IPW.from_arrays(x, x < 0, x)
     with pytest.raises(ParameterError, match="different lengths"):
-        IPW.from_arrays(x, x > 9, x[1:])
+        IPW.from_arrays(x[1:], x > 9, x)
     with pytest.raises(ParameterError, match="missing or infinite"):
-        IPW.from_arrays(np.where(x > 3, np.nan, x), x > 9, x)
+        IPW.from_arrays(x, x > 9, np.where(x > 3, np.nan, x))
     with pytest.raises(ParameterError, match="collinear"):
-        IPW.from_arrays(x, x % 2 > 0, np.column_stack([x, x])).fit()
+        IPW.from_arrays(np.column_stack([x, x]), x % 2 > 0, x).fit()
     with pytest.raises(ParameterError, match="has 20 codes"):
         IPW.from_formula("x ~ y", pd.DataFrame({"x": x, "y": x}), outcome="y")
     with pytest.raises((ParameterError, FormulaError)):
