@@ -5,6 +5,7 @@ literature.  The strict forms are at the top level of the package.
 """
 
 from dprct.published.allocation import Allocation
+from dprct.published.cate import CATE
 from dprct.published.genmodel import GenModel
 from dprct.published.histogram import MVHistogram
 from dprct.published.hybrid import Hybrid
@@ -12,6 +13,7 @@ from dprct.published.karwa_vadhan import DPRange, DPVariance
 from dprct.published.synthetic_control import SyntheticControl
 
 __all__ = [
+    "CATE",
     "Allocation",
     "DPRange",
     "DPVariance",
