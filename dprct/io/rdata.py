@@ -1,4 +1,4 @@
-"""R's .rds and .rda files through pyreadr, which keeps values and factors only."""
+"""R's .rds and .rda files: through R where it is, else through pyreadr, which keeps less."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.errors import DprctWarning, FileError
+from dprct.errors import BridgeError, DprctWarning, FileError, MissingDependencyError
 from dprct.schema.frames import table_of_frame
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _STATA_EPOCH = np.datetime64("1960-01-01", "D")
 
 
 def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
-    """Read the one data frame of an R file.
+    """Read the one data frame of an R file, through R itself if it and rpy2 are installed.
 
     Parameters
     ----------
@@ -34,7 +34,8 @@ def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
     schema : Schema
         logical is byte, integer is double, factor is long with its levels as labels, Date is
         ``%td``, POSIXct ``%tc`` in UTC, character is strL.  haven's tagged missing values in
-        doubles keep their letters.
+        doubles keep their letters.  Through R, haven's variable labels, value labels and formats
+        are kept, too.
 
     Raises
     ------
@@ -44,20 +45,34 @@ def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
     Warns
     -----
     DprctWarning
-        Always: attributes are lost without a trace.
+        Without R always: attributes are lost without a trace.
     """
+    found = _through_r(path)
+    if found is not None:
+        data, schema = found
+        return data, replace(schema, source=path)
     frame = _frame(path)
     days = [name for name in frame.columns if _holds(frame[name], "date")]
     data, schema = table_of_frame(pd.DataFrame({n: _typed(frame[n]) for n in frame.columns}))
     schema = schema.with_columns(replace(schema.column(n), format="%td") for n in days)
     warnings.warn(
         f"{path.name!r} was read without variable labels, value labels, row names, time zones and "
-        "other attributes, which pyreadr does not see; save it from R with haven::write_dta "
-        "to keep them",
+        "other attributes, which pyreadr does not see; to keep them install R and dprct[r], or "
+        "save it from R with haven::write_dta",
         DprctWarning,
         stacklevel=3,  # the caller of dprct.io.read
     )
     return data, replace(schema, source=path)
+
+
+def _through_r(path: Path) -> tuple[pd.DataFrame, Schema] | None:
+    """Return what R reads, or None where R cannot be had."""
+    from dprct.rbridge.files import r_is_here, read_r_file
+
+    try:
+        return read_r_file(path) if r_is_here() else None
+    except (BridgeError, MissingDependencyError):
+        return None
 
 
 def _frame(path: Path) -> pd.DataFrame:

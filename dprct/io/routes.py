@@ -30,7 +30,7 @@ READABLE = (
 )
 """Extensions that :func:`read` knows."""
 
-WRITABLE = (".dta", ".csv", ".parquet")
+WRITABLE = (".dta", ".rds", ".csv", ".parquet")
 """Extensions that :func:`write` knows."""
 
 
@@ -95,7 +95,7 @@ def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> N
         As :func:`read` returns it.
     schema : Schema
     path : path
-        .dta, .csv or .parquet.
+        .dta, .rds (needs R), .csv or .parquet.
 
     Raises
     ------
@@ -105,6 +105,8 @@ def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> N
         If the file cannot be written.
     ParameterError
         For an unknown extension.
+    MissingDependencyError
+        For .rds without rpy2.
 
     Warns
     -----
@@ -164,6 +166,10 @@ def _writer(extension: str) -> Callable[[pd.DataFrame, Schema, Path], None]:
         from dprct.io.stata import write_dta
 
         return write_dta
+    if extension == ".rds":
+        from dprct.rbridge.files import write_r_file
+
+        return write_r_file
     from dprct.io import tabular
 
     return tabular.write_csv if extension == ".csv" else tabular.write_parquet

@@ -135,7 +135,8 @@ refusal <- function(x) {
   d <- dim(x)
   if (length(d) && !(length(d) == 2L && d[2L] == 1L)) return(paste("a matrix of", d[2L], "columns"))
   if (!is.null(attr(x, "na_range"))) return("a labelled vector with a range of user-missing values")
-  if (inherits(x, "integer64") && any(abs(from_integer64(x)) > 2^53, na.rm = TRUE))
+  # 2^53 is also what its neighbour is rounded to
+  if (inherits(x, "integer64") && any(abs(from_integer64(x)) >= 2^53, na.rm = TRUE))
     return("a vector of 64-bit integers beyond 2^53")
   ""
 }

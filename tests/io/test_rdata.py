@@ -30,6 +30,12 @@ FRAME = pd.DataFrame(
 )
 
 
+@pytest.fixture(autouse=True)
+def _without_r(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What R reads itself is tested with the bridge."""
+    monkeypatch.setattr("dprct.rbridge.files.r_is_here", lambda: False)
+
+
 def loudly(path: Path) -> tuple[pd.DataFrame, Schema]:
     with pytest.warns(DprctWarning, match="without variable labels, value labels") as caught:
         out = read(path)
