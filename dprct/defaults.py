@@ -233,12 +233,18 @@ IPW_PARTS = {
 }  # fmt: skip
 """What the parts of a private IPW on the second part of the rows get, in proportion."""
 
+IPW_HAJEK_PARTS = {**IPW_PARTS, "effect": 10, "mass": 8, "variance": 3, "gradient": 3}
+"""The same where the sums of weights are released."""
+
+FEWEST_WEIGHT_SCALES = 10
+"""A released sum of weights below this many scales of its noise is not divided by."""
+
 OVERLAP_BINS = 10
 """Equal bins of the propensity in which a private IPW counts each arm, if asked."""
 
 
 def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
-    """Return the penalty of private logistic weights, sqrt(m / (8 d n1)).
+    """Return the penalty of private logistic weights, sqrt(m / (32 d n1)).
 
     Parameters
     ----------
@@ -252,14 +258,15 @@ def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
     Notes
     -----
     Noise has sd 2 m / (n1 lam); the bias of shrinking grows as d lam, because rows of norm 1 leave
-    each coordinate a curvature of order 1 / d.  This makes both shrink like 1 / sqrt(n1).
+    each coordinate a curvature of order 1 / d.  This makes both shrink like 1 / sqrt(n1); half of
+    what minimises their sum, because errors contain the noise and not the bias.
 
     Examples
     --------
     >>> round(propensity_penalty(5000, 6, 3.73), 4)
-    0.0039
+    0.002
     """
-    return math.sqrt(multiplier / (8 * d * n1))
+    return math.sqrt(multiplier / (32 * d * n1))
 
 
 def propensity_trim(n: int) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.defaults import FEWEST_COUNTED, FEWEST_COUNTED_SCALES, OVERLAP_BINS
+from dprct.defaults import FEWEST_COUNTED, FEWEST_WEIGHT_SCALES, OVERLAP_BINS
 from dprct.queries.propensity import propensity_weights
 from dprct.queries.weighted import Centre, Weighted
 
@@ -230,7 +230,7 @@ def _hajek(recipe: Recipe, weighted: Weighted, draw: _Drawer) -> _Ratio:
 
 def _divisor(size: float, spread: float) -> tuple[bool, float]:
     """Return whether a released denominator is far from its noise, and what to divide by."""
-    least = FEWEST_COUNTED_SCALES * spread
+    least = FEWEST_WEIGHT_SCALES * spread
     if least < FEWEST_COUNTED:
         least = float(FEWEST_COUNTED)
     return size >= least, size if size >= least else least

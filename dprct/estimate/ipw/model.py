@@ -198,8 +198,8 @@ class IPW:
         n1, n2 = split_of(split, len(frame))
         count = scheme.estimand != "ate" and not hajek and relation == "replace-one"
         parts = parts_of(
-            mass=bool(hajek) or count, total=errors == "total", balance=bool(balance),
-            overlap=bool(overlap), count=count,
+            hajek=bool(hajek), count=count, total=errors == "total", balance=bool(balance),
+            overlap=bool(overlap),
         )  # fmt: skip
         self.recipe = Recipe(
             n1, n2, self.design.size, scheme, bool(hajek), relation, noise, errors,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from dprct.defaults import IPW_PARTS, propensity_penalty
+from dprct.defaults import IPW_HAJEK_PARTS, IPW_PARTS, propensity_penalty
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.calibration import analytic_gaussian
@@ -185,20 +185,21 @@ def check_delta(budget: Budget) -> None:
 
 
 def parts_of(
-    *, mass: bool, total: bool, balance: bool, overlap: bool, count: bool = False
+    *, hajek: bool, count: bool, total: bool, balance: bool, overlap: bool
 ) -> dict[str, int]:
     """Return the parts of a fit on the second part of the rows, with their default proportions.
 
     Examples
     --------
-    >>> parts_of(mass=False, total=True, balance=False, overlap=False)
+    >>> parts_of(hajek=False, count=False, total=True, balance=False, overlap=False)
     {'effect': 12, 'variance': 4, 'gradient': 4}
     """
     wanted = {
-        "effect": True, "mass": mass, "variance": True, "gradient": total,
+        "effect": True, "mass": hajek or count, "variance": True, "gradient": total,
         "balance": balance, "overlap": overlap,
     }  # fmt: skip
-    found = {name: part for name, part in IPW_PARTS.items() if wanted[name]}
+    parts = IPW_HAJEK_PARTS if hajek else IPW_PARTS
+    found = {name: part for name, part in parts.items() if wanted[name]}
     return found | ({"mass": 1} if count else {})
 
 
