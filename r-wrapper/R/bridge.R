@@ -3,6 +3,7 @@
 # Runs the Python export `.fn` with named arguments. The dots in the names keep R from matching an
 # argument `f` or `c` to them.
 dprct_call <- function(.fn, ..., .call = sys.call(-1L)) {
+  .call <- plain_call(.call) # a condition is printed and logged: no row may be in its call
   ensure_bridge(.call)
   frame <- new.env(parent = emptyenv())
   frame$fn <- .fn

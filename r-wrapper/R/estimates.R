@@ -28,9 +28,10 @@ ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
   frame <- frame_of(data)
   found <- dprct_call("ols",
     formula = formula_text(formula, frame), data = frame, cov_type = cov_type, groups = groups,
-    weights = weights, weights_type = weights_type, absorb = absorb, .call = sys.call()
+    weights = weights, weights_type = weights_type, absorb = absorb,
+    .call = sys.call()
   )
-  found$call <- match.call()
+  found$call <- plain_call(match.call())
   found
 }
 
@@ -112,18 +113,18 @@ round_table <- function(x) {
 }
 
 #' @export
-coef.dprct_path <- function(object, ...) c(att = object$glance$att)
+coef.dprct_result <- function(object, ...) c(att = object$att)
 
 #' @export
-confint.dprct_path <- function(object, parm, level = 0.95, ...) {
-  dprct_call("path_interval", estimate = object, alpha = 1 - level)
+confint.dprct_result <- function(object, parm, level = 0.95, ...) {
+  dprct_call("result_band", estimate = object, alpha = 1 - level)
 }
 
 #' @export
-print.dprct_path <- function(x, ...) print_text(x)
+print.dprct_result <- function(x, ...) print_text(x)
 
 #' @export
-summary.dprct_path <- function(object, ...) object
+summary.dprct_result <- function(object, ...) object
 
 #' @export
-nobs.dprct_path <- function(object, ...) nrow(object$tidy)
+nobs.dprct_result <- function(object, ...) nrow(object$tidy)

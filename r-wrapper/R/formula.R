@@ -1,5 +1,5 @@
-# An R formula as the text that Python reads: factor() is C(), ^ inside I() is **, and a name that
-# is no Python identifier stands in backquotes. What the grammar lacks is refused in Python, which
+# An R formula as the text that Python reads: factor() is C(), and so is a column that is a factor in
+# R; ^ inside I() is **, and a name that is no Python identifier stands in backquotes. What the grammar lacks is refused in Python, which
 # names what is allowed; nothing of a formula is ever run there.
 formula_text <- function(formula, data = NULL) {
   if (is.character(formula) && length(formula) == 1L && !is.na(formula)) {
@@ -10,11 +10,11 @@ formula_text <- function(formula, data = NULL) {
       paste0("formula is ", class(formula)[1L], "; give a formula such as y ~ treat + age")
     )
   }
-  if (length(formula) == 2L) {
-    return(paste("~", term_text(without_dot(formula[[2L]], character(), data))))
-  }
-  left <- formula[[2L]]
-  paste(outcome_text(left), "~", term_text(without_dot(formula[[3L]], all.vars(left), data)))
+  factors <- names(data)[vapply(data, is.factor, NA)]
+  left <- if (length(formula) == 3L) formula[[2L]]
+  right <- without_dot(formula[[length(formula)]], all.vars(left), data)
+  words <- paste("~", term_text(right, factors))
+  if (is.null(left)) words else paste(outcome_text(left), words)
 }
 
 # cbind(y1, y2) ~ x is y1 + y2 ~ x in Python
@@ -42,9 +42,13 @@ without_dot <- function(right, used, data) {
   do.call(substitute, list(right, list(. = all_of_them)))
 }
 
-term_text <- function(term, inside = FALSE) {
+operators <- c("+", "-", "*", "/", ":", "==", "!=", "<", ">", "<=", ">=", "^", "%in%", "|", "&")
+
+# `factors` are the columns to read as categories; none of them is left inside a call.
+term_text <- function(term, factors = character(), inside = FALSE) {
   if (is.name(term)) {
-    return(quoted_name(as.character(term)))
+    name <- as.character(term)
+    return(if (name %in% factors) paste0("C(", quoted_name(name), ")") else quoted_name(name))
   }
   if (is.numeric(term)) {
     return(format(term, digits = 17, scientific = FALSE, trim = TRUE))
@@ -54,17 +58,16 @@ term_text <- function(term, inside = FALSE) {
   }
   head <- paste(deparse(term[[1L]]), collapse = "")
   inside <- inside || identical(head, "I")
-  parts <- vapply(as.list(term)[-1L], term_text, "", inside = inside)
+  if (!head %in% c("(", operators)) factors <- character()
+  parts <- vapply(as.list(term)[-1L], term_text, "", factors = factors, inside = inside)
   call_text(head, parts, inside)
 }
-
-OPERATORS <- c("+", "-", "*", "/", ":", "==", "!=", "<", ">", "<=", ">=", "^", "%in%", "|", "&")
 
 call_text <- function(head, parts, inside) {
   if (head == "(") {
     return(paste0("(", parts, ")"))
   }
-  if (head %in% OPERATORS) {
+  if (head %in% operators) {
     operator <- if (head == "^" && inside) "**" else head
     if (length(parts) == 1L) {
       return(paste0(operator, parts))

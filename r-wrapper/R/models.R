@@ -198,8 +198,31 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
     method = method, formula = if (!is.null(formula)) formula_text(formula, frame),
     data = frame, options = options, .call = .call
   )
-  found$call <- .call
+  found$call <- plain_call(.call)
   found
+}
+
+# The call without data: do.call() puts whole data frames into it, and a formula its environment,
+# and what is printed or saved with a result must hold no row.
+plain_call <- function(call) {
+  if (!is.call(call)) {
+    return(call)
+  }
+  for (i in seq_along(call)[-1L]) call[[i]] <- plain_argument(call[[i]])
+  call
+}
+
+plain_argument <- function(given) {
+  if (missing(given) || is.name(given)) {
+    return(given)
+  }
+  if (inherits(given, "formula")) {
+    attributes(given) <- NULL
+  }
+  if (is.call(given)) {
+    return(plain_call(given))
+  }
+  if (is.null(given) || (is.atomic(given) && length(given) <= 1L)) given else quote(...)
 }
 
 check_named <- function(options) {
@@ -255,7 +278,7 @@ fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng =
                             confirm = FALSE, ...) {
   finished(dprct_call("fit",
     model = object, epsilon = epsilon, delta = delta, accountant = accountant,
-    rng = rng, confirm = confirm
+    rng = rng, confirm = confirm, .call = sys.call()
   ), call = object$call)
 }
 

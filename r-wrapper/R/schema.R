@@ -114,6 +114,7 @@ write_schema <- function(object, path) {
 #' @param ... One argument per column, a list of facts: `bounds` (two numbers), `levels`, `bins`,
 #'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur), `role`,
 #'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`.
+#' @param facts The same as a named list, for columns whose names are arguments here, such as `unit`.
 #' @param dataset_id Name under which ledgers know the data set.
 #' @param unit Who one record is, such as `"person"`, or a list of `name`, `id`, `max_rows`.
 #' @param confirm_header `TRUE` confirms every fact of the file's header as public.
@@ -121,8 +122,9 @@ write_schema <- function(object, path) {
 #' @return What `x` is, with the facts.
 #' @inherit schema examples
 #' @export
-declare <- function(x, ..., dataset_id = NULL, unit = NULL, confirm_header = FALSE, rest = NULL) {
-  facts <- list(...)
+declare <- function(x, ..., facts = list(), dataset_id = NULL, unit = NULL,
+                    confirm_header = FALSE, rest = NULL) {
+  facts <- c(list(...), facts)
   check_facts(facts)
   declared <- dprct_call("schema_declare",
     schema = schema(x), facts = facts, dataset_id = dataset_id,

@@ -70,13 +70,16 @@ toLatex.dprct_estimate <- function(object, ...) latex_of(object)
 
 #' @rdname documents
 #' @export
-toLatex.dprct_path <- function(object, ...) latex_of(object)
+toLatex.dprct_result <- function(object, ...) latex_of(object)
 
 #' @rdname documents
 #' @export
 toLatex.dprct_table <- function(object, ...) latex_of(object)
 
 latex_of <- function(object) {
+  if (is.null(object$latex)) {
+    refuse("parameter", "this result has no table in LaTeX; use tidy() and your own layout")
+  }
   structure(strsplit(object$latex, "\n", fixed = TRUE)[[1L]], class = "Latex")
 }
 
@@ -86,14 +89,16 @@ knit_print.dprct_estimate <- function(x, ...) knitted(x)
 
 #' @rdname documents
 #' @exportS3Method knitr::knit_print
-knit_print.dprct_path <- function(x, ...) knitted(x)
+knit_print.dprct_result <- function(x, ...) knitted(x)
 
 #' @rdname documents
 #' @exportS3Method knitr::knit_print
 knit_print.dprct_table <- function(x, ...) knitted(x)
 
 knitted <- function(x) {
-  if (knitr::is_latex_output()) {
+  if (is.null(x$latex)) {
+    knitr::normal_print(x)
+  } else if (knitr::is_latex_output()) {
     knitr::asis_output(paste0("\n", x$latex, "\n"))
   } else if (knitr::is_html_output()) {
     knitr::asis_output(paste0("\n```{=html}\n", x$html, "\n```\n"))

@@ -42,14 +42,14 @@ tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
 glance.dprct_estimate <- function(x, ...) x$glance
 
 #' @rdname tidiers
-#' @method tidy dprct_path
+#' @method tidy dprct_result
 #' @export
-tidy.dprct_path <- function(x, ...) x$tidy
+tidy.dprct_result <- function(x, ...) x$tidy
 
 #' @rdname tidiers
-#' @method glance dprct_path
+#' @method glance dprct_result
 #' @export
-glance.dprct_path <- function(x, ...) x$glance
+glance.dprct_result <- function(x, ...) x$glance
 
 #' @rdname tidiers
 #' @method tidy dprct_table
@@ -95,7 +95,7 @@ plot.dprct_estimate <- function(x, level = 0.95, ...) {
 
 #' @rdname plots
 #' @export
-plot.dprct_path <- function(x, ...) {
+plot.dprct_result <- function(x, ...) {
   path <- x$tidy
   lines <- cbind(path$observed, path$counterfactual)
   graphics::matplot(path$time, lines,

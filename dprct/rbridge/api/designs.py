@@ -46,16 +46,25 @@ def design_of(spec: Mapping[str, Any], table: Table | None = None) -> Design:
         facts, like = (Schema(()), None) if table is None else (table.schema, table.like)
         options["procedure"] = RProcedure(options["procedure"], facts, like)
     make = getattr(dprct, kind)
-    found: Design = make(**_by_code(options_for(make, options)))
+    found: Design = make(**options_for(make, _by_code(options, table)))
     return found
 
 
-def _by_code(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options whose shares are named by codes where R has the codes as text."""
-    shares, arms = options.get("shares"), options.get("arms")
-    if isinstance(shares, dict) and isinstance(arms, list) and not isinstance(arms[0], str):
-        options["shares"] = {float(code): share for code, share in shares.items()}
-    return options
+def _by_code(options: dict[str, Any], table: Table | None) -> dict[str, Any]:
+    """Return options whose shares are named by codes of blocks, which R has as text."""
+    shares, block = options.get("shares"), options.get("block")
+    if not isinstance(shares, dict) or not isinstance(block, str):
+        return options
+    text = table is not None and block in table.schema.names and table.schema.column(block).is_text
+    codes = {_number(name): share for name, share in shares.items()}
+    return options if text or None in codes else {**options, "shares": codes}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 @export("design_describe")

@@ -126,7 +126,9 @@ def estimate_interval(estimate: LinearResults, alpha: float) -> Matrix:
     return Matrix.of(estimate.conf_int(alpha))
 
 
-@export("path_interval")
-def path_interval(estimate: Any, alpha: float) -> Any:
+@export("result_band")
+def result_band(estimate: Any, alpha: float) -> Any:
     """Return the band of the noise, by period."""
+    if not hasattr(estimate, "band"):
+        raise ParameterError("the published form has no interval: the law of its noise is unknown")
     return estimate.tidy(alpha)[["time", "noise.low", "noise.high"]]

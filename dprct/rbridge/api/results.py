@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from dprct.results.tables import Table as ResultTable
 
 
+_VIEWS = {
+    "tidy": "tidy",
+    "glance": "glance",
+    "text": "summary",
+    "latex": "to_latex",
+    "html": "to_html",
+}
+"""Fields of a result in R, and the methods that give them."""
+
+
 def guarantee_record(guarantee: Guarantee) -> Record:
     """Return a guarantee as R's ``dprct_guarantee``."""
     facts = guarantee.to_dict()
@@ -54,7 +64,7 @@ def result_record(result: Any, call: str = "dprct_private") -> Record:
         return release_record(result)
     if isinstance(result, LinearResults):
         return estimate_record(result, call)
-    return path_record(result)
+    return other_record(result)
 
 
 def release_record(release: Release) -> Record:
@@ -105,19 +115,19 @@ def estimate_record(result: LinearResults, first: str, live: Any = None) -> Reco
     )
 
 
-def path_record(result: Any) -> Record:
-    """Return a counterfactual path as R's ``dprct_path``."""
+def other_record(result: Any) -> Record:
+    """Return a result without a covariance, such as a path, as R's ``dprct_result``.
+
+    Published forms lack some of the views; R has then none to show.
+    """
+    views = {
+        name: getattr(result, method)() if hasattr(result, method) else None
+        for name, method in _VIEWS.items()
+    }
+    values = {name: getattr(result, name, None) for name in ("att", "weights")}
     return Record(
-        ("dprct_path",),
-        {
-            "tidy": result.tidy(),
-            "glance": result.glance(),
-            "weights": result.weights,
-            "guarantee": guarantee_record(result.guarantee),
-            "text": result.summary(),
-            "latex": result.to_latex(),
-            "html": result.to_html(),
-        },
+        ("dprct_result",),
+        {**values, **views, "guarantee": guarantee_record(result.guarantee)},
         live=result,
     )
 

@@ -14,6 +14,7 @@ from dprct.io.compare import compare as compared
 from dprct.rbridge.api.options import whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
+from dprct.schema.declare import declared
 from dprct.schema.facts import Unit
 from dprct.schema.schema import Schema
 
@@ -76,9 +77,12 @@ def schema_declare(
     rest: Any = None,
 ) -> Record:
     """Return the schema with the facts of its columns."""
-    named = {name: _fact(dict(fact)) for name, fact in (facts or {}).items()}
+    # not by keyword: a column may be called unit
+    new = schema.with_columns(
+        [declared(schema.column(name), _fact(dict(fact))) for name, fact in (facts or {}).items()]
+    )
     who = None if unit is None else Unit(**{**unit, **_max_rows(unit)})
-    new = schema.declare(dataset_id=dataset_id, unit=who, confirm_header=confirm_header, **named)
+    new = new.declare(dataset_id=dataset_id, unit=who, confirm_header=confirm_header)
     return schema_record(new if rest is None else new.declare_rest(rest))
 
 

@@ -75,8 +75,9 @@ test_that("models cannot be saved for another session", {
   file <- tempfile(fileext = ".rds")
   model <- nsw_ate()
   saveRDS(model, file)
-  expect_error(plan(readRDS(file), epsilon = 1), class = "dprct_session_error")
-  expect_false(any(grepl("re78", readLines(file, warn = FALSE), useBytes = TRUE)))
+  again <- readRDS(file)
+  attr(again, "dprct_live")$session <- "another session"
+  expect_error(plan(again, epsilon = 1), class = "dprct_session_error")
 })
 
 test_that("an interrupt inside an R function ends the call and leaves R usable", {
@@ -91,4 +92,31 @@ test_that("an interrupt inside an R function ends the call and leaves R usable",
   )
   expect_identical(caught, "interrupted")
   expect_identical(nrow(assign_arms(complete("t", shares = 0.5), data.frame(id = 1:2))), 2L)
+})
+
+test_that("nothing that is kept of a call holds a row", {
+  skip_without_python()
+  data <- nsw()
+  data$secret <- 271828.5
+  arguments <- list(
+    formula = re78 ~ treat, data = data, assignment = design_of_nsw(), missing = "never",
+    sd = list(re78 = 6500)
+  )
+  model <- do.call(private_ate, arguments)
+  kept <- list(model, fit(model, epsilon = 1, rng = 1), do.call(ols, arguments[1:2]))
+  arguments$missing <- "perhaps"
+  arguments$effects <- "none such"
+  kept$error <- tryCatch(do.call(private_ate, arguments), error = identity)
+  expect_s3_class(kept$error, "dprct_error")
+  secret <- serialize(271828.5, NULL, xdr = FALSE)
+  secret <- utils::tail(secret, 8L)
+  holds <- function(x) grepl(rawToChar(as.raw(secret[secret != 0])), rawToChar(bytes_of(x)),
+    fixed = TRUE, useBytes = TRUE
+  )
+  bytes_of <- function(x) {
+    bytes <- serialize(x, NULL, xdr = FALSE)
+    bytes[bytes != 0]
+  }
+  expect_true(holds(data))
+  for (x in kept) expect_false(holds(x))
 })

@@ -32,8 +32,15 @@ test_that("several arms, their counts and codes", {
   three <- complete(c("cash", "therapy"), counts = c(10, 20))
   drawn <- assign_arms(three, rows, rng = 1)
   expect_identical(colSums(drawn), c(cash = 10, therapy = 20))
-  coded <- complete(c(0, 1, 2), shares = c("0" = 0.5, "1" = 0.25, "2" = 0.25), arm = "arm")
+  coded <- complete(c(0, 1, 2), shares = c(0.5, 0.25, 0.25), arm = "arm")
   expect_identical(as.vector(table(assign_arms(coded, rows, rng = 1)$arm)), c(20L, 10L, 10L))
+})
+
+test_that("shares differ between blocks", {
+  skip_without_python()
+  design <- block("t", shares = list("1" = 0.2, "2" = 0.8), block = "region")
+  drawn <- assign_arms(design, rows, rng = 1)
+  expect_identical(as.vector(tapply(drawn$t, rows$region, sum)), c(4, 16))
 })
 
 test_that("an R function as a design is checked, and sees only the columns it uses", {

@@ -69,6 +69,7 @@ test_that("results keep their numbers when saved", {
   again <- readRDS(file)
   expect_identical(coef(again), coef(result))
   expect_identical(tidy(again), tidy(result))
+  attr(again, "dprct_live")$session <- "another session"
   expect_error(confint(again), class = "dprct_session_error")
 })
 
@@ -77,7 +78,7 @@ test_that("synthetic controls give a path", {
   data <- panel()
   facts <- declare(schema(data),
     y = list(bounds = c(-1, 1), missing = "never"),
-    year = list(missing = "never"), unit = list(missing = "never")
+    year = list(missing = "never"), facts = list(unit = list(missing = "never"))
   )
   make <- function(f, ...) {
     f(data, facts,
@@ -87,7 +88,7 @@ test_that("synthetic controls give a path", {
   model <- make(synthetic_control)
   expect_s3_class(plan(model, epsilon = 5), "dprct_plan")
   result <- fit(model, epsilon = 5, rng = 1)
-  expect_s3_class(result, "dprct_path")
+  expect_s3_class(result, "dprct_result")
   expect_true(all(c("time", "counterfactual") %in% names(tidy(result))))
   expect_identical(names(coef(result)), "att")
   expect_identical(ncol(confint(result, level = 0.9)), 3L)
@@ -98,7 +99,9 @@ test_that("synthetic controls give a path", {
   on.exit(grDevices::dev.off())
   expect_identical(plot(result), result)
   published <- fit(make(published_synthetic_control), epsilon = 5, rng = 1)
-  expect_output(print(published), ".")
+  expect_output(print(published), "donors|record")
+  expect_error(confint(published), "no interval", class = "dprct_parameter_error")
+  expect_error(toLatex(published), "no table", class = "dprct_parameter_error")
 })
 
 test_that("methods that this Python package lacks say so, the others exist", {

@@ -14,6 +14,12 @@ test_that("names that are no identifiers stand in backquotes", {
   expect_identical(text(re.78 ~ `my x`), "`re.78` ~ `my x`")
 })
 
+test_that("a column that is a factor in R is one in Python", {
+  data <- data.frame(y = 1, g = factor("a"), x = 1)
+  expect_identical(text(y ~ g * x + I(x^2), data), "y ~ C(g) * x + I(x ** 2)")
+  expect_identical(text(y ~ factor(g), data), "y ~ C(g)")
+})
+
 test_that("a dot is all other columns", {
   expect_identical(text(y ~ ., data.frame(y = 1, a = 1, b = 1)), "y ~ a + b")
   expect_error(text(y ~ ., data.frame(y = 1)), "there is none", class = "dprct_formula_error")

@@ -83,7 +83,7 @@ test_that("itt_table regenerates a table", {
   expect_s3_class(as.data.frame(table), "data.frame")
   expect_match(paste(toLatex(table), collapse = ""), "Earnings 1978")
   adjusted <- itt_table(data, c("re78", "re75"), "treat",
-    covariates = "age", adjust = "romano-wolf", draws = 50, rng = 1
+    covariates = "age", adjust = "romano-wolf", draws = 100, rng = 1
   )
   expect_true(all(is.finite(tidy(adjusted)$p.adjusted)))
   expect_error(itt_table(data, "re78", "treat", adjusted = "holm"), "adjust",
