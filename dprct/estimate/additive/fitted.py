@@ -92,8 +92,8 @@ class AdditiveFit:
         Returns
         -------
         DataFrame
-            ``level, count, estimate`` (of the smoothed shape; that of the cell for groups), ``raw``
-            (of the cell alone), ``std.error, std.error.noise, low, high`` (of ``raw``).
+            ``level, middle, count, estimate`` (of the smoothed shape; that of the cell for groups),
+            ``raw`` (of the cell alone), ``std.error, std.error.noise, low, high`` (of ``raw``).
         """
         _check_part(part)
         j = self.terms.place(name, feature=False)
@@ -111,6 +111,7 @@ class AdditiveFit:
         return pd.DataFrame(
             {
                 "level": self.terms.labels(j),
+                "middle": self.terms.middles(j),
                 "count": counts,
                 "estimate": smooth,
                 "raw": raw,

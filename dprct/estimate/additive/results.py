@@ -65,6 +65,11 @@ class AdditiveResults:
     no_sampling: str = ""
 
     @property
+    def title(self) -> str:
+        """First line of the table."""
+        return "Private additive model"
+
+    @property
     def nobs(self) -> int:
         """Rows behind the function."""
         return self.fit.sums.n
@@ -133,8 +138,8 @@ class AdditiveResults:
         Returns
         -------
         DataFrame
-            ``level, count, estimate, raw, std.error, std.error.noise, low, high``; the band is of
-            the level alone, about ``raw``, and is cut at the clip.
+            ``level, middle, count, estimate, raw, std.error, std.error.noise, low, high``; the band
+            is of the level alone, about ``raw``, and is cut at the clip.
         """
         self.fit.terms.place(feature)
         return self.fit.levels(feature, alpha, self._proved(part), joint=joint)
@@ -195,7 +200,7 @@ class AdditiveResults:
         ]
         for name in self.groups:
             table = self.fit.levels(name, alpha, part)
-            rows.append(table.drop(columns="count").assign(term=name))
+            rows.append(table.drop(columns=["count", "middle"]).assign(term=name))
         return pd.concat(rows, ignore_index=True)
 
     def glance(self) -> pd.DataFrame:
@@ -226,7 +231,7 @@ class AdditiveResults:
         }
         covered = NOISE if self.no_sampling else ALL
         return render.Sheet(
-            title=f"Private additive model: {self.what}",
+            title=f"{self.title}: {self.what}",
             facts=self._facts(),
             headings=tuple(heads),
             rows=render.rows_of(numbers, columns, list(numbers)),

@@ -109,6 +109,15 @@ class Terms:
             found[: len(middles)] = (2 * middles - low - high) / (high - low or 1.0)
         return found
 
+    def middles(self, j: int) -> Array:
+        """Return the middle (K,) of every level in the feature's own units; NaN for none."""
+        encoding = self.encodings[j]
+        found = np.full(encoding.size, np.nan)
+        if _is_number(encoding):
+            cells = _cells(encoding)
+            found[: len(cells)] = [(cell[0] + cell[-1]) / 2 for cell in cells]
+        return found
+
     def reach(self, j: int) -> float:
         """Return half the width of a feature of numbers, in its own units."""
         cells = _cells(self.encodings[j])
@@ -117,7 +126,7 @@ class Terms:
     def labels(self, j: int) -> list[str]:
         """Return what every level of an encoding is called."""
         encoding = self.encodings[j]
-        cells = [_label(cell) for cell in _cells(encoding)]
+        cells = _labels(_cells(encoding))
         missing = [str(code) for code in getattr(encoding, "missing", ())]
         rest = [f"level {k}" for k in range(len(cells) + len(missing), encoding.size)]
         return [*cells, *missing, *rest]
@@ -228,10 +237,12 @@ def _is_number(encoding: Coded) -> bool:
     return bool(_cells(encoding)) and not encoding.columns[0].is_text
 
 
-def _label(cell: tuple[Any, ...]) -> str:
-    if len(cell) == 1:
-        return cell[0] if isinstance(cell[0], str) else f"{cell[0]:g}"
-    return f"{cell[0]:.4g} to {cell[1]:.4g}"
+def _labels(cells: Sequence[tuple[Any, ...]]) -> list[str]:
+    """Return names of levels, or of bins by their edges."""
+    if not cells or len(cells[0]) == 1:
+        return [cell[0] if isinstance(cell[0], str) else f"{cell[0]:g}" for cell in cells]
+    edges = [cells[0][0], *(cell[1] for cell in cells)]
+    return [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(edges)]
 
 
 def _check_declared(frame: Any, column: Any) -> None:

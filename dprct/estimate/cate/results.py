@@ -41,6 +41,11 @@ class CATEResults(AdditiveResults):
     nuisances: Mapping[str, AdditiveFit] = field(default_factory=dict)
 
     @property
+    def title(self) -> str:
+        """First line of the table."""
+        return "Private heterogeneous effects"
+
+    @property
     def models(self) -> dict[str, AdditiveFit]:
         """Every fitted function by name: nuisances, then the effect."""
         return {**self.nuisances, "effect": self.fit}
