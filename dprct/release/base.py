@@ -175,6 +175,7 @@ def released(
     ledger: str,
     limits: tuple[str, ...],
     keep: tuple[str, ...],
+    declared: Schema | None = None,
 ) -> Release:
     """Return the release of a protected table, with its certificate.
 
@@ -191,8 +192,11 @@ def released(
         What the protected file is not good for.
     keep : tuple of str
         Characteristics to keep besides the allow-list.
+    declared : Schema, optional
+        As its owner declared it, whose seal the certificate names, where the method filled in
+        fates.
     """
-    sealed, digest = sealed_words(schema)
+    sealed, digest = sealed_words(declared or schema)
     new = announced_schema(schema, guarantee, keep)
     new = replace(new, file=replace(new.file, rows=len(table)), opened=True)
     issued = None

@@ -315,7 +315,9 @@ class Calibrated(ReleaseModel):
         schema = self._layout.fated(drawn.rule)
         plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
         limits = (*self._limits(), *key_limits(schema))
-        made = released(found.table, schema, guarantee, plan, receipt.words, limits, self.keep)
+        made = released(
+            found.table, schema, guarantee, plan, receipt.words, limits, self.keep, self.ate.schema
+        )
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
         valid = found.valid(self.ate.levels, subsets=self.gamma == "zero")
