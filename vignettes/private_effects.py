@@ -43,8 +43,8 @@ original = shutil.copy(demo_file("nsw_mixtape.dta"), folder)
 # ## 1. Public facts, before the data are opened
 #
 # Three facts carry everything: the bounds of the outcome, who was drawn (public in this release),
-# and how. Earnings are declared to lie between 0 and 40,000 dollars of 1982; what is above counts as
-# 40,000. A bound is taken from the questionnaire or from other surveys, never from these data.
+# and how. Earnings are declared to lie between 0 and 40,000 dollars of 1982; what is above counts
+# as 40,000. A bound is taken from the questionnaire or from other surveys, never from these data.
 
 # %%
 schema = dprct.Schema.from_dta(original)
@@ -228,7 +228,7 @@ print(voucher.fit(epsilon=0.5).summary())
 #   `neighbors="replace-one"` protects it too, and the plan above prints what that costs.
 # - An interval that is valid at 95 %, and at no other level unless `levels=` declares it.
 # - Not the effect on unclipped earnings, and not a word about subgroups.
-# - The odds statement holds for whoever knows everything else. It does not hold if a bound was looked
+# - The odds statement holds for whoever knows everything else; not if a bound was looked
 #   up in the data.
 
 # %%
