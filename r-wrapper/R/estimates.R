@@ -113,7 +113,7 @@ round_table <- function(x) {
 }
 
 #' @export
-coef.dprct_result <- function(object, ...) c(att = object$att)
+coef.dprct_result <- function(object, ...) c(att = object$att, average = object$average)
 
 #' @export
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {
@@ -127,4 +127,12 @@ print.dprct_result <- function(x, ...) print_text(x)
 summary.dprct_result <- function(object, ...) object
 
 #' @export
-nobs.dprct_result <- function(object, ...) nrow(object$tidy)
+nobs.dprct_result <- function(object, ...) object$nobs
+
+#' @export
+predict.dprct_result <- function(object, newdata, ...) {
+  if (missing(newdata)) {
+    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
+  }
+  dprct_call("result_predict", estimate = object, data = frame_of(newdata))
+}

@@ -64,24 +64,32 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' inverse-probability weighting and conditional effects, `synthetic_control()` a counterfactual
 #' path from donors, `private_additive()` an additive model.
 #'
+#' In `private_ate()` the formula is `outcome ~ treatment`. In `ipw()` it is the propensity model,
+#' `treatment ~ covariates`, and `outcome` stands beside it; in `cate()` it is
+#' `outcome ~ features`, and `treatment` stands beside it.
+#'
 #' @inheritParams releases
 #' @param outcome,treated,treatment_time,unit,time,donors The outcome, the treated unit and when it
 #'   was treated; for long panels the columns of unit and time; the units to compare with.
 #' @param ... Further options of the method, by their names in Python: for `private_ate()`
 #'   `control`, `missing`, `weights`, `sd`, `effects`, `blocks`, `unit`, `index`, `levels`,
 #'   `attrition`, `neighbors`; for `synthetic_control()` `weights`, `lam`, `bound`,
-#'   `protect_treated`, `pre_fit`, `placebos`, `shares`, `noise`.
-#' @return An object of class `dprct_model`; see [fit()].
+#'   `protect_treated`, `pre_fit`, `placebos`, `shares`, `noise`; for `ipw()` `estimand`, `lam`,
+#'   `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for `cate()` `propensity`, `learner`,
+#'   `clip`, `parts`, `trim`, `bins`, `groups`.
+#' @return An object of class `dprct_model`; see [fit()]. Of what `cate()` and `private_additive()`
+#'   fit, [predict()] gives the function at new rows.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
 #'   facts <- declare(schema(file),
-#'     re78 = list(bounds = c(0, 40000)), treat = list(levels = 0:1)
+#'     re78 = list(bounds = c(0, 40000), missing = "never"),
+#'     treat = list(levels = 0:1, missing = "never")
 #'   )
 #'   nsw <- read_dta(file, facts)
 #'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
 #'   model <- private_ate(re78 ~ treat, nsw,
-#'     assignment = complete("treat", shares = 185 / 445), missing = "never", sd = list(re78 = 6500)
+#'     assignment = complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
 #'   )
 #'   result <- fit(model, epsilon = 1)
 #'   summary(result)
@@ -108,11 +116,15 @@ synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_t
 
 #' @rdname estimates
 #' @export
-ipw <- function(formula, data, schema = NULL, ...) model("IPW", formula, data, schema, ...)
+ipw <- function(formula, data, schema = NULL, outcome, ...) {
+  model("IPW", formula, data, schema, outcome = outcome, ...)
+}
 
 #' @rdname estimates
 #' @export
-cate <- function(formula, data, schema = NULL, ...) model("CATE", formula, data, schema, ...)
+cate <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
+  model("CATE", formula, data, schema, treatment = treatment, assignment = assignment, ...)
+}
 
 #' @rdname estimates
 #' @export
@@ -127,7 +139,9 @@ private_additive <- function(formula, data, schema = NULL, ...) {
 #' [mv_histogram()], [calibrated()], [private_ate()], [synthetic_control()], [ipw()], [cate()].
 #'
 #' @inheritParams estimates
-#' @param ... Further options of the method, by their names in Python.
+#' @param columns Columns to model, instead of a formula.
+#' @param ... Further options of the method, by their names in Python; `published_cate()` needs
+#'   `accept_uncertified = TRUE`.
 #' @return An object of class `dprct_model`; see [fit()].
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
@@ -176,14 +190,16 @@ published_synthetic_control <- function(data, schema = NULL, outcome, treated, t
 
 #' @rdname published
 #' @export
-published_ipw <- function(formula, data, schema = NULL, ...) {
-  model("published.IPW", formula, data, schema, ...)
+published_ipw <- function(formula, data, schema = NULL, outcome, ...) {
+  model("published.IPW", formula, data, schema, outcome = outcome, ...)
 }
 
 #' @rdname published
 #' @export
-published_cate <- function(formula, data, schema = NULL, ...) {
-  model("published.CATE", formula, data, schema, ...)
+published_cate <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
+  model("published.CATE", formula, data, schema,
+    treatment = treatment, assignment = assignment, ...
+  )
 }
 
 model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
@@ -266,7 +282,6 @@ plan.dprct_model <- function(model, epsilon, delta = 0, ...) {
   dprct_call("plan", model = model, epsilon = epsilon, delta = delta)
 }
 
-#' @rdname plan
 #' @importFrom generics fit
 #' @export
 generics::fit

@@ -110,7 +110,7 @@ write_schema <- function(object, path) {
 #' Facts are declared from knowledge of the questionnaire, not from a look at the data: a bound
 #' that was found in the data is a leak.
 #'
-#' @param x A [schema()], or a data frame, whose schema is then declared.
+#' @param .schema A [schema()], or a data frame, whose schema is then declared.
 #' @param ... One argument per column, a list of facts: `bounds` (two numbers), `levels`, `bins`,
 #'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur), `role`,
 #'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`.
@@ -119,21 +119,21 @@ write_schema <- function(object, path) {
 #' @param unit Who one record is, such as `"person"`, or a list of `name`, `id`, `max_rows`.
 #' @param confirm_header `TRUE` confirms every fact of the file's header as public.
 #' @param rest The fate of every column that has none.
-#' @return What `x` is, with the facts.
+#' @return What `.schema` is, with the facts.
 #' @inherit schema examples
 #' @export
-declare <- function(x, ..., facts = list(), dataset_id = NULL, unit = NULL,
+declare <- function(.schema, ..., facts = list(), dataset_id = NULL, unit = NULL,
                     confirm_header = FALSE, rest = NULL) {
   facts <- c(list(...), facts)
   check_facts(facts)
   declared <- dprct_call("schema_declare",
-    schema = schema(x), facts = facts, dataset_id = dataset_id,
+    schema = schema(.schema), facts = facts, dataset_id = dataset_id,
     unit = if (is.character(unit)) list(name = unit) else unit,
     confirm_header = confirm_header, rest = rest
   )
-  if (is.data.frame(x)) {
-    attr(x, "dprct_schema") <- declared
-    return(x)
+  if (is.data.frame(.schema)) {
+    attr(.schema, "dprct_schema") <- declared
+    return(.schema)
   }
   declared
 }

@@ -96,6 +96,9 @@ plot.dprct_estimate <- function(x, level = 0.95, ...) {
 #' @rdname plots
 #' @export
 plot.dprct_result <- function(x, ...) {
+  if (!"counterfactual" %in% names(x$tidy)) {
+    refuse("parameter", "only paths are drawn; use tidy() and plot its columns")
+  }
   path <- x$tidy
   lines <- cbind(path$observed, path$counterfactual)
   graphics::matplot(path$time, lines,

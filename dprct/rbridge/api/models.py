@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import dprct
 from dprct import published
-from dprct.errors import ParameterError
+from dprct.errors import FormulaError, ParameterError
 from dprct.estimate import PrivateATE
+from dprct.formula import names
 from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
@@ -76,11 +79,23 @@ def model(
         named["assignment"] = design_of(named["assignment"], data)
     passed_on = (PrivateATE,) if method == "Calibrated" else ()
     given = options_for(kind, named, *passed_on)
-    if formula is None:
-        made = kind(data.data, data.schema, **given)
-    else:
+    if formula is not None and hasattr(kind, "from_formula"):
         made = kind.from_formula(formula, data.data, data.schema, **given)
+    else:
+        made = kind(data.data, data.schema, **_named_by(formula, kind), **given)
     return Record(("dprct_model",), {"method": method}, live=made)
+
+
+def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
+    """Return what a formula names, for a class that takes columns."""
+    if formula is None:
+        return {}
+    left, right = names(formula)
+    if len(left) != 1:
+        raise FormulaError(f"{formula!r} has {len(left)} columns on the left; give one")
+    if "features" in inspect.signature(kind).parameters:
+        return {"outcome": left[0], "features": list(right)}
+    return {"treatment": left[0], "covariates": list(right)}
 
 
 @export("plan")
@@ -128,7 +143,20 @@ def estimate_interval(estimate: LinearResults, alpha: float) -> Matrix:
 
 @export("result_band")
 def result_band(estimate: Any, alpha: float) -> Any:
-    """Return the band of the noise, by period."""
-    if not hasattr(estimate, "band"):
-        raise ParameterError("the published form has no interval: the law of its noise is unknown")
-    return estimate.tidy(alpha)[["time", "noise.low", "noise.high"]]
+    """Return the interval of an average, or the band of a path's noise by period."""
+    if hasattr(estimate, "average_interval"):
+        ends = np.array([estimate.average_interval(alpha)])
+        return Matrix(ends, ["average"], ["low", "high"])
+    if hasattr(estimate, "band"):
+        return estimate.tidy(alpha)[["time", "noise.low", "noise.high"]]
+    raise ParameterError("this published form has no interval: the law of its noise is unknown")
+
+
+@export("result_predict")
+def result_predict(estimate: Any, data: Table) -> Any:
+    """Return a released function at public rows."""
+    for name in ("predict", "effect"):
+        function = getattr(estimate, name, None)
+        if callable(function):
+            return function(data.data)
+    raise ParameterError("this result is no function of covariates, so it predicts nothing")

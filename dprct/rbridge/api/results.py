@@ -124,7 +124,7 @@ def other_record(result: Any) -> Record:
         name: getattr(result, method)() if hasattr(result, method) else None
         for name, method in _VIEWS.items()
     }
-    values = {name: getattr(result, name, None) for name in ("att", "weights")}
+    values = {name: getattr(result, name, None) for name in ("att", "average", "nobs", "weights")}
     return Record(
         ("dprct_result",),
         {**values, **views, "guarantee": guarantee_record(result.guarantee)},

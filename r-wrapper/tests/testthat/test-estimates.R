@@ -104,19 +104,34 @@ test_that("synthetic controls give a path", {
   expect_error(toLatex(published), "no table", class = "dprct_parameter_error")
 })
 
-test_that("methods that this Python package lacks say so, the others exist", {
-  skip_without_python()
-  for (make in list(ipw, cate, private_additive, published_ipw, published_cate)) {
-    got <- tryCatch(make(re78 ~ treat, nsw()), dprct_error = identity)
-    expect_true(inherits(got, "dprct_model") || inherits(got, "dprct_error"))
-    if (inherits(got, "error")) expect_no_match(conditionMessage(got), "Traceback|object has no")
-  }
-})
-
 test_that("a plot is drawn", {
   skip_without_python()
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
   result <- fit(nsw_ate(), epsilon = 1, rng = 1)
   expect_identical(plot(result), result)
+})
+
+test_that("effects of treatments that were not randomised, and heterogeneous ones", {
+  skip_without_python()
+  rows <- data.frame(x = rep(seq(0.01, 0.99, length.out = 100), 20))
+  rows$t <- rep(0:1, 1000)
+  rows$y <- 0.2 + 0.3 * rows$x * rows$t
+  facts <- declare(schema(rows),
+    x = list(bounds = c(0, 1), missing = "never"), t = list(levels = 0:1, missing = "never"),
+    y = list(bounds = c(0, 1), missing = "never")
+  )
+  weighted <- fit(ipw(t ~ x, rows, facts, outcome = "y"), 5, 1e-6, rng = 1)
+  expect_s3_class(weighted, "dprct_estimate")
+  expect_identical(dim(confint(weighted)), c(1L, 2L))
+  effects <- fit(cate(y ~ x, rows, facts, treatment = "t", propensity = 0.5), epsilon = 50, rng = 1)
+  expect_s3_class(effects, "dprct_result")
+  expect_identical(length(predict(effects, data.frame(x = c(0.1, 0.9)))), 2L)
+  expect_true(confint(effects)[1L] <= coef(effects) && coef(effects) <= confint(effects)[2L])
+  additive <- fit(private_additive(y ~ x, rows, facts), epsilon = 5, rng = 1)
+  expect_identical(names(coef(additive)), "average")
+  expect_error(published_cate(y ~ x, rows, facts, treatment = "t", propensity = 0.5),
+    "not certified",
+    class = "dprct_confirmation_error"
+  )
 })
