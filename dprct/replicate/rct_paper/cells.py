@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pandas as pd
 
@@ -69,6 +69,22 @@ class Cell:
         return drawn(model, spec, Fraction(self.epsilon), self.draws, rng)
 
 
+class Settings(Protocol):
+    """A data class of everything that numbers depend on."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def key(self) -> str:
+        """Hash of all settings."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is, for people, with the start of its key."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
     """Finished cells in a folder, one file each.
@@ -80,11 +96,11 @@ class Store:
 
     folder: Path
 
-    def path(self, cell: Cell) -> Path:
+    def path(self, cell: Settings) -> Path:
         """Return where a cell is kept."""
         return self.folder / f"{cell.name}.json"
 
-    def load(self, cell: Cell) -> pd.DataFrame | None:
+    def load(self, cell: Settings) -> pd.DataFrame | None:
         """Return what is kept of exactly these settings, None where there is nothing."""
         try:
             kept = json.loads(self.path(cell).read_text("utf-8"))
@@ -94,7 +110,7 @@ class Store:
             return None
         return pd.DataFrame(kept["effects"])
 
-    def save(self, cell: Cell, effects: pd.DataFrame) -> None:
+    def save(self, cell: Settings, effects: pd.DataFrame) -> None:
         """Keep a cell; the file appears when it is complete.
 
         Raises

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.io.atomic import atomic_write
+from dprct.replicate.processes import finished
 from dprct.replicate.rct_paper import liberia, reasons
 from dprct.replicate.rct_paper.cells import Cell, Store
 from dprct.replicate.rct_paper.comparison import (
@@ -39,7 +37,7 @@ from dprct.replicate.rct_paper.summary import notes_of, summary
 from dprct.replicate.rct_paper.timings import compared_timings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from dprct.replicate.rct_paper.contents import Asked
@@ -50,8 +48,6 @@ if TYPE_CHECKING:
 
 DRAWS = {"sim1": 15 * RUN, "sim2": 15 * RUN, "liberia": 200}
 """Releases of each method: 15 runs of the paper's 20, and a distribution of 200."""
-
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,44 +226,12 @@ def _drawn(
     found = {one: kept for one, cell in cells.items() if (kept := store.load(cell)) is not None}
     todo = {one: cell for one, cell in cells.items() if one not in found}
     progress("kept from before", len(found), len(cells))
-    for one, effects in _computed(todo, sources, jobs):
+    calls = {one: partial(cell.compute, sources[one.study]) for one, cell in todo.items()}
+    for one, effects in finished(calls, jobs):
         store.save(todo[one], effects)
         found[one] = effects
         progress(todo[one].name, len(found), len(cells))
     return found
-
-
-def _computed(
-    todo: Mapping[Asked, Cell], sources: Mapping[str, Source], jobs: int
-) -> Iterator[tuple[Asked, pd.DataFrame]]:
-    if min(jobs, len(todo)) <= 1:
-        for one, cell in todo.items():
-            yield one, cell.compute(sources[one.study])
-        return
-    context = multiprocessing.get_context("spawn")
-    with _one_thread_each(), ProcessPoolExecutor(min(jobs, len(todo)), context) as pool:
-        running = {pool.submit(c.compute, sources[one.study]): one for one, c in todo.items()}
-        try:
-            for future in as_completed(running):
-                yield running[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes that are started within use one linear-algebra thread each."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _replicated(number: int, source: Source, effects: Mapping[Asked, pd.DataFrame]) -> Replication:
