@@ -91,11 +91,7 @@ class _Outcome:
 
     def write(self, frame: Any) -> None:
         frame["value"] = attach().ri.NULL if self.value is None else self.value
-        frame["warnings"] = list_of(
-            warning_to_r(w.category, w.message)
-            for w in self.warned
-            if issubclass(w.category, UserWarning)
-        )
+        frame["warnings"] = list_of(warning_to_r(w.category, w.message) for w in self.warned)
         frame["records"] = list_of(
             to_r(heard) if isinstance(heard, dict) else named_list({"condition": heard})
             for heard in self.heard
@@ -176,6 +172,8 @@ def _listening(outcome: _Outcome) -> Iterator[None]:
             contextlib.redirect_stderr(err),
             warnings.catch_warnings(record=True) as warned,
         ):
+            # the others speak to programmers
+            warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             outcome.warned = warned
             yield

@@ -62,7 +62,10 @@ class HeldLibrary:
 
 
 def hold() -> None:
-    """Make rpy2 keep the lock; to be called before ``rpy2.rinterface`` is imported."""
+    """Make rpy2 keep the lock; to be called before ``rpy2.rinterface`` is imported.
+
+    R must be running: what is fixed by then, such as ``R_NilValue``, is read once.
+    """
     openrlib: Any = import_module("rpy2.rinterface_lib.openrlib")
     if isinstance(openrlib.rlib, HeldLibrary):
         return

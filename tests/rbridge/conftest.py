@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +74,52 @@ def haven(r: R) -> str:
             pytest.fail("DPRCT_REQUIRE_R is set, and haven is not installed")
         pytest.skip("needs haven of R; see scripts/r-for-tests")
     return "haven"
+
+
+@dataclass(frozen=True)
+class Host:
+    """An R session of its own, with the R package installed, that starts this Python."""
+
+    rscript: str
+    library: str
+
+    def start(self, code: str, **env: str) -> subprocess.Popen[str]:
+        """Start R on some code; the package is attached."""
+        before = f'.libPaths(c("{self.library}", .libPaths())); library(dprct)\n'
+        names = {"R_SESSION_INITIALIZED", "R_HOME", "LD_LIBRARY_PATH", "RETICULATE_PYTHON"}
+        kept = {k: v for k, v in os.environ.items() if k not in names}
+        given = {"DPRCT_PYTHON": sys.executable, "TZ": "UTC", **env}
+        return subprocess.Popen(
+            [self.rscript, "-e", before + code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**kept, **given},
+        )
+
+    def run(self, code: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run some code to its end."""
+        process = self.start(code, **env)
+        out, err = process.communicate(timeout=180)
+        return subprocess.CompletedProcess([], process.returncode, out, err)
+
+
+@pytest.fixture(scope="session")
+def host(rscript: str, checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Host:
+    found = subprocess.run(
+        [rscript, "-e", "quit(status = !requireNamespace('reticulate', quietly = TRUE))"],
+        check=False,
+        capture_output=True,
+    )
+    if found.returncode or not r_is_here():
+        if os.environ.get("DPRCT_REQUIRE_R"):
+            pytest.fail("DPRCT_REQUIRE_R is set, and reticulate or rpy2 is not installed")
+        pytest.skip("needs reticulate of R, and rpy2; see scripts/r-for-tests")
+    library = tmp_path_factory.mktemp("library")
+    subprocess.run(
+        [rscript.removesuffix("script"), "CMD", "INSTALL", "--no-docs", "--no-test-load"]
+        + [f"--library={library}", str(checkout / "r-wrapper")],
+        check=True,
+        capture_output=True,
+    )
+    return Host(rscript, str(library))
