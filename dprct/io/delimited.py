@@ -80,7 +80,8 @@ def readings(path: Path) -> list[Cells]:
     found = [cells for rows in ways if (cells := _cells(rows)) is not None]
     if not found:
         raise FileError(
-            f"{path.name!r} is no table: it needs a row of names, and rows with as many cells"
+            f"{path.name!r} is no table: it needs a row of names, rows with as many cells, and no "
+            f"cell above {csv.field_size_limit():,} characters"
         )
     return found
 

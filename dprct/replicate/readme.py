@@ -131,8 +131,8 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     kind = "a protected file" if _promises(certificate) else "synthetic and NOT a protected file"
     yield (
         f"{code(_name(certificate))} is {kind}: it takes the place of a confidential one, "
-        "with the same columns, types and labels, and other values. Its certificate, in text and "
-        "in JSON beside it, says what differs and what is guaranteed."
+        "with the same columns, types and labels, and other values. Its certificate, beside it as "
+        "a page (HTML), as text and as JSON, says what differs and what is guaranteed."
     )
     yield ""
     yield f"> {plain(certificate.guarantee.sentence())}"
@@ -176,7 +176,7 @@ def _data_set(certificate: Certificate) -> Iterator[str]:
     yield "| Data file | Source | Provided |"
     yield "|---|---|---|"
     yield f"| {code(name, cell=True)} | made by dprct from the confidential data | yes |"
-    for suffix in ("txt", "json"):
+    for suffix in ("html", "txt", "json"):
         beside = code(f"{stem}.certificate.{suffix}", cell=True)
         yield f"| {beside} | its certificate, as {_FORMS[suffix]} | yes |"
     yield "| the confidential file | see above | no |"
@@ -235,6 +235,10 @@ def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator
             "ends with an error if a number differs."
         )
     yield (
+        f"- {code(f'dprct verify {_argument(_name(certificate))}')} says whether the file, or the "
+        ".tab or .csv that an archive made of it, has the values of its certificate."
+    )
+    yield (
         "- Do-files that ran on the confidential file run on the protected one: change only the "
         f"name of the file that they `use`, to {code(_name(certificate))}. They need columns that "
         "are neither withheld nor left out."
@@ -258,7 +262,7 @@ _FATES: Mapping[str, str] = {
     "public": "public, with the rows in a random order",
     "drop": "not in the file",
 }
-_FORMS = {"txt": "text", "json": "JSON"}
+_FORMS = {"html": "a page for people", "txt": "text", "json": "JSON"}
 _UNPROMISED = "synthetic values, drawn without a privacy guarantee"
 
 

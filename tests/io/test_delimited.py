@@ -65,6 +65,12 @@ def test_what_is_no_table_is_refused(tmp_path: Path, text: str) -> None:
         readings(written(tmp_path, "a.tab", text.replace(",", "\t").replace("open", "\t\t")))
 
 
+def test_a_cell_that_is_too_long_is_named_among_the_reasons(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "a,b\n1," + "x" * 131_073 + "\n")
+    with pytest.raises(FileError, match="no cell above 131,072 characters"):
+        readings(path)
+
+
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"a\n\xff\n")

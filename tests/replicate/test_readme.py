@@ -56,6 +56,8 @@ def test_everything_that_is_known_is_said() -> None:
         "### Statement about Rights\n\nThe participants agreed.\n",
         "### License for Data\n\nCC BY 4.0\n",
         "- [x] Some data **cannot be made** publicly available.",
+        "| `survey_protected.certificate.html` | its certificate, as a page for people | yes |",
+        "- `dprct verify survey_protected.dta` says whether the file",
         "Route to the data:\n\nApply to the bureau.\n\nIt takes a year.\n",
         "- Contact: data@example.org",
         "- Citation: Bureau (2020), Survey.",
