@@ -58,8 +58,8 @@ replicate-rct: $(dev)
 	$(VENV)/bin/dprct replicate rct-paper --out build/rct-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
-r:
-	@scripts/r-for-tests
+r: $(dev)
+	@scripts/r-for-tests $(VENV)
 
 browser:
 	@scripts/browser-for-tests

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dprct.rbridge.files import r_is_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,10 @@ def host(rscript: str, checkout: Path, tmp_path_factory: pytest.TempPathFactory)
         pytest.skip("needs reticulate of R, and rpy2; see scripts/r-for-tests")
     library = tmp_path_factory.mktemp("library")
     subprocess.run(
-        [rscript.removesuffix("script"), "CMD", "INSTALL", "--no-docs", "--no-test-load"]
-        + [f"--library={library}", str(checkout / "r-wrapper")],
+        [
+            *(rscript.removesuffix("script"), "CMD", "INSTALL", "--no-docs", "--no-test-load"),
+            *(f"--library={library}", str(checkout / "r-wrapper")),
+        ],
         check=True,
         capture_output=True,
     )

@@ -8,11 +8,10 @@ from dprct.rbridge import gil
 
 CROSS = """
 stopifnot(dprct_available())
-for (i in 1:150) {
+for (i in 1:200) {
   for (k in 1:5) x <- reticulate::py_eval("object()", convert = FALSE)
   x <- NULL
   dprct:::dprct_call("identity", x = list(i, data.frame(a = 1:3, b = letters[1:3])))
-  if (i %% 10 == 0) gc(FALSE)
 }
 cat("alive")
 """

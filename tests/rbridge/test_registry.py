@@ -15,7 +15,7 @@ def test_a_function_is_found_under_its_name():
 
 
 def test_an_unknown_name_speaks_of_versions():
-    with pytest.raises(ParameterError, match="'no such'.*same version"):
+    with pytest.raises(ParameterError, match=r"'no such'.*same version"):
         exported("no such")
 
 

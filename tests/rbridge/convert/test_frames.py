@@ -97,7 +97,8 @@ def test_codes_numbers_and_facts(r):
             """structure(data.frame(
             n = c(1L, NA), flag = c(TRUE, NA), arm = factor(c("u", "v"), levels = c("v", "u")),
             day = as.Date(c("1960-01-02", NA)), s = c("a", NA),
-            y = structure(c(1, 2), label = "Income", format.stata = "%9.2f")), label = "A survey")"""
+            y = structure(c(1, 2), label = "Income", format.stata = "%9.2f")),
+            label = "A survey")"""
         )
     )
     assert [(c.name, c.type, c.format, c.label) for c in table.schema.columns] == [
