@@ -1,0 +1,110 @@
+"""The unit of work: all draws of one set-up on one study; kept, so that none is redone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dprct.privacy.noise import source as noise_source
+from dprct.replicate.ippw_paper.setups import SETUPS, estimated
+from dprct.replicate.ippw_paper.strict import STRICT, strict
+
+if TYPE_CHECKING:
+    from dprct.replicate.ippw_paper.samples import Study
+
+FORMAT = 1
+"""Raised when the law of what a cell computes changes; older results are then done anew."""
+
+EPSILONS = tuple(map(Fraction, ("1/5", "1/2", "1", "2", "5")))
+"""As many as the paper has; its own are lost in the text at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Everything that the numbers of a cell depend on.
+
+    Parameters
+    ----------
+    study : str
+        Label of the study.
+    setup : str
+        Of :data:`SETUPS` or :data:`STRICT`.
+    draws : int
+    seed : int
+    data : str
+        Hash of the data.
+    """
+
+    study: str
+    setup: str
+    draws: int
+    seed: int
+    data: str
+
+    @property
+    def key(self) -> str:
+        """Hash of all settings."""
+        settings = json.dumps(asdict(self) | {"format": FORMAT}, sort_keys=True)
+        return hashlib.sha256(settings.encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """What the cell is, for people, with the start of its key."""
+        return re.sub(r"[^\w.]+", "-", f"{self.study} {self.setup}") + f"-{self.key[:12]}"
+
+    def compute(self, study: Study) -> pd.DataFrame:
+        """Return one row per draw and epsilon.
+
+        Returns
+        -------
+        DataFrame
+            draw, epsilon, estimate, partial (noise on the propensity weights only), own (without
+            noise), truth, copies.
+        """
+        # the data of a draw are the same in all set-ups; what is drawn on them is not
+        samples = study.stream(self.seed)
+        rng = noise_source(int(self.key, 16)).post_processing_rng()
+        rows = []
+        for draw in range(self.draws):
+            sample = study.sample(draw, samples)
+            if self.setup in STRICT:
+                found = strict(study, sample, EPSILONS, rng, **STRICT[self.setup].options)
+            else:
+                found = estimated(study, sample, SETUPS[self.setup], EPSILONS, rng)
+            rows += [
+                {
+                    "draw": draw,
+                    "epsilon": float(epsilon),
+                    "estimate": full,
+                    "partial": partial,
+                    "own": found.own,
+                    "truth": sample.truth,
+                    "copies": found.copies,
+                }
+                for epsilon, partial, full in zip(EPSILONS, found.partial, found.full, strict=True)
+            ]
+        return pd.DataFrame(rows)
+
+
+def setups_of(study: Study) -> tuple[str, ...]:
+    """Return the set-ups of a study: those that sample twice only where the paper does.
+
+    Examples
+    --------
+    >>> from dprct.replicate.ippw_paper.samples import studies
+    >>> setups_of(studies(None)["synthetic n1=500"])
+    ('once', 'mended', 'strict', 'hajek')
+    """
+    published = tuple(SETUPS) if study.resampled else ("once", "mended")
+    return (*published, *STRICT)
+
+
+def title_of(setup: str) -> str:
+    """Return a set-up as reports name it."""
+    return (STRICT if setup in STRICT else SETUPS)[setup].title
