@@ -174,15 +174,12 @@ class IPW:
         scheme = scheme_of(estimand, trim, len(frame))
         relation = relation_of(neighbors, scheme.estimand)
         terms = terms_of(covariates)
-        used = tuple(
-            dict.fromkeys(
-                [outcome, treatment, *(name for term in terms for f in term for name in f.names)]
-            )
-        )
+        covered = tuple(dict.fromkeys(n for term in terms for f in term for n in f.names))
+        used = (outcome, treatment, *covered)
         for name in used:
             if name not in frame.columns:
                 raise ColumnError.unknown(name, frame.columns, "the data")
-        if outcome == treatment or {outcome, treatment} & set(used[2:]):
+        if outcome == treatment or {outcome, treatment} & set(covered):
             raise ParameterError(
                 f"{outcome!r} and {treatment!r} must differ, and be no covariates; name the "
                 "outcome, the treatment and what came before it"
@@ -191,7 +188,7 @@ class IPW:
         self._fill, fills = fills_of(missing, self._outcome)
         self._treatment = schema.column(treatment)
         self._code, self._said = treated_code(schema, self._treatment, treated)
-        columns = {name: schema.column(name) for name in used[2:]}
+        columns = {name: schema.column(name) for name in covered}
         self.design = covariates_of(terms, columns, fills)
         self._balanced = balanced_blocks(self.design, balance)
         validate(schema, frame, used)

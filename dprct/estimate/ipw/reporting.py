@@ -46,7 +46,7 @@ def effect_of(found: Released, radius: float) -> NoisyEffect | NormalEffect:
     v, b = found.variance * radius**2, found.variance_scale * radius**2
     weights = found.slope * found.weight_spread * radius**2
     widest = sorted(rates)[-1]
-    rho = float(np.clip(b / widest**2, 1e-9, LARGEST_RHO))
+    rho = ladder(b / widest**2)
     variances = (NoisyVariance(v, b, rho), NoisyVariance(weights, 0.0, rho))
     value = found.theta * radius
     if not found.gaussian:
@@ -56,6 +56,23 @@ def effect_of(found: Released, radius: float) -> NoisyEffect | NormalEffect:
         for place, size in enumerate(found.noises)
     ]
     return NormalEffect(value, math.hypot(*sds), variances)
+
+
+def ladder(rho: float) -> float:
+    """Return the next half power of two, within what :mod:`dprct.estimate.correction` takes.
+
+    Notes
+    -----
+    b_V depends on released numbers here, and c(rho) is slow to compute: a few values of rho serve
+    all fits.  c rises with rho, so that rounding up widens intervals.
+
+    Examples
+    --------
+    >>> ladder(0.2), ladder(0.0)
+    (0.25, 0.0009765625)
+    """
+    within = float(np.clip(rho, 2.0**-10, LARGEST_RHO))
+    return min(2.0 ** (math.ceil(2 * math.log2(within)) / 2), LARGEST_RHO)
 
 
 def results_of(

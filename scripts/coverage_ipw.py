@@ -1,0 +1,85 @@
+"""Write docs/coverage_ipw.md: bias, rmse and coverage of private IPW over a grid of designs.
+
+Usage: python scripts/coverage_ipw.py [runs per cell, 150 by default]
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from dprct import IPW
+
+TRUTH = 0.2
+OUT = Path(__file__).resolve().parents[1] / "docs" / "coverage_ipw.md"
+
+HEAD = """# How well the intervals of private IPW cover
+
+Written by `scripts/coverage_ipw.py`; {runs} simulated studies per row, nominal coverage 95% (its
+simulation error is about {error:.1f} points). Four covariates uniform on [-1, 1], bounds [-1, 1]
+for everything, effect 0.2, `delta=1e-6`, all other settings the defaults. *Right*: the log odds of
+treatment are .3 + x0. *Wrong*: they are .3 + x0 + x0 |x1|, so that the logistic model fails.
+The plain difference in means has a bias of about +.13 (right) and +.18 (wrong).
+
+| model | n | epsilon | form | bias | rmse | median half width | coverage | not estimated |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+FOOT = """
+Reading it. Errors contain sampling, the propensity weights to first order, and privacy noise. They
+do not contain what the penalty and the trimming leave of the confounding: rows whose bias is a
+large part of the half width are where coverage must fail, and rows in bold do (below 92%). The
+Hajek form is the better one wherever it is estimated, because the noise of the weights mostly
+cancels in its ratios. Where noise is large, intervals cover too often: the released gradient is
+noisy, and its square is taken as it is.
+"""
+
+
+def study(n: int, wrong: bool, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return X, t and y of one study."""
+    X = rng.uniform(-1, 1, (n, 4))
+    index = 0.3 + X[:, 0] + wrong * X[:, 0] * np.abs(X[:, 1])
+    t = rng.random(n) < 1 / (1 + np.exp(-index))
+    y = 0.2 * t + 0.4 * X[:, 0] + 0.2 + rng.uniform(-0.2, 0.2, n)
+    return X, t, y.clip(-1, 1)
+
+
+def row(n: int, epsilon: float, wrong: bool, hajek: bool, runs: int) -> str:
+    """Return one row of the table."""
+    rng = np.random.default_rng([n, int(10 * epsilon), wrong, hajek])
+    found = []
+    for _ in range(runs):
+        model = IPW.from_arrays(
+            *study(n, wrong, rng), bounds=(-1, 1), x_bounds=(-1, 1), hajek=hajek
+        )
+        result = model.fit(epsilon, 1e-6, rng=rng)
+        low, high = result.conf_int().to_numpy()[0]
+        found.append((result.params.iloc[0] - TRUTH, (high - low) / 2, low <= TRUTH <= high))
+    error, half, covers = np.array(found, float).T
+    known = ~np.isnan(error)
+    model_name, form = ("wrong" if wrong else "right"), ("Hajek" if hajek else "plain")
+    if not known.any():
+        return f"| {model_name} | {n:,} | {epsilon:g} | {form} | - | - | - | - | 100% |"
+    coverage = 100 * covers[known].mean()
+    words = f"{coverage:.1f}%" if coverage >= 92 else f"**{coverage:.1f}%**"
+    return (
+        f"| {model_name} | {n:,} | {epsilon:g} | {form} | {error[known].mean():+.3f} | "
+        f"{np.sqrt(np.mean(error[known] ** 2)):.3f} | {np.median(half[known]):.3f} | {words} | "
+        f"{100 - 100 * known.mean():.0f}% |"
+    )
+
+
+def main() -> None:
+    """Write the table."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 150
+    grid = itertools.product((False, True), (1000, 5000, 50_000), (0.5, 2.0, 8.0), (False, True))
+    rows = [row(n, epsilon, wrong, hajek, runs) for wrong, n, epsilon, hajek in grid]
+    head = HEAD.format(runs=runs, error=196 * np.sqrt(0.95 * 0.05 / runs))
+    OUT.write_text(head + "\n".join(rows) + "\n" + FOOT, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from dprct import IPW
+from dprct.estimate.ipw.planning import effect_sd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from dprct.privacy.budget import Budget
+    from dprct.schema import Schema
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"hajek": True}, {"noise": "gaussian"}, {"estimand": "att"}], ids=str
+)
+def test_the_expected_noise_is_about_what_is_found(
+    study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget, options: dict[str, Any]
+) -> None:
+    model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings", **options)
+    planned = effect_sd(model.recipe, model.recipe.priced(budget), 1.0)
+    result = model.fit(2, 1e-6, rng=1)
+    assert 0.5 < result.bse_noise.iloc[0] / planned < 2
+
+
+def test_a_plan_says_what_shapes_the_noise_and_nothing_of_the_data(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    data = study(1000)
+    plan = IPW.from_formula("treat ~ age", data, schema, outcome="earnings").plan(1, 1e-6)
+    text = str(plan)
+    for word in ("penalty", "lambda", "trimming", "500 for the propensity weights"):
+        assert word in text
+    assert "effect 0.6" in plan.facts["budget"]
+    data[["earnings", "age"]] = -1.0
+    other = IPW.from_formula("treat ~ age", data, schema, outcome="earnings").plan(1, 1e-6)
+    assert text == str(other)
+
+
+def test_warnings_name_what_will_disappoint(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    model = IPW.from_formula("treat ~ age", study(100), schema, outcome="earnings")
+    assert any("mostly noise" in text for text in model.plan(0.05, 1e-6).warnings)
+    assert any("not usable" in text for text in model.plan(0.05, 1e-6).warnings)
+    large = IPW.from_formula("treat ~ age", study(20_000), schema, outcome="earnings")
+    assert large.plan(4, 1e-6).warnings == ()
+    assert "conditional" not in str(large.plan(4, 1e-6))
+
+
+def test_the_gradient_noise_is_planned(
+    study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget
+) -> None:
+    model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings")
+    line = model.plan(2, 1e-6).facts["error of the weights"]
+    planned = float(line.split("about ")[1].split(",")[0])
+    found = [model.fit(2, 1e-6, rng=seed).effect.variances[1].value for seed in range(12)]
+    assert planned == pytest.approx(np.sqrt(np.mean(found)), rel=0.8)

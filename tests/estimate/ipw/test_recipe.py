@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dprct.errors import ParameterError
+from dprct.estimate.ipw.recipe import Recipe, gradient_l2, parts_of, shares_of
+from dprct.privacy.budget import Budget
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
+from dprct.queries.grid import GRID
+from dprct.queries.weighted import Scheme
+
+BUDGET = Budget(1, 1e-6)
+
+
+def made(**changes: Any) -> Recipe:
+    facts: dict[str, Any] = {
+        "n1": 500, "n2": 400, "d": 5, "scheme": Scheme("ate", 0.1), "hajek": False,
+        "relation": "replace-one", "noise": "laplace", "errors": "total", "lam": None,
+        "balance": (), "overlap": False,
+    } | changes  # fmt: skip
+    parts = parts_of(
+        hajek=facts["hajek"],
+        count=facts["scheme"].estimand != "ate" and facts["relation"] == "replace-one",
+        total=facts["errors"] == "total",
+        balance=bool(facts["balance"]),
+        overlap=facts["overlap"],
+    )
+    return Recipe(**facts, shares=shares_of(None, parts))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"hajek": True},
+        {"hajek": True, "noise": "gaussian"},
+        {"noise": "gaussian"},
+        {"scheme": Scheme("att", 0.1)},
+        {"errors": "conditional"},
+        {"balance": ("age", "educ"), "overlap": True},
+    ],
+    ids=str,
+)
+def test_the_parts_on_the_second_rows_add_up_to_the_budget(changes: dict[str, Any]) -> None:
+    prices = made(**changes).priced(BUDGET)
+    spent = sum((part.budget for part in prices.parts.values()), Budget(0))
+    assert spent.epsilon == BUDGET.epsilon
+    assert spent.delta <= BUDGET.delta
+    assert prices.weights.budget == BUDGET
+
+
+def test_the_effect_is_calibrated_to_its_sensitivity() -> None:
+    prices = made().priced(BUDGET)
+    effect, gradient = prices.parts["effect"], prices.parts["gradient"]
+    assert isinstance(effect, DiscreteLaplace)
+    assert isinstance(gradient, AnalyticGaussian)
+    assert (effect.l1, effect.epsilon) == (GRID, Fraction(12, 20))
+    assert gradient.l2_squared == gradient_l2(5) ** 2 == (GRID + 3) ** 2
+    assert prices.weights.l2_squared == prices.grid.l2**2
+
+
+def test_masses_cost_what_a_change_of_arm_moves() -> None:
+    def mass(**changes: Any) -> int:
+        return made(**changes).priced(BUDGET).parts["mass"].l1  # type: ignore[union-attr]
+
+    assert mass(hajek=True) == 2 * GRID
+    assert mass(hajek=True, relation="replace-one-design-public") == GRID
+    assert mass(scheme=Scheme("att", 0.1)) == 1
+
+
+def test_laplace_noise_of_the_effect_is_less() -> None:
+    laplace = made().priced(BUDGET).parts["effect"].noise_sd
+    gaussian = made(noise="gaussian").priced(BUDGET).parts["effect"].noise_sd
+    assert gaussian > 2 * laplace
+
+
+def test_the_penalty_is_a_public_default_and_can_be_given() -> None:
+    own, default = made(lam=0.3).priced(BUDGET), made().priced(BUDGET)
+    assert own.lam == 0.3
+    assert own.weight_sd < default.weight_sd
+    assert made().priced(Budget(4, 1e-6)).lam < default.lam
+    assert default.weight_spread > default.weight_sd**2
+
+
+def test_a_budget_without_delta_is_refused() -> None:
+    with pytest.raises(ParameterError, match="delta > 0"):
+        made().priced(Budget(1))
+
+
+def test_shares_are_checked() -> None:
+    parts = {"effect": 3, "variance": 1}
+    assert shares_of({"variance": 0.1, "effect": 0.9}, parts) == {
+        "effect": Fraction(9, 10),
+        "variance": Fraction(1, 10),
+    }
+    for wrong in ({"effect": 1}, {"effect": 1, "variance": 0}, {"effect": 0.5, "variance": 0.4}):
+        with pytest.raises(ParameterError, match="shares"):
+            shares_of(wrong, parts)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dprct.errors import FormulaError, SchemaError
+from dprct.formula import parse
+from dprct.privacy.aggregate import _open
+from dprct.queries.propensity import (
+    Covariates,
+    PropensityGrid,
+    covariates_of,
+    propensity_weights,
+    treated_rows,
+)
+from dprct.schema import Column
+from dprct.schema.table import eager
+
+COLUMNS = {
+    "age": Column("age", bounds=(20.0, 60.0), missing=()),
+    "income": Column("income", bounds=(0.0, 10.0), missing=(".",)),
+    "educ": Column("educ", "byte", levels=(1.0, 2.0, 3.0), missing=(".",)),
+    "city": Column("city", "str5", levels=("north", "south", "west"), missing=()),
+    "loose": Column("loose", missing=()),
+    "unsaid": Column("unsaid", bounds=(0.0, 1.0)),
+}
+
+
+def made(right: str, **fills: float) -> Covariates:
+    return covariates_of(parse(f"t ~ {right}").terms, COLUMNS, fills)
+
+
+def wild(n: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    odd = np.array([np.nan, np.inf, -np.inf, 1e300, -1e300, 0.0])
+    return pd.DataFrame(
+        {
+            "age": rng.choice([20.0, 40, 60, *odd], n),
+            "income": rng.choice([0.0, 5, 10, *odd], n),
+            "educ": rng.choice([1.0, 2, 3, *odd], n),
+            "city": pd.Series(rng.choice(["north", "south", "west", "elsewhere"], n), dtype=object),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "right", ["age", "age + income + C(educ) + city", "age*city + income:C(educ)", "C(educ):city"]
+)
+def test_rows_are_in_the_unit_ball_whatever_they_hold(right: str) -> None:
+    Z = made(right).rows(eager(wild()))
+    norms = np.linalg.norm(Z, axis=1)
+    assert np.isfinite(Z).all()
+    assert (norms <= 1).all()
+
+
+def test_a_corner_reaches_the_ball() -> None:
+    corner = pd.DataFrame({"age": [60.0], "income": [10.0], "city": ["west"]})
+    assert np.linalg.norm(made("age + income + city").rows(eager(corner))) == pytest.approx(1)
+
+
+def test_numbers_levels_and_missing_values() -> None:
+    design = made("age + income + C(educ)")
+    assert design.names == (
+        "age", "income", "missing(income)", "C(educ)[T.2]", "C(educ)[T.3]", "missing(educ)",
+        "Intercept",
+    )  # fmt: skip
+    frame = pd.DataFrame({"age": [50.0], "income": [np.nan], "educ": [3.0]})
+    expected = np.array([0.5, 0, 1, 0, 1, 0, np.sqrt(3)]) / np.sqrt(6)
+    np.testing.assert_allclose(design.rows(eager(frame))[0], expected, rtol=1e-8)
+
+
+def test_a_declared_number_stands_for_a_missing_value() -> None:
+    design = made("income", income=10.0)
+    assert design.names == ("income", "Intercept")
+    found = design.rows(eager(pd.DataFrame({"income": [np.nan, 10.0]})))
+    assert np.array_equal(found[0], found[1])
+
+
+def test_polars_rows_are_those_of_pandas() -> None:
+    table = wild()
+    design = made("age*city + income + C(educ)")
+    other = design.rows(eager(pl.from_pandas(table)))
+    assert np.array_equal(design.rows(eager(table)), other)
+
+
+@pytest.mark.parametrize(
+    ("right", "error", "words"),
+    [
+        ("I(age ** 2)", FormulaError, "derived column"),
+        ("loose", SchemaError, "no bounds"),
+        ("unsaid", SchemaError, "missing policy"),
+        ("C(age)", SchemaError, "no levels"),
+    ],
+)
+def test_what_has_no_public_bound_is_refused(right: str, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        made(right)
+
+
+def test_weights_are_sealed_on_their_grid() -> None:
+    rng = np.random.default_rng(2)
+    Z = made("age + income").rows(eager(wild(60)))
+    grid = PropensityGrid(60, Z.shape[1], 0.1)
+    sealed = propensity_weights(Z, rng.random(60) < 0.5, grid)
+    assert sealed.l2_squared == grid.l2**2
+    assert sealed.size == Z.shape[1]
+    assert float(grid.grid) <= grid.solver.l2 / 2**20
+    assert "confidential" in repr(sealed._sealed)
+
+
+def test_the_rounded_weights_of_neighbours_stay_within_the_sensitivity() -> None:
+    rng = np.random.default_rng(3)
+    grid = PropensityGrid(12, 2, 0.2)
+    for _ in range(10):
+        Z = np.column_stack([rng.choice([-1.0, 1.0], 12), np.ones(12)]) / np.sqrt(2)
+        t = rng.random(12) < 0.5
+        other, labels = Z.copy(), t.copy()
+        other[3, 0], labels[3] = -other[3, 0], not labels[3]
+        pair = [_open(propensity_weights(*x, grid)) for x in ((Z, t), (other, labels))]
+        move = np.linalg.norm((pair[0] - pair[1]).astype(float))
+        assert 0 < move <= grid.l2
+
+
+def test_who_is_treated_is_total() -> None:
+    column = Column("t", levels=(0.0, 1.0), missing=())
+    frame = eager(pd.DataFrame({"t": [1.0, 0.0, np.nan, np.inf]}))
+    assert treated_rows(frame, column, 1.0).tolist() == [True, False, False, False]
+    text = Column("t", "str3", levels=("no", "yes"), missing=())
+    words = eager(pd.DataFrame({"t": pd.Series(["yes", "no", None], dtype=object)}))
+    assert treated_rows(words, text, "yes").tolist() == [True, False, False]

@@ -1,0 +1,165 @@
+"""Sealed sums of weighted terms: what they are, and that no neighbour moves them further."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.privacy.aggregate import _open
+from dprct.queries.grid import GRID
+from dprct.queries.weighted import Centre, Scheme, Weighted, outcome_units
+from dprct.schema import Column
+from dprct.schema.table import eager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ESTIMANDS = ("ate", "att", "atc")
+CENTRES = (Centre(), Centre(0.4, -0.7, 0.3, -1.2, 1.5, 0.6))
+WEIGHTS = np.array([30.0, 1.0])
+CORNERS = list(itertools.product((-1.0, 0.3, 1.0), (False, True), (-1.0, -0.04, 0.01, 1.0)))
+"""(y, t, x): weights of 30 trim at x = -1 and 1 and not in between."""
+
+
+def records(which: list[tuple[float, bool, float]], estimand: Any, relation: Any) -> Weighted:
+    y, t, x = (np.array(part) for part in zip(*which, strict=True))
+    Z = np.column_stack([x, np.ones(len(x))]) / np.sqrt(2)
+    return Weighted.of(y, t, Z, WEIGHTS, 0.1, Scheme(estimand, 0.1), relation)
+
+
+QUERIES: dict[str, Callable[[Weighted], list[Any]]] = {
+    "difference": lambda w: [w.difference()],
+    "arm_sums": lambda w: [w.arm_sums()],
+    "masses": lambda w: [w.masses()],
+    "count": lambda w: [w.count()],
+    "squares": lambda w: [w.squares(centre) for centre in CENTRES],
+    "gradient": lambda w: [w.gradient(centre) for centre in CENTRES],
+    "balance": lambda w: list(w.balance(w.Z[:, 0] * np.sqrt(2))),
+    "overlap": lambda w: [w.overlap(WEIGHTS, 10)],
+}
+TIGHT = {"difference", "arm_sums", "count", "overlap", "balance"}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("estimand", ESTIMANDS)
+@pytest.mark.parametrize("relation", ["replace-one", "replace-one-design-public"])
+def test_no_pair_of_records_exceeds_the_sensitivity(
+    query: str, estimand: str, relation: str
+) -> None:
+    """A sum differs between neighbours by the terms of one record: all pairs of corners."""
+    alone = [QUERIES[query](records([corner], estimand, relation)) for corner in CORNERS]
+    reached = 0.0
+    for (one, (_, t, _)), (other, (_, s, _)) in itertools.product(
+        zip(alone, CORNERS, strict=True), repeat=2
+    ):
+        if relation != "replace-one" and t != s:
+            continue
+        for a, b in zip(one, other, strict=True):
+            move = np.abs((np.asarray(_open(a)) - np.asarray(_open(b))).astype(float))
+            assert move.sum() <= a.l1
+            assert np.square(move).sum() <= float(a.l2_squared) * (1 + 1e-12)
+            reached = max(reached, move.sum() / a.l1)
+    if query in TIGHT and relation == "replace-one":
+        assert reached > 0.999
+    assert query in ("count", "gradient") or reached > 0.4
+
+
+def sample(n: int = 400, seed: int = 1) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    Z = np.column_stack([rng.uniform(-1, 1, n), np.ones(n)]) / np.sqrt(2)
+    t = rng.random(n) < 0.6
+    return rng.uniform(-1, 1, n), t, Z
+
+
+def value(sealed: Any) -> np.ndarray:
+    return np.array([float(int(k) * sealed.grid) for k in _open(sealed)])
+
+
+W = np.array([1.0, 0.5])
+
+
+def test_the_sums_are_those_of_the_textbook() -> None:
+    y, t, Z = sample()
+    e = (1 / (1 + np.exp(-Z @ W))).clip(0.1, 0.9)
+    weighted = Weighted.of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
+    expected = (t * y / e - ~t * y / (1 - e)).sum()
+    assert value(weighted.difference())[0] == pytest.approx(expected, abs=1e-2)
+    assert (value(weighted.masses()) * 10).sum() == pytest.approx(
+        (t / e + ~t / (1 - e)).sum(), rel=1e-4
+    )
+    att = Weighted.of(y, t, Z, W, 0.0, Scheme("att", 0.1))
+    expected = (t * y - ~t * y * e / (1 - e)).sum()
+    assert value(att.difference())[0] == pytest.approx(expected, abs=1e-2)
+    assert value(att.count())[0] == t.sum()
+    atc = Weighted.of(y, t, Z, W, 0.0, Scheme("atc", 0.1))
+    assert value(atc.count())[0] == (~t).sum()
+    overlap = value(weighted.overlap(W, 10))
+    assert overlap[:10].sum() == t.sum()
+    assert overlap.sum() == len(y)
+
+
+@pytest.mark.parametrize("estimand", ESTIMANDS)
+def test_the_gradient_is_the_derivative(estimand: Any) -> None:
+    y, t, Z = sample()
+    scheme, centre, step = Scheme(estimand, 0.1), Centre(0.2, -0.1, 0.3, 0.1, 1.2, 0.9), 1e-6
+
+    def total(w: np.ndarray) -> float:
+        return float(Weighted.of(y, t, Z, w, 0.2, scheme)._influences(centre).sum())
+
+    found = value(Weighted.of(y, t, Z, W, 0.2, scheme).gradient(centre))
+    expected = [(total(W + step * e) - total(W - step * e)) / (2 * step) for e in np.eye(2)]
+    np.testing.assert_allclose(found, expected, atol=2e-2)
+
+
+def test_squares_are_those_of_the_influences() -> None:
+    y, t, Z = sample()
+    weighted = Weighted.of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
+    expected = np.square(weighted._influences(CENTRES[1])).sum()
+    assert value(weighted.squares(CENTRES[1]))[0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_odds_are_without_bias_from_the_noise() -> None:
+    """On average over the noise of the weights the sums are those without it (Lemma 3)."""
+    y, t, Z = sample(300)
+    rng, s, scheme = np.random.default_rng(5), 0.5, Scheme("ate", 1e-3)
+    without = value(Weighted.of(y, t, Z, W, 0.0, scheme).difference())[0]
+    naive, free = [], []
+    for _ in range(4000):
+        noisy = W + rng.normal(0, s, 2)
+        free.append(value(Weighted.of(y, t, Z, noisy, s, scheme).difference())[0])
+        naive.append(value(Weighted.of(y, t, Z, noisy, 0.0, scheme).difference())[0])
+    error = np.std(free) / np.sqrt(len(free))
+    assert abs(np.mean(free) - without) < 6.2 * error
+    assert abs(np.mean(naive) - without) > abs(np.mean(free) - without)
+
+
+def test_weights_are_within_their_range_whatever_the_rows() -> None:
+    y, t, Z = sample(50)
+    for estimand in ESTIMANDS:
+        scheme = Scheme(estimand, 0.05)  # type: ignore[arg-type]
+        weighted = Weighted.of(y, t, Z, np.array([1e9, -1e9]), 1e6, scheme)
+        assert (weighted.treated <= scheme.treated_most * (1 + 1e-12)).all()
+        assert (weighted.control <= scheme.control_most * (1 + 1e-12)).all()
+        assert np.isfinite(value(weighted.difference())).all()
+
+
+def test_outcomes_are_total_and_centred() -> None:
+    column = Column("y", bounds=(10.0, 30.0), missing=())
+    frame = eager(pd.DataFrame({"y": [10.0, 20.0, 30.0, np.inf, -np.inf, np.nan]}))
+    y, radius, middle = outcome_units(frame, column)
+    assert y.tolist() == [-1, 0, 1, 1, -1, -1]
+    assert (float(radius), float(middle)) == (10.0, 20.0)
+    assert outcome_units(frame, column, fill=20.0)[0][-1] == 0
+
+
+def test_a_sum_is_a_sum_of_integers() -> None:
+    y, t, Z = sample()
+    weighted = Weighted.of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
+    order = np.random.default_rng(1).permutation(len(y))
+    other = Weighted.of(y[order], t[order], Z[order], W, 0.0, Scheme("ate", 0.1))
+    assert _open(weighted.difference())[0] == _open(other.difference())[0]
+    assert weighted.difference().l1 == GRID
