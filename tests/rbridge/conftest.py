@@ -102,7 +102,7 @@ class Host:
     def run(self, code: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run some code to its end."""
         process = self.start(code, **env)
-        out, err = process.communicate(timeout=180)
+        out, err = process.communicate(timeout=600)
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
 

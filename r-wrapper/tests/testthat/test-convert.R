@@ -1,0 +1,73 @@
+there_and_back <- function(x) dprct:::dprct_call("identity", x = x)
+
+all_kinds <- function() {
+  data <- data.frame(
+    num = c(NA, 1.5, -Inf, 0), int = c(NA, 2:4), lgl = c(TRUE, FALSE, NA, TRUE),
+    chr = c("a", "\u00e9t\u00e9", "", "a"),
+    fac = factor(c("lo", "hi", NA, "lo"), levels = c("lo", "mid", "hi")),
+    ord = factor(c("p", "q", "p", "q"), ordered = TRUE),
+    date = as.Date("2024-02-28") + 0:3,
+    time = as.POSIXct("2024-03-30 23:30:00", tz = "UTC") + 3600 * 0:3
+  )
+  data$units <- as.difftime(c(NA, 2:4), units = "hours")
+  data$missing_level <- addNA(factor(c("b", NA, "a", NA)))
+  attr(data$num, "label") <- "Outcome"
+  attr(data, "note") <- "of the frame"
+  data
+}
+
+test_that("columns of base R come back identical", {
+  skip_without_python()
+  expect_identical(there_and_back(all_kinds()), all_kinds())
+})
+
+test_that("labels, tags and user-missing values of haven come back identical", {
+  skip_without_python()
+  skip_if_not_installed("haven")
+  data <- data.frame(id = 1:3)
+  data$labelled <- haven::labelled(c(1, 2, NA), c(No = 1, Yes = 2), "Treated?")
+  data$integers <- haven::labelled(c(1L, 2L, NA), c(No = 1L))
+  data$tags <- haven::labelled(
+    c(1, haven::tagged_na("a"), haven::tagged_na("z")),
+    c(refused = haven::tagged_na("a"))
+  )
+  data$spss <- haven::labelled_spss(c(1, 2, 99), c(miss = 99), na_values = 99)
+  back <- there_and_back(data)
+  expect_identical(back, data)
+  expect_identical(haven::na_tag(back$tags), c(NA, "a", "z"))
+})
+
+test_that("64-bit integers are exact", {
+  skip_without_python()
+  skip_if_not_installed("bit64")
+  data <- data.frame(id = 1:3)
+  data$big <- bit64::as.integer64(c("9007199254740991", NA, "-5"))
+  expect_identical(there_and_back(data), data)
+})
+
+test_that("tibbles and data.tables stay what they are", {
+  skip_without_python()
+  skip_if_not_installed("tibble")
+  expect_identical(there_and_back(tibble::as_tibble(iris)), tibble::as_tibble(iris))
+  skip_if_not_installed("data.table")
+  table <- there_and_back(data.table::as.data.table(iris))
+  expect_s3_class(table, "data.table")
+  expect_equal(table, data.table::as.data.table(iris))
+})
+
+test_that("values come back identical", {
+  skip_without_python()
+  for (x in list(
+    NULL, TRUE, 1L, 1.5, NaN, "\u4e2d", c(1.5, NA), c(1L, 2L), letters, matrix(c(1, 2, 3, 4), 2),
+    list(a = 1, b = "x"), 2^40, as.Date("2024-01-01"), c(TRUE, NA)
+  )) {
+    expect_identical(there_and_back(x), x)
+  }
+})
+
+test_that("what is lost is said", {
+  skip_without_python()
+  data <- data.frame(time = as.POSIXct("2024-03-30 12:00:00", tz = "Europe/Berlin"))
+  expect_warning(back <- there_and_back(data), "time zone", class = "dprct_warning")
+  expect_identical(back, data)
+})

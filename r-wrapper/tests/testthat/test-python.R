@@ -1,0 +1,89 @@
+# Each question needs a session of its own, for a Python that runs cannot be replaced.
+in_new_session <- function(code, ...) {
+  file <- tempfile(fileext = ".R")
+  on.exit(unlink(file))
+  library <- paste(deparse(.libPaths()), collapse = "")
+  writeLines(c(sprintf(".libPaths(%s)", library), "library(dprct)", code), file)
+  old <- Sys.getenv(c("R_SESSION_INITIALIZED", "R_TESTS", ...), NA, names = TRUE)
+  Sys.unsetenv(c("R_SESSION_INITIALIZED", "R_TESTS"))
+  on.exit(do.call(Sys.setenv, as.list(old[!is.na(old)])), add = TRUE)
+  said <- suppressWarnings(system2(
+    file.path(R.home("bin"), "Rscript"), shQuote(file),
+    stdout = TRUE, stderr = FALSE
+  ))
+  paste(said, collapse = "\n")
+}
+
+refusal_of <- 'e <- tryCatch(dprct:::ensure_bridge(), error = identity)
+  cat(class(e)[1L], class(e)[2L], "\\n", conditionMessage(e), sep = "|")'
+
+test_that("the package's own choice of Python wins, and RETICULATE_PYTHON stays", {
+  skip_without_python()
+  skip_on_cran()
+  used <- dprct_config()$executable
+  said <- in_new_session(c(
+    sprintf('Sys.setenv(DPRCT_PYTHON = "%s", RETICULATE_PYTHON = "/nonexistent/python")', used),
+    sprintf('cat(identical(dprct_config()$executable, "%s"), Sys.getenv("RETICULATE_PYTHON"))', used)
+  ))
+  expect_identical(said, "TRUE /nonexistent/python")
+})
+
+test_that("a path that leads nowhere is named, with who named it", {
+  skip_on_cran()
+  said <- in_new_session(c('options(dprct.python = "/nonexistent/python")', refusal_of))
+  expect_match(said, "dprct_python_unavailable_error|dprct_error", fixed = TRUE)
+  expect_match(said, "'/nonexistent/python', named by the option 'dprct.python'", fixed = TRUE)
+  said <- in_new_session(c(
+    'Sys.setenv(DPRCT_PYTHON = "", RETICULATE_PYTHON = "/nonexistent/python")', refusal_of
+  ))
+  expect_match(said, "RETICULATE_PYTHON, does not exist", fixed = TRUE)
+})
+
+fake_python <- function(...) {
+  file <- tempfile("python")
+  writeLines(c("#!/bin/sh", ...), file)
+  Sys.chmod(file, "755")
+  file
+}
+
+refused <- function(path) {
+  tryCatch(check_python(list(path = path, by = "a test"), NULL), error = conditionMessage)
+}
+environment(refused) <- asNamespace("dprct")
+
+test_that("a Python that lacks the package, is too old, or does not run is never started", {
+  skip_on_os("windows")
+  expect_match(refused(fake_python("echo 3.11", "echo dprct rpy2")), "no package dprct and rpy2")
+  expect_match(refused(fake_python("echo 3.9", "echo")), "3.9; dprct needs 3.11 or later")
+  expect_match(refused(fake_python("exit 1")), "does not run")
+  expect_match(refused(""), "no Python was found")
+  expect_null(refused(fake_python("echo 3.11", "echo")))
+})
+
+test_that("an old reticulate and a new Python are told apart", {
+  skip_on_os("windows")
+  said <- refused(fake_python("echo 3.12", "echo"))
+  if (utils::packageVersion("reticulate") < "1.34") {
+    expect_match(said, "cannot start Python 3.12; update reticulate to 1.34 or later")
+  } else {
+    expect_null(said)
+  }
+})
+
+test_that("the two packages must be of one version and protocol", {
+  own <- as.character(utils::packageVersion("dprct"))
+  shake <- dprct:::shake_hands
+  expect_silent(shake(list(version = own, protocol = "1"), NULL))
+  expect_error(shake(list(version = "9.9", protocol = "1"), NULL), "Python package 9.9",
+    class = "dprct_version_error"
+  )
+  expect_error(shake(list(version = own, protocol = "2"), NULL), "another build",
+    class = "dprct_version_error"
+  )
+})
+
+test_that("the configuration is printed", {
+  skip_without_python()
+  expect_output(print(dprct_config()), "reticulate")
+  expect_identical(dprct_config()$pid, Sys.getpid())
+})

@@ -1,0 +1,83 @@
+"""The R package as its users and CRAN see it: its own tests, and the check of the whole package."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TESTS = """
+found <- as.data.frame(testthat::test_dir(
+  TESTS, package = "dprct", reporter = "summary", stop_on_failure = FALSE, load_package = "none"))
+cat("bad:", sum(found$failed) + sum(found$error), "passed:", sum(found$passed), "\\n")
+"""
+
+
+def test_the_tests_of_the_r_package_pass(host: Any, checkout: Path) -> None:
+    folder = checkout / "r-wrapper" / "tests" / "testthat"
+    run = host.run(TESTS.replace("TESTS", f'"{folder}"'), NOT_CRAN="true", DPRCT_REQUIRE_R="1")
+    assert run.returncode == 0, run.stderr
+    bad, passed = re.findall(r"bad: (\d+) passed: (\d+)", run.stdout)[0]
+    assert bad == "0", run.stdout
+    assert int(passed) > 200
+
+
+def test_without_python_users_learn_what_to_run(host: Any) -> None:
+    run = host.run(
+        "tryCatch(ols(y ~ x, data.frame(y = 1:3, x = 1:3)),"
+        "  dprct_python_unavailable_error = function(e) cat(conditionMessage(e)))",
+        DPRCT_PYTHON="/nowhere/python",
+    )
+    assert "does not exist" in run.stdout
+    assert "install_dprct()" in run.stdout
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_every_export_is_documented_and_tested(checkout: Path) -> None:
+    package = checkout / "r-wrapper"
+    exports = re.findall(r"^export\((.+)\)$", (package / "NAMESPACE").read_text(), re.MULTILINE)
+    pages = "".join(page.read_text() for page in (package / "man").glob("*.Rd"))
+    tests = "".join(test.read_text() for test in (package / "tests").rglob("*.R"))
+    reference = (package / "_pkgdown.yml").read_text()
+    assert len(exports) > 40
+    assert [name for name in exports if f"\\alias{{{name}}}" not in pages] == []
+    called = [name for name in exports if not re.search(rf"\b{re.escape(name)}\b", tests)]
+    assert set(called) <= {"dprct_config", "install_dprct"}
+    assert "designs" in reference
+
+
+@pytest.mark.audit
+def test_the_package_passes_its_check(rscript: str, checkout: Path, tmp_path: Path) -> None:
+    command = [rscript.removesuffix("script"), "CMD"]
+    env = {
+        **os.environ,
+        "DPRCT_PYTHON": sys.executable,
+        "NOT_CRAN": "true",
+        "TZ": "UTC",
+        "_R_CHECK_SYSTEM_CLOCK_": "0",
+        "_R_CHECK_FORCE_SUGGESTS_": "false",
+        "_R_CHECK_CRAN_INCOMING_": "false",
+    }
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path,
+            env=env,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout + done.stderr
+
+    run("build", str(checkout / "r-wrapper"))
+    (built,) = tmp_path.glob("dprct_*.tar.gz")
+    said = run("check", "--as-cran", "--no-manual", built.name)
+    assert re.search(r"^Status: OK$", said, re.MULTILINE), said[-6000:]
