@@ -17,7 +17,7 @@ from dprct.release.covariates import covariates_of
 from dprct.release.layout import Layout, prepared_schema
 from dprct.release.regressions import Regressions, check_slopes, regressions_of, split
 from dprct.release.shares import share_of
-from dprct.replicate.design_section import check_choice, design_from
+from dprct.replicate.design_section import absent, check_choice, design_from
 from dprct.replicate.sections import section
 
 if TYPE_CHECKING:
@@ -134,11 +134,7 @@ class CalibratedExperiment:
 
     def problems(self, schema: Schema) -> list[str]:
         """Return what is open or does not fit the columns of the file, in words."""
-        found = []
-        if self.formula is None:
-            found.append('[release] formula is missing; write formula = "y ~ treat + x"')
-        if self.design is None:
-            found.append('[design] is missing; write kind = "complete" and arms = ["treat"]')
+        found = absent(self.formula, self.design)
         if found:
             return found
         try:

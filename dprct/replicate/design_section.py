@@ -101,8 +101,8 @@ def _plain(spec: DesignSpec, where: str) -> Design:
     options = {name: getattr(spec, name) for name in (*needed, "arm")}
     if spec.arm is None and not all(isinstance(name, str) for name in spec.arms or ()):
         raise StudyError(
-            f"{where} arms are numbers; name the 0/1 columns of the arms, or say arm = ... for the "
-            "one column that holds these codes"
+            f"{where} arms has numbers; give a list of columns of 0 and 1, or say arm = ... for "
+            "the one column that holds these codes"
         )
     design: Design = kind(
         spec.arms, shares=spec.shares, control_share=spec.control_share, **options
@@ -141,6 +141,22 @@ def _check_there(spec: DesignSpec, needed: tuple[str, ...], where: str) -> None:
     for name in needed:
         if getattr(spec, name) is None:
             raise StudyError(f"{where} of kind = {spec.kind!r} lacks {name}; write {name} = ...")
+
+
+def absent(formula: str | None, design: Design | None) -> list[str]:
+    """Return what a method that needs a formula and a design lacks, in words.
+
+    Examples
+    --------
+    >>> absent("y ~ treat", None)
+    ['[design] is missing; write kind = "complete" and arms = ["treat"]']
+    """
+    found = []
+    if formula is None:
+        found.append('[release] formula is missing; write formula = "y ~ treat + x"')
+    if design is None:
+        found.append('[design] is missing; write kind = "complete" and arms = ["treat"]')
+    return found
 
 
 def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:

@@ -16,7 +16,7 @@ from dprct.published.informed import MissingOutcomes
 from dprct.published.outcomes import Family, families_of
 from dprct.published.roles import Roles, roles
 from dprct.release.model import modelled
-from dprct.replicate.design_section import check_choice, design_from
+from dprct.replicate.design_section import absent, check_choice, design_from
 from dprct.replicate.sections import section
 
 if TYPE_CHECKING:
@@ -81,11 +81,7 @@ class InformedExperiment:
 
     def problems(self, schema: Schema) -> list[str]:
         """Return what is open or does not fit the columns of the file, in words."""
-        found = []
-        if self.formula is None:
-            found.append('[release] formula is missing; write formula = "y ~ treat + x"')
-        if self.design is None:
-            found.append('[design] is missing; write kind = "complete" and arms = ["treat"]')
+        found = absent(self.formula, self.design)
         if found:
             return found
         try:
