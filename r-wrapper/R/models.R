@@ -23,7 +23,7 @@
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
 #'   facts <- declare(schema(file),
-#'     re78 = list(bounds = c(0, 40000), missing = "never"),
+#'     re78 = list(bounds = c(0, 40000), missing = "never", fate = "modelled"),
 #'     treat = list(levels = 0:1, missing = "never", fate = "public"),
 #'     rest = "drop", confirm_header = TRUE
 #'   )

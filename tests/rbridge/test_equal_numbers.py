@@ -21,7 +21,8 @@ facts <- declare(schema(FILE),
   black = list(levels = 0:1, missing = "never"), age = list(bounds = c(16, 60), missing = "never"),
   confirm_header = TRUE)
 data <- read_dta(FILE, facts)
-coded <- declare(data, treat = list(fate = "modelled"), black = list(fate = "modelled"))
+coded <- declare(data, treat = list(fate = "modelled"), black = list(fate = "modelled"),
+  re78 = list(fate = "drop"))
 half <- complete("treat", shares = 185 / 445)
 rest <- function(d) declare(d, rest = "drop")
 """
@@ -59,7 +60,11 @@ class InPython:
     def __init__(self, path: Path) -> None:
         self.schema = dprct.Schema.from_dta(path).declare(confirm_header=True, **FACTS)
         self.data, self.schema = dprct.read_dta(path, self.schema)
-        fates = {"treat": {"fate": "modelled"}, "black": {"fate": "modelled"}}
+        fates = {
+            "treat": {"fate": "modelled"},
+            "black": {"fate": "modelled"},
+            "re78": {"fate": "drop"},
+        }
         self.coded = self.schema.declare(**fates).declare_rest("drop")
         self.rest = self.schema.declare_rest("drop")
         self.half = dprct.Complete("treat", shares=185 / 445)

@@ -62,7 +62,7 @@ def ols(
 def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
     used = data[complete_cases(parsed, data)]
     factors = {factor.names[0] for term in parsed.terms for factor in term if factor.kind == "C"}
-    texts = {name for name in parsed.regressor_names if used[name].dtype == object}
+    texts = {n for n in parsed.regressor_names if not pd.api.types.is_numeric_dtype(used[n])}
     return {name: tuple(np.unique(used[name].to_numpy())) for name in factors | texts}
 
 
