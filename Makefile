@@ -6,6 +6,7 @@
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make audit   the end-to-end privacy audits, which take minutes; their table is docs/audit.md
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
+#   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
 VENV ?= .venv
@@ -20,7 +21,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo test check lint types bench audit replicate-rct r browser clean
+.PHONY: help demo test check lint types bench audit replicate-rct replicate-ippw r browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +57,10 @@ REPLICATE_ARGS ?=
 
 replicate-rct: $(dev)
 	$(VENV)/bin/dprct replicate rct-paper --out build/rct-paper \
+		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+
+replicate-ippw: $(dev)
+	$(VENV)/bin/dprct replicate ippw-paper --figures --out build/ippw-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
 r: $(dev)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dprct.replicate.ippw_paper import run
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -39,10 +41,27 @@ def test_figures_are_drawn_or_a_sentence_says_why_not(
     assert "no figures: a figure needs matplotlib" in ran.out
 
 
-def test_make_has_a_target_for_it(checkout: Path) -> None:
+def test_experiments_are_run_again(
+    dprct: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = dict(list(run.studies(None).items())[1:2])
+    monkeypatch.setattr(run, "studies", lambda data: one)
+    arguments = ("replicate", "ippw-paper", "--draws", "1", "--jobs", "1", "--out", tmp_path)
+    ran = dprct(*arguments, "--figures")
+    assert (ran.code, ran.err) == (0, "")
+    for part in ("strict, Hajek", "Lost settings", "figures: synthetic.png"):
+        assert part in ran.out
+    assert (tmp_path / "report.md").exists()
+    ran = dprct(*arguments, "--tables", "1")
+    assert ran.code == 2
+    assert "--tables is for rct-paper" in ran.err
+
+
+@pytest.mark.parametrize("paper", ["rct", "ippw"])
+def test_make_has_a_target_for_it(checkout: Path, paper: str) -> None:
     makefile = (checkout / "Makefile").read_text("utf-8")
-    assert "\nreplicate-rct: " in makefile
-    assert "dprct replicate rct-paper" in makefile
+    assert f"\nreplicate-{paper}: " in makefile
+    assert f"dprct replicate {paper}-paper" in makefile
 
 
 def test_what_cannot_be_regenerated_is_refused(dprct: Callable[..., Any], tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 
 from dprct.errors import FileError
+from dprct.io.stata import read_dta
 from dprct.privacy.noise import source as noise_source
 
 if TYPE_CHECKING:
@@ -178,10 +178,10 @@ def _realisations(file: Path) -> tuple[Array, Mask, Array, Array]:
 
 @lru_cache(maxsize=2)
 def _lalonde(file: Path) -> Sample:
+    rows, _ = read_dta(file)
     try:
-        rows = pd.read_stata(file)
         X, t = rows[COVARIATES].to_numpy(float), rows["treat"].to_numpy() == 1
         y = rows["re78"].to_numpy(float)
-    except (OSError, KeyError, ValueError) as error:
+    except KeyError as error:
         raise FileError(f"{file} is not the file of LaLonde's experiment; give nsw.dta") from error
     return Sample(X, t, y, float(y[t].mean() - y[~t].mean()))
