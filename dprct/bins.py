@@ -1,8 +1,8 @@
 """Which code a number has, as expressions that every data frame engine computes alike.
 
 Each rule is a function of public facts, takes a handful of passes over a column however many codes
-there are, and uses nothing but additions, multiplications and comparisons, so that pandas and
-Polars agree to the bit.
+there are, and uses nothing but operations that IEEE 754 rounds in one way, so that all engines
+agree to the bit (of division, see :func:`divided`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class EqualBins:
 
     def edge(self, k: Any) -> Any:
         """Return a_k, in the same operations for a number as for an expression."""
-        return k * (self.high - self.low) / self.bins + self.low
+        scaled = k * (self.high - self.low)
+        if isinstance(scaled, nw.Expr):
+            return divided(scaled, float(self.bins)) + self.low
+        return scaled / self.bins + self.low
 
     def code(self, x: nw.Expr) -> nw.Expr:
         """Return the code (float, whole) of a number within the bounds."""
@@ -90,6 +93,15 @@ class Edges:
 
 
 Rule = Points | EqualBins | EqualBinsOfPoints | Edges
+
+
+def divided(x: nw.Expr, by: float) -> nw.Expr:
+    """Return x / by, rounded once, of finite x.
+
+    Polars multiplies by the reciprocal of a divisor that is one number, which rounds twice, and not
+    in tables of one row; so the divisor is handed to it as a column.
+    """
+    return x / (x * 0.0 + by)
 
 
 def clipped(name: str, low: float, high: float) -> nw.Expr:

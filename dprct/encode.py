@@ -11,7 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -21,8 +21,17 @@ from dprct.errors import SchemaError
 from dprct.exclusive import ExclusiveEncoding, exclusive_groups
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema.facts import resolves
-from dprct.schema.legal import stored
-from dprct.schema.table import COMPANION, Frame, has_payloads, numbers_of
+from dprct.schema.rounding import stored
+from dprct.schema.table import (
+    COMPANION,
+    AnyTable,
+    Frame,
+    Table,
+    has_payloads,
+    missing_code,
+    numbers_of,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -183,7 +192,7 @@ def encodings(
     return tuple(found)
 
 
-def prepared_for(frame: Frame, codes: Iterable[Coded]) -> Frame:
+def prepared_for(frame: AnyTable, codes: Iterable[Coded]) -> AnyTable:
     """Return a frame from which the expressions of encodings can be computed."""
     return prepared(frame, [column for code in codes for column in code.columns])
 
@@ -233,34 +242,30 @@ def check_own(column: Column) -> None:
         )
 
 
-def prepared(frame: Frame, columns: Iterable[Column]) -> Frame:
+def prepared(frame: AnyTable, columns: Iterable[Column]) -> AnyTable:
     """Return a frame in which every numeric column has its missing codes beside it (-1 for none).
 
     NaN payloads are read here, with a NumPy view; engines bring the companion column themselves.
     """
-    return frame.with_columns(*[_preparation(frame, column) for column in columns])
+    once = {column.name: column for column in columns}
+    beside = [_preparation(frame, column) for column in once.values()]
+    return cast("AnyTable", frame.with_columns(*beside)) if beside else frame
 
 
-def _preparation(frame: Frame, column: Column) -> nw.Expr | nw.Series[Any]:
+def _preparation(frame: Table, column: Column) -> nw.Expr | nw.Series[Any]:
     name = column.name
     if column.is_text:
         # an Enum refuses to be compared with levels that it does not have
-        is_enum = isinstance(frame.schema[name], nw.Enum)
+        is_enum = isinstance(schema_of(frame)[name], nw.Enum)
         return nw.col(name).cast(nw.String) if is_enum else nw.col(name)
-    if has_payloads(frame) and name + COMPANION not in frame.columns:
+    if isinstance(frame, nw.DataFrame) and _in_payloads(frame, name):
         _, codes = numbers_of(frame, name)
         return nw.new_series(name + COMPANION, codes, nw.Int8, backend=frame.implementation)
-    return _companion(frame, name)
+    return missing_code(frame, name)
 
 
-def _companion(frame: Frame, name: str) -> nw.Expr:
-    value = nw.col(name).cast(nw.Float64)
-    absent = value.is_null() | value.is_nan()
-    code = nw.lit(0, nw.Int8)
-    if name + COMPANION in frame.columns:
-        given = nw.col(name + COMPANION).fill_null(0).cast(nw.Int8)
-        code = nw.when(given >= 0).then(given).otherwise(code)
-    return nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8)).alias(name + COMPANION)
+def _in_payloads(frame: Frame, name: str) -> bool:
+    return has_payloads(frame) and name + COMPANION not in frame.columns
 
 
 def _of_levels(column: Column, levels: tuple[Any, ...]) -> Encoding:

@@ -123,6 +123,10 @@ class BridgeError(DprctError, RuntimeError):
     """R and Python cannot be joined in this process."""
 
 
+class EngineError(DprctError, RuntimeError):
+    """The engine that holds a table failed, or cannot do what was asked."""
+
+
 class MissingDependencyError(DprctError, ImportError):
     """An optional package is needed for what was asked."""
 

@@ -142,15 +142,21 @@ def independent(shares: Array, rng: np.random.Generator) -> Codes:
     return draws
 
 
-def counted(blocks: Codes, codes: Codes, shape: tuple[int, int]) -> Codes:
+def counted(
+    blocks: Codes, codes: Codes, shape: tuple[int, int], weights: Codes | None = None
+) -> Codes:
     """Return how many units of each block are in each group; (B, K).
+
+    ``weights`` say how many units each entry stands for, one if not given.
 
     Examples
     --------
     >>> counted(np.array([0, 1, 1]), np.array([0, 1, 1]), (2, 2)).tolist()
     [[1, 0], [0, 2]]
     """
-    return np.bincount(blocks * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
+    places = blocks * shape[1] + codes
+    found = np.bincount(places, weights=weights, minlength=shape[0] * shape[1])
+    return found.astype(np.int64).reshape(shape)
 
 
 def uneven(counts: Codes, sizes: Codes, shares: Array) -> Mask:

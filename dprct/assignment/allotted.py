@@ -122,7 +122,7 @@ class Allotted(Design):
 
     def _impossible(self, codes: Codes, units: Units, shares: Array) -> list[str]:
         """Return the groups that have members where their share is zero."""
-        counts = counted(units.block, codes, shares.shape)
+        counts = counted(units.block, codes, shares.shape, units.weights)
         wrong = ((counts > 0) & (shares == 0)).any(axis=0)
         return [
             f"group {name!r} has members in a block where its share is 0"
@@ -132,7 +132,9 @@ class Allotted(Design):
 
     def _miscounted(self, codes: Codes, units: Units, shares: Array) -> list[str]:
         """Return the groups whose size is not their share rounded down or up."""
-        wrong = uneven(counted(units.block, codes, shares.shape), units.sizes, shares)
+        wrong = uneven(
+            counted(units.block, codes, shares.shape, units.weights), units.sizes, shares
+        )
         what = f"clusters of {quoted(self.cluster_columns)}" if self.cluster_columns else "rows"
         where = f"a block of {quoted(self.block_columns)}" if self.block_columns else "the data"
         bad = [name for name, off in zip(self.groups.names, wrong, strict=True) if off]
@@ -161,7 +163,7 @@ class Counted(Allotted):
     def _shares(self, units: Units) -> Array:
         if self.counts is None:
             return super()._shares(units)
-        total = len(units.block)
+        total = units.total
         sizes: list[int] = list(self.counts)  # type: ignore[arg-type]
         left = total - sum(sizes)
         if left < 0 or (left > 0 and self.arm is not None):

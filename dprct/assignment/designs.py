@@ -74,8 +74,8 @@ class Simple(Allotted):
         """Return the groups whose size their share makes all but impossible."""
         from scipy.stats import binom
 
-        sizes = counted(units.block, codes, shares.shape)[0]
-        total = len(codes)
+        sizes = counted(units.block, codes, shares.shape, units.weights)[0]
+        total = units.total
         tails = np.minimum(
             binom.cdf(sizes, total, shares[0]), binom.sf(sizes - 1, total, shares[0])
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -12,6 +14,9 @@ import pandas as pd
 from dprct.assignment.groups import quoted
 from dprct.errors import ColumnError, ParameterError
 from dprct.formula.columns import columns_of, is_missing
+from dprct.privacy.arms import Combinations
+from dprct.queries.passes import added
+from dprct.schema.table import names_of, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
     from dprct.assignment.allocation import Codes
+
+ROWS = "__rows"
+"""Column of the number of rows that each combination of public columns has."""
 
 WHOLE: tuple[Hashable, ...] = ("",)
 """The blocks of a design without blocks: one."""
@@ -36,16 +44,25 @@ class Units:
         The block of each unit, 0 to B - 1.
     labels : sequence
         The B blocks.
+    weights : (U,) array of int or None
+        How many units each entry stands for, where rows were put together; one if not given.
     """
 
     member: Codes
     block: Codes
     labels: Sequence[Hashable]
+    weights: Codes | None = None
 
     @property
     def sizes(self) -> Codes:
         """Units per block; (B,)."""
-        return np.bincount(self.block, minlength=len(self.labels))
+        found = np.bincount(self.block, weights=self.weights, minlength=len(self.labels))
+        return found.astype(np.int64)
+
+    @property
+    def total(self) -> int:
+        """Number of units."""
+        return int(self.sizes.sum())
 
     def first_rows(self) -> Codes:
         """Return one row of each unit; (U,)."""
@@ -73,6 +90,52 @@ def rows_of(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, pd.In
     return rows, index
 
 
+def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Combinations | None]:
+    """Return some columns of every row, or, of a table in an engine, of every combination.
+
+    Parameters
+    ----------
+    frame : data frame, eager or lazy, n rows
+    names : iterable of str
+        Public columns: treatment, blocks and clusters.
+
+    Returns
+    -------
+    rows : DataFrame
+        (n, C), numbered from 0; or (G, C + 1) of the combinations that occur, with the number of
+        rows of each in column :data:`ROWS`.
+    combinations : Combinations or None
+        Where each of these is found again; None if every row is there.
+
+    Raises
+    ------
+    ColumnError
+        If a column is not in the frame.
+    """
+    wanted = list(dict.fromkeys(names))
+    table = nw.from_native(frame, pass_through=True)
+    if not isinstance(table, nw.LazyFrame):
+        return rows_of(frame, wanted)[0], None
+    there = names_of(table)
+    for name in wanted:
+        if name not in there:
+            raise ColumnError.unknown(name, there, "the data")
+    if not wanted:
+        return pd.DataFrame({ROWS: [row_count(table)]}), Combinations((), {(): 0})
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for *key, number in added(table, {}, wanted):
+        counts[tuple(key)] += number
+    keys = sorted(counts, key=lambda key: [(value is None, value or 0) for value in key])
+    columns = {name: _values([key[j] for key in keys]) for j, name in enumerate(wanted)}
+    rows = pd.DataFrame({**columns, ROWS: [counts[key] for key in keys]})
+    return rows, Combinations(tuple(wanted), {key: g for g, key in enumerate(keys)})
+
+
+def _values(values: list[Any]) -> pd.Series[Any]:
+    """Return what an engine returned as a column: decimals as numbers, like every number."""
+    return pd.Series([float(x) if isinstance(x, Decimal) else x for x in values])
+
+
 def lacking(frame: IntoFrame, names: Iterable[str]) -> list[str]:
     """Return the columns that a frame does not have."""
     found = []
@@ -94,7 +157,8 @@ def units_of(rows: pd.DataFrame, block: Sequence[str], cluster: Sequence[str]) -
     """
     in_block, labels = _blocks(rows, block)
     if not cluster:
-        return Units(np.arange(len(rows)), in_block, labels)
+        weights = rows[ROWS].to_numpy(np.int64) if ROWS in rows else None
+        return Units(np.arange(len(rows)), in_block, labels, weights)
     if has_missing(rows, cluster):
         raise ParameterError(
             f"cluster column {quoted(cluster)} has missing values; give every row a cluster"

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+import narwhals as nw
+
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ModelPicklingError, ParameterError, SchemaError
 from dprct.estimate.contrasts import contrasts_of
 from dprct.estimate.door import (
+    any_table_of,
     check_columns,
     check_outcomes,
     check_relation,
@@ -19,7 +22,6 @@ from dprct.estimate.door import (
     outcome_of,
     sds_of,
     shares_of,
-    table_of,
     with_bounds,
 )
 from dprct.estimate.experiment import experiment_of
@@ -37,6 +39,7 @@ from dprct.privacy.noise import source
 from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema.legal import validate
+from dprct.schema.table import row_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +68,8 @@ class PrivateATE:
     Parameters
     ----------
     data : data frame
-        pandas or Polars, n rows, legal in ``schema``.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Rows of
+        an engine stay there; public combinations of treatment, blocks and clusters are counted.
     schema : Schema
         With bounds (or levels) for every outcome and a missing policy.
     outcome : str or sequence of str
@@ -181,7 +185,8 @@ class PrivateATE:
         neighbors: str = "replace-one-design-public",
     ) -> None:
         check_relation(neighbors)
-        frame = table_of(data)
+        frame = any_table_of(data)
+        data = frame if isinstance(frame, nw.LazyFrame) else data
         schema = schema.seal()
         if schema.unit.max_rows > 1:
             raise SchemaError(
@@ -219,7 +224,7 @@ class PrivateATE:
             else hidden_outcome_of(frame, column, hidden, missing, share)
             for column, share in zip(columns, shares, strict=True)
         )
-        self.schema, self.n, self.sd = schema, len(frame), sds_of(sd, names)
+        self.schema, self.n, self.sd = schema, row_count(frame), sds_of(sd, names)
         self.levels = levels_of(levels)
         self.indexes = indexes_of(index, index_bounds, index_columns, names, design, schema)
         self._frame, self.outcomes = adjusted(frame, self.outcomes, self.indexes, schema)

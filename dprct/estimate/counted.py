@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dprct.privacy.arms import Arms
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +104,7 @@ class CountedOutcome:
         """
         check_noise(epsilon, self.rho(epsilon), 2 * GRID / self.split(epsilon)[-1])
 
-    def release(self, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+    def release(self, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Released:
         """Draw the release; the caller has charged ``epsilon * share``."""
         of_sums, of_squares = self.split(epsilon)
         sizes = self.arms.sizes[0]

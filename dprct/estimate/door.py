@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.assignment.base import Design
-from dprct.assignment.units import rows_of
+from dprct.assignment.units import ROWS, combined
 from dprct.encode import check_own
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.counted import CountedOutcome
 from dprct.estimate.horvitz import HiddenOutcome, hidden_arms
 from dprct.estimate.mechanism import Outcome
 from dprct.privacy.budget import Budget, exact
-from dprct.queries import Clipped, HiddenArms, observed
+from dprct.queries import Clipped, HiddenArms, observed_number
 from dprct.schema.facts import given
-from dprct.schema.table import eager
+from dprct.schema.table import eager, names_of, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Frame, Table
 
 MissingRule = str | float
 AnyOutcome = Outcome | HiddenOutcome | CountedOutcome
@@ -58,23 +58,41 @@ def check_sample(schema: Schema) -> None:
 
 
 def table_of(data: object) -> Frame:
-    """Return the one table of a fit.
+    """Return the one table of a fit that needs its rows in memory.
 
     Raises
     ------
     SchemaError
         If several tables are given, or no eager data frame with rows.
     """
+    _check_single(data)
+    return eager(data)
+
+
+def any_table_of(data: object) -> Table:
+    """Return the one table of a fit, which may stay in its engine.
+
+    Raises
+    ------
+    SchemaError
+        If several tables are given, or no table with rows.
+    EngineError, MissingDependencyError
+        As of :func:`dprct.schema.table.table`.
+    """
+    _check_single(data)
+    return table(data)
+
+
+def _check_single(data: object) -> None:
     if isinstance(data, (list, tuple, Mapping)):
         raise SchemaError(
             f"data is {type(data).__name__}; one fit reads one table: merge the files first and "
             "protect once, or release them separately with the same key map and ledger"
         )
-    return eager(data)
 
 
 def check_columns(
-    frame: Frame,
+    frame: Table,
     outcomes: Iterable[str],
     treatment: str | Sequence[str] | None,
     assignment: Design | None,
@@ -87,10 +105,11 @@ def check_columns(
     """
     named = [treatment] if isinstance(treatment, str) else treatment or ()
     designed = (*assignment.columns, *assignment.uses) if isinstance(assignment, Design) else ()
+    there = names_of(frame)
     for name in (*outcomes, *named, *designed):
-        if name not in frame.columns:
+        if name not in there:
             where = "the data (from another file? merge first, protect once)"
-            raise ColumnError.unknown(name, frame.columns, where)
+            raise ColumnError.unknown(name, there, where)
 
 
 def with_bounds(column: Column) -> Column:
@@ -199,7 +218,7 @@ def levels_of(levels: Sequence[float]) -> tuple[float, ...]:
 
 
 def outcome_of(
-    frame: Frame,
+    frame: Table,
     column: Column,
     experiment: Experiment,
     missing: MissingRule | Mapping[str, MissingRule] | None,
@@ -224,7 +243,7 @@ def outcome_of(
             )
         return CountedOutcome(column, experiment.counted(), share)
     if policy == "public":
-        counted = experiment.counted(observed(frame, column))
+        counted = experiment.among_observed(frame, column)
         return Outcome(column, counted, share, among_observed=True)
     fill = None if policy is None else constant_of(policy, column)
     return Outcome(column, experiment.counted(), share, fill)
@@ -233,12 +252,13 @@ def outcome_of(
 def hidden_arms_of(experiment: Experiment, data: Any) -> HiddenArms:
     """Return the arms of an experiment whose treatment is private."""
     design = experiment.design
-    rows, _ = rows_of(data, design.uses)
-    return hidden_arms(design, experiment.order, design.propensities(rows))
+    rows, combinations = combined(data, design.uses)
+    n = len(rows) if combinations is None else int(rows[ROWS].sum())
+    return hidden_arms(design, experiment.order, design.propensities(rows), n)
 
 
 def hidden_outcome_of(
-    frame: Frame,
+    frame: Table,
     column: Column,
     arms: HiddenArms,
     missing: MissingRule | Mapping[str, MissingRule] | None,
@@ -261,8 +281,7 @@ def hidden_outcome_of(
             "value"
         )
     if policy == "public":
-        who = observed(frame, column)
-        arms = replace(arms, n=int(who.sum()), counted=who)
+        arms = replace(arms, n=observed_number(frame, column), present=column.name)
     if arms.n < 2:
         raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
     fill = None if policy in (None, "public") else constant_of(policy, column)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 
 from dprct.assignment.base import Design
 from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL
-from dprct.assignment.units import Units, rows_of, units_of
+from dprct.assignment.units import ROWS, Units, combined, units_of
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.pooling import pooled
-from dprct.privacy.arms import Arms
+from dprct.privacy.arms import Arms, Combinations
+from dprct.queries import observed, observed_counts
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.groups import Level
+    from dprct.schema.facts import Column
+    from dprct.schema.table import Table
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
@@ -49,6 +53,11 @@ class Experiment:
     unit : {"person", "cluster"}
     largest : int
         Rows of the largest cluster.
+    combinations : Combinations or None
+        Where rows stay in an engine: the combinations of public columns that take the place of
+        rows in ``codes`` and ``units``.
+    rows : (G,) array of int or None
+        How many rows each of these has.
     """
 
     design: Design
@@ -59,9 +68,27 @@ class Experiment:
     clustered: bool
     unit: UnitRule
     largest: int
+    combinations: Combinations | None = None
+    rows: NDArray[np.int64] | None = None
 
-    def counted(self, observed: NDArray[np.bool_] | None = None) -> Arms:
+    def among_observed(self, frame: Table, column: Column) -> Arms:
+        """Return who counts where only those with a value do; for public missingness.
+
+        Raises
+        ------
+        ParameterError
+            If an arm of a block has fewer than two rows, or two clusters.
+        """
+        if self.combinations is None:
+            assert isinstance(frame, nw.DataFrame)
+            return self.counted(observed(frame, column))
+        arms = self.counted(observed_counts(frame, column, self.combinations))
+        return replace(arms, combinations=replace(self.combinations, present=column.name))
+
+    def counted(self, observed: NDArray[Any] | None = None) -> Arms:
         """Return who counts where, given which rows have a value if that is public.
+
+        ``observed`` is (n,) of bool, or (G,) of numbers of rows.
 
         Raises
         ------
@@ -70,10 +97,12 @@ class Experiment:
         """
         count = len(self.arms)
         cells = self.units.block[self.units.member] * count + self.codes
-        if observed is not None:
-            cells = np.where(observed, cells, -1)
+        number = self.rows if observed is None else observed
+        if number is not None:
+            cells = np.where(number > 0, cells, -1)
         shape = (len(self.units.labels), count)
-        sizes = np.bincount(cells + 1, minlength=shape[0] * count + 1)[1:].reshape(shape)
+        every = np.bincount(cells + 1, weights=number, minlength=shape[0] * count + 1)
+        sizes = every[1:].astype(np.int64).reshape(shape)
         total = int(sizes.sum())
         self._check(sizes if not self.clustered else self._clusters(cells, shape))
         return Arms(
@@ -83,6 +112,7 @@ class Experiment:
             clusters=self.units.member if self.clustered else None,
             largest=self.largest,
             unit=self.unit,
+            combinations=self.combinations,
         )
 
     def _clusters(self, cells: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
@@ -122,7 +152,7 @@ def experiment_of(
         ALGORITHMS.md, section 4, covers.
     """
     design = _design(treatment, assignment)
-    rows, _ = rows_of(data, dict.fromkeys([*design.columns, *design.uses]))
+    rows, combinations = combined(data, [*design.columns, *design.uses])
     problems = design.groups.problems(rows)
     if assignment is not None and not problems:
         problems = design.broken(rows, attrition=attrition)
@@ -142,6 +172,7 @@ def experiment_of(
     if not block:
         _check_constant(design, rows)
     units = units_of(rows, block, cluster)
+    number = None if combinations is None else rows[ROWS].to_numpy(np.int64)
     if isinstance(blocks, Mapping):
         units = pooled(units, blocks, design.propensities(rows))
     return Experiment(
@@ -151,7 +182,9 @@ def experiment_of(
         codes,
         units,
         bool(cluster),
-        *_clustering(units, cluster, unit, largest_cluster),
+        *_clustering(units, cluster, unit, largest_cluster, number),
+        combinations,
+        number,
     )
 
 
@@ -244,7 +277,11 @@ def _check_constant(design: Design, rows: Any) -> None:
 
 
 def _clustering(
-    units: Units, cluster: tuple[str, ...], unit: UnitRule, declared: int | None
+    units: Units,
+    cluster: tuple[str, ...],
+    unit: UnitRule,
+    declared: int | None,
+    number: NDArray[np.int64] | None,
 ) -> tuple[UnitRule, int]:
     if unit not in ("person", "cluster"):
         raise ParameterError(f"unit={unit!r}; allowed: person, cluster")
@@ -252,7 +289,7 @@ def _clustering(
         if unit == "cluster" or declared is not None:
             raise ParameterError("unit='cluster' and largest_cluster= need a design of clusters")
         return unit, 1
-    sizes = np.bincount(units.member)
+    sizes = np.bincount(units.member, weights=number)
     if declared is None:
         if unit == "cluster":
             raise SchemaError(

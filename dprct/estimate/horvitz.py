@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dprct.estimate.contrasts import Contrast
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 _SAME = 1e-12
 _FINEST_SHARE = 10**7
@@ -122,7 +122,7 @@ class HiddenOutcome:
         each = [self.width / (self.arms.n * share) for share in self.arms.shares]
         return (sorted(each)[-1],) if self.two_arms else tuple(each)
 
-    def release(self, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+    def release(self, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Released:
         """Draw the release; the caller has charged ``epsilon * share``."""
         if self.two_arms:
             return self._difference(frame, epsilon, noise)
@@ -173,7 +173,7 @@ class HiddenOutcome:
             )
         return tuple(found)
 
-    def _difference(self, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+    def _difference(self, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Released:
         sealed = hidden_difference(frame, self.column, self.arms, self.fill)
         parts = (sealed.difference, sealed.variance, sealed.control)
         of_effect, of_variance, of_control = self.split(epsilon)
@@ -187,7 +187,7 @@ class HiddenOutcome:
         scale = float(self.width / (self.arms.n * self.arms.shares[0] * of_control))
         return Released((effect,), self.middle + control, scale)
 
-    def _means(self, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Iterator[NoisyMean]:
+    def _means(self, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Iterator[NoisyMean]:
         sums, squares = hidden_sums(frame, self.column, self.arms, self.fill)
         of_effect, of_variance = self.split(epsilon)
         totals = DiscreteLaplace(of_effect, l1=2 * GRID).release(sums, noise).values
@@ -227,7 +227,9 @@ def check_hidden(design: Design | None) -> None:
         )
 
 
-def hidden_arms(design: Design, order: Sequence[int], chances: Any) -> HiddenArms:
+def hidden_arms(
+    design: Design, order: Sequence[int], chances: Any, n: int | None = None
+) -> HiddenArms:
     """Return the arms of a design, with the probabilities that are public facts.
 
     Parameters
@@ -237,6 +239,8 @@ def hidden_arms(design: Design, order: Sequence[int], chances: Any) -> HiddenArm
         The design's group of each arm, the control group first.
     chances : (n, G) array
         Probability of each group for each row, the same for all rows.
+    n : int, optional
+        Rows, where ``chances`` are of combinations of public columns instead.
 
     Raises
     ------
@@ -253,7 +257,10 @@ def hidden_arms(design: Design, order: Sequence[int], chances: Any) -> HiddenArm
         raise ParameterError("a group has the declared share 0; leave it out of the design")
     groups = design.groups
     return HiddenArms(
-        groups.columns, tuple(groups.values[group] for group in order), shares, len(chances)
+        groups.columns,
+        tuple(groups.values[group] for group in order),
+        shares,
+        len(chances) if n is None else n,
     )
 
 

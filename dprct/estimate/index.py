@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
-from dprct.errors import FormulaError, ParameterError
+from dprct.errors import EngineError, FormulaError, ParameterError
 from dprct.estimate.pilot import is_file, pilot_index
 from dprct.formula import parse
 from dprct.privacy.noise import source
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.base import Design
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
     Array = NDArray[np.float64]
 
@@ -184,9 +185,16 @@ def indexes_of(
 
 
 def adjusted(
-    frame: Frame, outcomes: Sequence[Any], indexes: Mapping[str, Index], schema: Schema
-) -> tuple[Frame, tuple[Any, ...]]:
+    frame: Table, outcomes: Sequence[Any], indexes: Mapping[str, Index], schema: Schema
+) -> tuple[Table, tuple[Any, ...]]:
     """Return the frame with residuals for outcomes, and outcomes with the residuals' bounds."""
+    if not indexes:
+        return frame, tuple(outcomes)
+    if isinstance(frame, nw.LazyFrame):
+        raise EngineError(
+            "index= is computed row by row in Python, which an engine's table is not read for; "
+            "leave it out, or collect the columns that the fit uses into memory"
+        )
     found = []
     for outcome in outcomes:
         index = indexes.get(outcome.column.name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dprct.privacy.arms import Arms
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 LARGEST_SCALE = 1 << 52
 """Noise scales above it, in grid units, are not drawn; epsilon is then below 1e-8."""
@@ -78,7 +78,7 @@ class Outcome:
         """
         check_noise(epsilon, self.rho(epsilon), GRID / self.split(epsilon)[-1])
 
-    def release(self, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+    def release(self, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Released:
         """Draw the release; the caller has charged ``epsilon * share``."""
         return released(self, frame, epsilon, noise)
 
@@ -174,14 +174,14 @@ class Released:
         return replace(self, effects=effects)
 
 
-def released(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+def released(outcome: Outcome, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Released:
     """Draw the release of one outcome; the caller has charged ``epsilon * outcome.share``."""
     if outcome.two_arms:
         return _difference(outcome, frame, epsilon, noise)
     return _arm_means(outcome, frame, epsilon, noise)
 
 
-def _difference(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+def _difference(outcome: Outcome, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Released:
     sealed = difference_aggregates(frame, outcome.column, outcome.arms, outcome.fill)
     parts = (sealed.difference, sealed.variance, sealed.control)
     tau, v, control = (
@@ -199,7 +199,7 @@ def _difference(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseS
     return Released((effect,), low + control, control_scale)
 
 
-def _arm_means(outcome: Outcome, frame: Frame, epsilon: Fraction, noise: NoiseSource) -> Released:
+def _arm_means(outcome: Outcome, frame: Table, epsilon: Fraction, noise: NoiseSource) -> Released:
     sealed = arm_aggregates(frame, outcome.column, outcome.arms, outcome.fill)
     of_effect, of_variance = outcome.split(epsilon)
     means, spreads = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.assignment.units import Units
 from dprct.errors import ParameterError
 from dprct.schema.facts import given
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from numpy.typing import NDArray
+
+    from dprct.assignment.units import Units
 
 
 def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64]) -> Units:
@@ -44,6 +46,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     Examples
     --------
     >>> import numpy as np
+    >>> from dprct.assignment.units import Units
     >>> units = Units(np.arange(3), np.array([0, 1, 2]), ["a", "b", "c"])
     >>> pooled(units, {"a": "north", "c": "north"}, np.full((3, 2), 0.5)).block.tolist()
     [0, 1, 0]
@@ -63,7 +66,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     places = {name: place for place, name in enumerate(dict.fromkeys(named))}
     block = np.array([places[name] for name in named], np.int64)[units.block]
     _check_alike(block[units.member], chances, list(places))
-    return Units(units.member, block, list(places))
+    return replace(units, block=block, labels=list(places))
 
 
 def _check_alike(

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combinations:
+    """Where rows stay in an engine: the combinations of public columns that occur; public.
+
+    Parameters
+    ----------
+    columns : tuple of str, length C
+        Treatment, block and cluster columns.
+    places : mapping from (C,) tuple to int
+        The number, from 0, of each of the G combinations; a missing value is None.
+    present : str or None
+        Rows without a value of this column do not count, where that is public.
+    """
+
+    columns: tuple[str, ...]
+    places: Mapping[tuple[Any, ...], int]
+    present: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,17 +40,21 @@ class Arms:
     ----------
     codes : (n,) array of int
         ``block * A + arm`` of each row, the control arm being 0; -1 for a row that does not count
-        because its outcome is missing and missingness is public.
+        because its outcome is missing and missingness is public.  With ``combinations``: (G,),
+        of each of these.
     sizes : tuple of tuples of int, (H, A)
         Rows that count, by block and arm; at least 2.
     weights : tuple of Fraction, (H,)
         Public weights of the blocks, of sum one.
     clusters : (n,) array of int or None
-        Cluster of each row, where clusters were assigned; each lies in one block and one arm.
+        Cluster of each row (or combination), where clusters were assigned; each lies in one block
+        and one arm.
     largest : int
         Rows of the largest cluster (declared or public).
     unit : {"person", "cluster"}
         What one record is.
+    combinations : Combinations or None
+        What ``codes`` and ``clusters`` belong to, where rows stay in an engine.
     """
 
     codes: NDArray[np.int64]
@@ -38,6 +63,7 @@ class Arms:
     clusters: NDArray[np.int64] | None = None
     largest: int = 1
     unit: Literal["person", "cluster"] = "person"
+    combinations: Combinations | None = None
 
     def reach(self, arm: int) -> Fraction:
         """Return by how much an arm's mean moves when one record moves from l to u, over u - l."""

@@ -112,6 +112,7 @@ class MVHistogram(ReleaseModel):
     ((400, 2), False)
     """
 
+    needs_rows = True
     method = "published.MVHistogram (dp_rct Algorithm 1 as published, misprints corrected)"
 
     def __init__(
@@ -134,7 +135,7 @@ class MVHistogram(ReleaseModel):
         super().__init__(data, schema, columns=columns, keep=keep)
         self.zeta, self.neighbors = zeta, neighbors
         pairs = [
-            coded(self._frame, self.schema.column(name), self.eta, self.n**zeta)
+            coded(self._all_rows(), self.schema.column(name), self.eta, self.n**zeta)
             for name in modelled(self.schema)
         ]
         self._codings = tuple(coding for coding, _ in pairs)

@@ -89,6 +89,8 @@ class ModelInformed(ReleaseModel):
     See :class:`dprct.published.Hybrid` for the parameters.
     """
 
+    needs_rows = True
+
     def __init__(
         self,
         data: Any,
@@ -141,11 +143,11 @@ class ModelInformed(ReleaseModel):
         self._levels = fixed_levels(right, data, self.schema, complete)
         found = design(right, data, self._levels, levels="schema")
         check_finite(found)
-        arms = arms_of(_columns_of(self._frame, self.schema, self.roles.treatment))
+        arms = arms_of(_columns_of(self._all_rows(), self.schema, self.roles.treatment))
         self._absent = {}
         outcomes = {}
         for name in self.roles.outcomes:
-            values, codes = numbers_of(self._frame, name)
+            values, codes = numbers_of(self._all_rows(), name)
             outcomes[name] = values[found.used]
             self._absent[name] = missingness(arms, codes)
         self.regressors = found.columns

@@ -22,6 +22,7 @@ from dprct.queries.arms import (
     difference_aggregates,
     observed,
     observed_counts,
+    observed_number,
 )
 from dprct.queries.cells import cell_counts, one_way_counts
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
@@ -60,6 +61,7 @@ __all__ = [
     "moments",
     "observed",
     "observed_counts",
+    "observed_number",
     "observed_squares",
     "observed_sums",
     "one_way_counts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -11,15 +12,17 @@ import narwhals as nw
 import numpy as np
 
 from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.grid import DIGIT, GRID, Clipped
+from dprct.queries.grid import GRID, Clipped
+from dprct.queries.passes import Part, added, by_cell, present, steps_of
+from dprct.schema.table import row_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dprct.privacy.arms import Arms
+    from dprct.privacy.arms import Arms, Combinations
     from dprct.privacy.guarantee import Relation
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Frame, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +36,35 @@ class DifferenceAggregates:
 
 def observed(frame: Frame, column: Column) -> NDArray[np.bool_]:
     """Return which rows have a value; only for a column whose missingness is declared public."""
-    x = nw.col(column.name).cast(nw.Float64)
-    found = frame.select((~(x.is_null() | x.is_nan())).alias("observed"))["observed"].to_numpy()
+    found = frame.select(present(column.name).alias("observed"))["observed"].to_numpy()
     return np.asarray(found, dtype=bool)
 
 
+def observed_counts(table: Table, column: Column, where: Combinations) -> NDArray[np.int64]:
+    """Return, of every combination, how many rows have a value; (G,).
+
+    Only for a column whose missingness is declared public.
+    """
+    found = np.zeros(len(where.places), np.int64)
+    rows = table.filter(present(column.name))
+    for *keys, count in added(rows.select(*where.columns), {}, where.columns):
+        found[where.places[tuple(keys)]] += count
+    return found
+
+
+def observed_number(table: Table, column: Column) -> int:
+    """Return how many rows have a value; only where missingness is declared public."""
+    return row_count(table.select(column.name).filter(present(column.name)))
+
+
 def difference_aggregates(
-    frame: Frame, column: Column, arms: Arms, fill: float | None = None
+    frame: Table, column: Column, arms: Arms, fill: float | None = None
 ) -> DifferenceAggregates:
     """Compare two arms: sum_h w_h (mean_h1 - mean_h0) of clipped values, exactly.
 
     Parameters
     ----------
-    frame : narwhals frame, n rows
+    frame : narwhals frame, eager or lazy, n rows
     column : Column
         With bounds (l, u), u - l = w.
     arms : Arms
@@ -86,7 +105,7 @@ def difference_aggregates(
 
 
 def arm_aggregates(
-    frame: Frame, column: Column, arms: Arms, fill: float | None = None
+    frame: Table, column: Column, arms: Arms, fill: float | None = None
 ) -> tuple[IntegerVector, IntegerVector]:
     """Return the means of all arms, less l, and their variances: (A,) both, sealed.
 
@@ -105,14 +124,17 @@ def arm_aggregates(
 
 
 def _arm_statistics(
-    frame: Frame, column: Column, arms: Arms, fill: float | None
+    frame: Table, column: Column, arms: Arms, fill: float | None
 ) -> list[tuple[Fraction, Fraction]]:
     """Return mean and variance of the mean, in grid steps, of every arm; confidential."""
-    k = filled_steps(frame, column, fill)
-    count = len(arms.sizes) * len(arms.sizes[0])
-    sums, squares = sums_by_code(k, arms.codes, count)
+    parts = by_cell(frame, column, arms, fill)
     if arms.clusters is not None:
-        return _cluster_statistics(k, arms, sums)
+        return _cluster_statistics(parts, arms)
+    cells = len(arms.sizes) * len(arms.sizes[0])
+    sums, squares = [0] * cells, [0] * cells
+    for part in parts:
+        sums[part.cell] += part.s
+        squares[part.cell] += part.q
     found = []
     for arm in range(len(arms.sizes[0])):
         mean = variance = Fraction(0)
@@ -125,66 +147,31 @@ def _arm_statistics(
     return found
 
 
-def _cluster_statistics(
-    k: NDArray[np.int64], arms: Arms, sums: list[int]
-) -> list[tuple[Fraction, Fraction]]:
+def _cluster_statistics(parts: list[Part], arms: Arms) -> list[tuple[Fraction, Fraction]]:
     """Return sum_h w_h mean_h and sum_h w_h^2 M_h s^2(S_g) / n_h^2 of every arm.
 
     S_g are the totals of k about the middle of the bounds, M_h the clusters of the arm and block.
     """
-    totals = _totals_by_cell(k, arms)
+    totals: list[Counter[int]] = [Counter() for _ in range(len(arms.sizes) * len(arms.sizes[0]))]
+    for part in parts:
+        totals[part.cell][part.cluster] += part.s - part.n * (GRID // 2)
     found = []
     for arm in range(len(arms.sizes[0])):
         mean = variance = Fraction(0)
         for h, (weight, sizes) in enumerate(zip(arms.weights, arms.sizes, strict=True)):
-            cell = h * len(sizes) + arm
-            m, s = len(totals[cell]), sum(totals[cell])
-            spread = Fraction(m * sum(t * t for t in totals[cell]) - s * s, m - 1)
-            mean += weight * Fraction(sums[cell], sizes[arm])
-            variance += weight**2 * spread / sizes[arm] ** 2
+            each = totals[h * len(sizes) + arm].values()
+            n, m, s = sizes[arm], len(each), sum(each)
+            spread = Fraction(m * sum(t * t for t in each) - s * s, m - 1)
+            mean += weight * (Fraction(s, n) + GRID // 2)
+            variance += weight**2 * spread / n**2
         found.append((mean, variance))
-    return found
-
-
-def _totals_by_cell(k: NDArray[np.int64], arms: Arms) -> list[list[int]]:
-    """Return the totals of the clusters of each block and arm; of those with rows that count."""
-    assert arms.clusters is not None
-    counted = arms.codes >= 0
-    clusters, codes = arms.clusters[counted], arms.codes[counted]
-    totals = np.bincount(clusters, weights=k[counted] - GRID // 2)
-    cell = np.full(len(totals), -1, np.int64)
-    cell[clusters] = codes
-    found: list[list[int]] = [[] for _ in range(len(arms.sizes) * len(arms.sizes[0]))]
-    for place, total in zip(cell.tolist(), totals.tolist(), strict=True):
-        if place >= 0:
-            found[place].append(int(total))
     return found
 
 
 def filled_steps(frame: Frame, column: Column, fill: float | None) -> NDArray[np.int64]:
     """Return k of every row, a missing value being ``fill`` or, without one, at the lower bound."""
-    grid = Clipped(column)
-    k = frame.select(grid.steps().alias("k"))["k"].to_numpy()
-    if fill is None:
-        return np.asarray(k, dtype=np.int64)
-    return np.where(observed(frame, column), k, grid.steps_at(fill)).astype(np.int64)
-
-
-def sums_by_code(
-    k: NDArray[np.int64], codes: NDArray[np.int64], count: int
-) -> tuple[list[int], list[int]]:
-    """Return the sums of k and k^2 by code as Python integers; exact for n below 2^32.
-
-    Every sum of digits is a whole number below 2^53, so that doubles add it without rounding.
-    """
-    high, low = np.divmod(k, DIGIT)
-
-    def by_code(x: NDArray[np.int64]) -> list[int]:
-        return [int(v) for v in np.bincount(codes + 1, weights=x, minlength=count + 1)[1:]]
-
-    aa, ab, bb = by_code(high * high), by_code(high * low), by_code(low * low)
-    squares = [DIGIT**2 * x + 2 * DIGIT * y + z for x, y, z in zip(aa, ab, bb, strict=True)]
-    return by_code(k), squares
+    k = frame.select(steps_of(column, fill).cast(nw.Int64).alias("k"))["k"].to_numpy()
+    return np.asarray(k, dtype=np.int64)
 
 
 def rounded(

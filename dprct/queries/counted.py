@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.arms import filled_steps, observed, sums_by_code
 from dprct.queries.grid import GRID, Clipped
+from dprct.queries.passes import by_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from dprct.privacy.arms import Arms
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 
-def observed_sums(frame: Frame, column: Column, arms: Arms) -> IntegerVector:
+def observed_sums(frame: Table, column: Column, arms: Arms) -> IntegerVector:
     """Return, of every arm, the sum of y - mid over who has a value, and 2^20 times their number.
 
     Parameters
     ----------
-    frame : narwhals frame, n rows
+    frame : narwhals frame, eager or lazy, n rows
     column : Column
         With bounds (l, u), u - l = w, mid = (l + u) / 2.
     arms : Arms
@@ -51,13 +49,8 @@ def observed_sums(frame: Frame, column: Column, arms: Arms) -> IntegerVector:
     to u, and for u to missing.  Counting costs nothing beyond the sum: released apart, the sum
     alone has sensitivity 2 G, and the count's budget would come on top.
     """
-    c, has = _centred(frame, column)
-    count = len(arms.sizes[0])
-    cells = np.where(has, arms.codes, -1) + 1
-    # |c| <= 2^20 and n below 2^32: a double adds whole numbers below 2^53 without rounding
-    sums = np.bincount(cells, weights=c, minlength=count + 1)[1:]
-    counts = np.bincount(cells, minlength=count + 1)[1:]
-    values = [int(s) for s in sums] + [GRID * int(m) for m in counts]
+    parts = _centred(frame, column, arms)
+    values = [total for _, total, _ in parts] + [GRID * n for n, _, _ in parts]
     return IntegerVector(
         np.array(values, dtype=object),
         l1=2 * GRID,
@@ -69,7 +62,7 @@ def observed_sums(frame: Frame, column: Column, arms: Arms) -> IntegerVector:
 
 
 def observed_squares(
-    frame: Frame, column: Column, arms: Arms, centres: Sequence[int]
+    frame: Table, column: Column, arms: Arms, centres: Sequence[int]
 ) -> IntegerVector:
     """Return, of every arm, the sum of (y - centre)^2 over who has a value.
 
@@ -94,13 +87,14 @@ def observed_squares(
     2^20th of it: x -> floor(x + 1/2) is monotone and commutes with adding integers.  Where the
     centres were released from the same rows, the two releases compose sequentially (adaptively).
     """
-    c, has = _centred(frame, column)
-    cells = np.where(has, arms.codes, -1)
-    apart = np.abs(c - np.array([*centres, 0])[cells])
-    _, squares = sums_by_code(apart, cells, len(centres))
     values = [
-        math.floor(Fraction(total * GRID, square_reach(centre)) + Fraction(1, 2))
-        for total, centre in zip(squares, centres, strict=True)
+        math.floor(Fraction(about * GRID, square_reach(centre)) + Fraction(1, 2))
+        for about, centre in (
+            (square - 2 * centre * total + n * centre**2, centre)
+            for (n, total, square), centre in zip(
+                _centred(frame, column, arms), centres, strict=True
+            )
+        )
     ]
     return IntegerVector(
         np.array(values, dtype=object), l1=GRID, relation="replace-one-design-public"
@@ -118,6 +112,13 @@ def square_reach(centre: int) -> int:
     return (GRID + abs(centre)) ** 2
 
 
-def _centred(frame: Frame, column: Column) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return y - mid in half steps of every row, and which rows have a value; confidential."""
-    return 2 * filled_steps(frame, column, None) - GRID, observed(frame, column)
+def _centred(frame: Table, column: Column, arms: Arms) -> list[tuple[int, int, int]]:
+    """Return, of every arm, who has a value: their number, the sums of c and of c^2; confidential.
+
+    c = 2k - 2^20 is y - mid in half steps.
+    """
+    found = [(0, 0, 0)] * len(arms.sizes[0])
+    for part in by_cell(frame, column, arms, with_value=True):
+        n, s, q = found[part.cell]
+        found[part.cell] = (n + part.n, s + part.s, q + part.q)
+    return [(n, 2 * s - GRID * n, 4 * q - 4 * GRID * s + GRID**2 * n) for n, s, q in found]

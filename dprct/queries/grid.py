@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 import numpy as np
 
-from dprct.bins import clipped
+from dprct.bins import clipped, divided
 from dprct.errors import SchemaError
 from dprct.privacy.aggregate import IntegerVector
+from dprct.schema.table import collected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.privacy.guarantee import Relation
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 GRID = 1 << 20
 """Grid steps within the bounds of a clipped column (ALGORITHMS.md, section 0)."""
@@ -70,18 +71,18 @@ class Clipped:
         """Return k (int64, 0 to 2^20) as an expression."""
         assert self.column.bounds is not None
         low, high = map(float, self.column.bounds)
-        scaled = (clipped(self.column.name, low, high) - low) / self.step + 0.5
-        return scaled.floor().clip(0, GRID).cast(nw.Int64)
+        scaled = divided(clipped(self.column.name, low, high) - low, self.step)
+        return (scaled + 0.5).floor().clip(0, GRID).cast(nw.Int64)
 
 
 def clipped_sums(
-    frame: Frame, columns: Sequence[Column], relation: Relation = "replace-one"
+    frame: Table, columns: Sequence[Column], relation: Relation = "replace-one"
 ) -> IntegerVector:
     """Sum the clipped values of columns, as exact integers on their grids.
 
     Parameters
     ----------
-    frame : narwhals frame, n rows
+    frame : narwhals frame, eager or lazy, n rows
     columns : sequence of Column, length p
         With bounds.
 
@@ -97,13 +98,13 @@ def clipped_sums(
     passes 2^63 for any n below 8e12 (ALGORITHMS.md, section 0).
     """
     digits = _digits(frame, columns)
-    sums = digits.select(nw.all().sum()).row(0)
+    sums = collected(digits.select(nw.all().sum())).row(0)
     values = [DIGIT * int(sums[2 * j]) + int(sums[2 * j + 1]) for j in range(len(columns))]
     return _bounded(values, GRID, relation)
 
 
 def cross_products(
-    frame: Frame, columns: Sequence[Column], relation: Relation = "replace-one"
+    frame: Table, columns: Sequence[Column], relation: Relation = "replace-one"
 ) -> IntegerVector:
     """Sum the products of all pairs of clipped columns (each with itself too).
 
@@ -122,7 +123,7 @@ def cross_products(
         for first in "ab"
         for second in "ab"
     ]
-    sums = [int(value) for value in digits.select(*products).row(0)]
+    sums = [int(value) for value in collected(digits.select(*products)).row(0)]
     values = [
         DIGIT**2 * aa + DIGIT * (ab + ba) + bb
         for aa, ab, ba, bb in zip(*(sums[k::4] for k in range(4)), strict=True)
@@ -130,7 +131,7 @@ def cross_products(
     return _bounded(values, GRID**2, relation)
 
 
-def _digits(frame: Frame, columns: Sequence[Column]) -> Frame:
+def _digits(frame: Table, columns: Sequence[Column]) -> Table:
     steps = frame.select(*[Clipped(c).steps().alias(f"k{j}") for j, c in enumerate(columns)])
     return steps.select(
         *[

@@ -10,14 +10,15 @@ import narwhals as nw
 import numpy as np
 
 from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.arms import DifferenceAggregates, filled_steps, rounded, sums_by_code
+from dprct.queries.arms import DifferenceAggregates, rounded
 from dprct.queries.grid import GRID, Clipped
+from dprct.queries.passes import present, square_sums, steps_of
+
+_ARM = "__arm"
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,25 +35,25 @@ class HiddenArms:
         Probability with which everybody was put into each arm: public, above 0.
     n : int
         Rows that count; public, at least 2.
-    counted : (n_all,) array of bool or None
-        Which rows count, where who has a value was declared public.
+    present : str or None
+        Rows without a value of this column do not count, where that was declared public.
     """
 
     columns: tuple[str, ...]
     values: tuple[tuple[float | str, ...], ...]
     shares: tuple[Fraction, ...]
     n: int
-    counted: NDArray[np.bool_] | None = None
+    present: str | None = None
 
 
 def hidden_difference(
-    frame: Frame, column: Column, arms: HiddenArms, fill: float | None = None
+    frame: Table, column: Column, arms: HiddenArms, fill: float | None = None
 ) -> DifferenceAggregates:
     """Compare two arms by centred Horvitz-Thompson: mean of phi, its variance, control mean.
 
     Parameters
     ----------
-    frame : narwhals frame, n rows
+    frame : narwhals frame, eager or lazy, n rows
     column : Column
         With bounds (l, u), u - l = w, mid = (l + u) / 2.
     arms : HiddenArms
@@ -104,7 +105,7 @@ def hidden_difference(
 
 
 def hidden_sums(
-    frame: Frame, column: Column, arms: HiddenArms, fill: float | None = None
+    frame: Table, column: Column, arms: HiddenArms, fill: float | None = None
 ) -> tuple[IntegerVector, IntegerVector]:
     """Return the sums of y - mid and of (y - mid)^2 in every arm; (A,) both, sealed.
 
@@ -134,33 +135,26 @@ def hidden_sums(
 
 
 def _centred_sums(
-    frame: Frame, column: Column, arms: HiddenArms, fill: float | None
+    frame: Table, column: Column, arms: HiddenArms, fill: float | None
 ) -> list[tuple[int, int]]:
     """Return the sums of c and c^2 in every arm, c = 2k - 2^20; confidential."""
-    codes, count = _codes(frame, arms), len(arms.shares)
-    sums, squares = sums_by_code(filled_steps(frame, column, fill), codes, count)
-    sizes = [int(size) for size in np.bincount(codes + 1, minlength=count + 1)[1:]]
-    return [
-        (2 * s - GRID * m, 4 * q - 4 * GRID * s + GRID**2 * m)
-        for s, q, m in zip(sums, squares, sizes, strict=True)
-    ]
+    rows = frame.filter(present(arms.present)) if arms.present else frame
+    coded = rows.select(column.name, _arm(arms).alias(_ARM))
+    found = [(0, 0)] * len(arms.shares)
+    for arm, m, s, q in square_sums(coded, steps_of(column, fill), (_ARM,)):
+        if arm >= 0:
+            found[arm] = (2 * s - GRID * m, 4 * q - 4 * GRID * s + GRID**2 * m)
+    return found
 
 
-def _codes(frame: Frame, arms: HiddenArms) -> NDArray[np.int64]:
-    """Return the arm of every row, -1 for what is in none or does not count; total."""
-    members = frame.select(
-        **{
-            f"arm{a}": nw.all_horizontal(
-                *[_equal(name, value) for name, value in zip(arms.columns, row, strict=True)],
-                ignore_nulls=True,
-            )
-            for a, row in enumerate(arms.values)
-        }
-    )
-    found = np.full(len(members), -1, np.int64)
-    for a in range(len(arms.values)):
-        found[members[f"arm{a}"].to_numpy().astype(bool)] = a
-    return found if arms.counted is None else np.where(arms.counted, found, -1)
+def _arm(arms: HiddenArms) -> nw.Expr:
+    """Return the arm of a row, -1 for one that is in none, as an expression; total."""
+    code = nw.lit(-1)
+    for a, values in enumerate(arms.values):
+        equal = [_equal(name, value) for name, value in zip(arms.columns, values, strict=True)]
+        inside = nw.all_horizontal(*equal, ignore_nulls=True)
+        code = nw.when(inside).then(nw.lit(a)).otherwise(code)
+    return code.cast(nw.Int64)
 
 
 def _equal(name: str, value: float | str) -> nw.Expr:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from dprct.encode import prepared
@@ -13,6 +14,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.aggregate import IntegerVector
 from dprct.queries.features import HALF, Feature, features_of
 from dprct.queries.grid import DIGIT
+from dprct.queries.passes import added
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from dprct.encode import Coded
     from dprct.privacy.guarantee import Relation
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Frame, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class MomentsLayout:
 
 
 def moments(
-    frame: Frame,
+    frame: Table,
     covariates: Sequence[Coded | Column],
     outcomes: Sequence[Column],
     relation: Relation = "replace-one",
@@ -161,7 +163,7 @@ def moments(
 
     Parameters
     ----------
-    frame : narwhals frame, n rows
+    frame : narwhals frame, eager or lazy, n rows
     covariates : sequence of Encoding, ExclusiveEncoding or Column
         With bounds or levels; text needs levels.  A missing value is at the middle of the bounds,
         and has an indicator where missing is a declared level.
@@ -184,8 +186,12 @@ def moments(
             "moments take the number of rows as public, which add-remove protects; use replace-one"
         )
     layout = MomentsLayout.of(covariates, outcomes)
-    steps = _steps(frame, (*layout.features, *layout.outcomes))
-    products = _products(steps)
+    features = (*layout.features, *layout.outcomes)
+    products = (
+        _products(_steps(frame, features))
+        if isinstance(frame, nw.DataFrame)
+        else _products_in_engine(frame, features)
+    )
     d = layout.width
     upper = products[:d, :d][np.triu_indices(d)][1:]
     cross = products[:d, d:].reshape(-1) * layout.weight
@@ -216,6 +222,25 @@ def _products(steps: NDArray[np.int64]) -> NDArray[Any]:
     a, b = (digit.astype(np.float64) for digit in np.divmod(steps, DIGIT))
     aa, ab, bb = (_whole(x.T @ y) for x, y in ((a, a), (a, b), (b, b)))
     total: NDArray[Any] = DIGIT**2 * aa + DIGIT * (ab + ab.T) + bb
+    return total
+
+
+def _products_in_engine(frame: nw.LazyFrame[Any], features: Sequence[Feature]) -> NDArray[Any]:
+    """Return what :func:`_products` returns, added by the engine, which keeps the rows."""
+    coded = prepared(frame, [feature.column for feature in features if feature.level is not None])
+    steps = coded.select(*[f.steps().cast(nw.Int64).alias(f"k{j}") for j, f in enumerate(features)])
+    pairs = [(i, j) for i in range(len(features)) for j in range(i, len(features))]
+    # |k| <= 2^15: a product is below 2^30, so that n below 8e9 stays within int64
+    sums = {f"s{j}": nw.col(f"k{j}") for j in range(len(features))}
+    sums |= {f"p{i}_{j}": nw.col(f"k{i}") * nw.col(f"k{j}") for i, j in pairs}
+    (found,) = added(steps, sums)
+    size = len(features) + 1
+    total = np.zeros((size, size), dtype=object)
+    total[0, 0] = found[-1] * HALF**2
+    for j in range(1, size):
+        total[0, j] = total[j, 0] = found[j - 1] * HALF
+    for (i, j), product in zip(pairs, found[size - 1 : -1], strict=True):
+        total[i + 1, j + 1] = total[j + 1, i + 1] = product
     return total
 
 

@@ -7,13 +7,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 
+from dprct.assignment.units import units_of
 from dprct.defaults import MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
-from dprct.privacy.arms import Arms
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
+from dprct.queries import observed
 from dprct.release.base import Release, released
 from dprct.release.calibration import Calibration
 from dprct.release.covariates import covariates_of
@@ -34,12 +36,10 @@ from dprct.release.regressions import (
 )
 from dprct.release.shares import Division, division, plan_of, share_of
 from dprct.release.slopes import Slopes
-from dprct.schema.table import eager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.assignment.base import Design
@@ -73,7 +73,8 @@ class Calibrated(ReleaseModel):
     Parameters
     ----------
     data : data frame
-        pandas or Polars, n rows, legal in ``schema``.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Of an
+        engine, columns of the design and other public ones are read into memory.
     schema : Schema
         With a fate for every column, bounds or levels and a missing policy for outcomes and
         covariates.
@@ -195,7 +196,7 @@ class Calibrated(ReleaseModel):
         super().__init__(data, prepared, keep=keep)
         self._layout = Layout(self.schema, self.regressions, legal == "strict")
         self._covariates = covariates_of(
-            eager(data),
+            self._frame,
             self._layout.covariates,
             self._layout.complete,
             self.n,
@@ -334,14 +335,29 @@ class Calibrated(ReleaseModel):
 
     def _rows(self) -> PublicRows:
         """Return the public facts of the rows, in the order of the file."""
+        everybody = np.ones(self.n, bool)
+        with_value = [
+            observed(self._here, outcome.column) if outcome.among_observed else everybody
+            for outcome in self.ate.outcomes
+        ]
+        codes, clusters = self._codes()
+        return PublicRows(self._public, codes, tuple(with_value), clusters)
+
+    def _codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+        """Return the arm and, where clusters were assigned, the cluster of every row."""
         experiment = self.ate.experiment
-        everybody, observed = np.ones(self.n, bool), []
-        for outcome in self.ate.outcomes:
-            assert isinstance(outcome.arms, Arms)  # treatment is public
-            public = outcome.among_observed
-            observed.append(outcome.arms.codes >= 0 if public else everybody)
-        clusters = experiment.units.member if experiment.clustered else None
-        return PublicRows(self._public, experiment.codes, tuple(observed), clusters)
+        if experiment.combinations is None:
+            return experiment.codes, experiment.units.member if experiment.clustered else None
+        rows = pd.DataFrame({name: self._public[name] for name in self.ate.design_columns})
+        place = np.empty(len(experiment.order), np.int64)
+        place[list(experiment.order)] = np.arange(len(place))
+        codes = place[experiment.design.groups.codes(rows)]
+        clusters = getattr(experiment.design, "cluster_columns", ())
+        return codes, units_of(rows, (), clusters).member if experiment.clustered else None
+
+    def _also_in_memory(self) -> Iterable[str]:
+        """Return the outcomes of which it is public who has one."""
+        return [outcome.column.name for outcome in self.ate.outcomes if outcome.among_observed]
 
     def _rehearsed(self) -> Calibration:
         """Construct outcomes once from filler and effects of zero, before a cent is spent.

@@ -20,7 +20,7 @@ from dprct.privacy.histogram import (
 from dprct.queries import cell_counts
 from dprct.release.model import ReleaseModel
 from dprct.results.plan import Plan
-from dprct.schema.table import eager
+from dprct.schema.table import row_count, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,7 +94,7 @@ class MVHistogram(ReleaseModel):
         zeta: float | None = None,
         keep: Iterable[str] = (),
     ) -> None:
-        bins = None if zeta is None else bins_by_zeta(len(eager(data)), zeta)
+        bins = None if zeta is None else bins_by_zeta(row_count(table(data)), zeta)
         super().__init__(data, schema, columns=columns, keep=keep, default_bins=bins)
         self.sizes = tuple(encoding.size for encoding in self.encodings)
         self.cells = cell_count(self.sizes)

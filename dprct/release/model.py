@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from dprct.encode import Coded, encodings
 from dprct.errors import (
@@ -31,7 +33,17 @@ from dprct.release.writing import check_name, rehearse
 from dprct.results.charging import Receipt, charged, resumable
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
-from dprct.schema.table import eager, numbers_of, text_of
+from dprct.schema.table import (
+    COMPANION,
+    Frame,
+    collected,
+    eager,
+    names_of,
+    numbers_of,
+    row_count,
+    table,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,7 +62,9 @@ class ReleaseModel(ABC):
     Parameters
     ----------
     data : data frame
-        pandas or Polars, legal in ``schema``.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.  Rows of an engine
+        stay there, except public columns and repeated ids, which the file has row by row: these
+        are read into memory, as are the synthetic rows.
     schema : Schema
         With a fate for every column, bounds or levels and a missing policy for the modelled ones.
     columns : iterable of str, optional
@@ -65,6 +79,8 @@ class ReleaseModel(ABC):
     """
 
     method: str
+    needs_rows = False
+    """Whether the method reads all rows at once, so that an engine's table is refused."""
 
     def __init__(
         self,
@@ -75,10 +91,10 @@ class ReleaseModel(ABC):
         keep: Iterable[str] = (),
         default_bins: int | None = None,
     ) -> None:
-        frame = eager(data)
+        frame = eager(data) if self.needs_rows else table(data)
         # the data are here: only a seal from before they came can say that it came first
         schema = _with_fates(schema, columns).as_opened().seal()
-        self.n = len(frame)
+        self.n = row_count(frame)
         check_fates(schema, self.n)
         self.schema = schema
         self.keep = _kept(schema, keep)
@@ -86,13 +102,35 @@ class ReleaseModel(ABC):
         public = [c.name for c in schema.columns if c.fate == "public"]
         validate(schema, frame, [*modelled(schema), *public])
         self._frame = frame
-        self._units = unit_rows(schema, frame)
+        self._here = here = self._in_memory(public)
+        self._units = unit_rows(schema, here)
         self._public: Mapping[str, NDArray[Any]] = {
-            name: text_of(frame, name)
+            name: text_of(here, name)
             if schema.column(name).is_text
-            else _with_payloads(*numbers_of(frame, name))
+            else _with_payloads(*numbers_of(here, name))
             for name in public
         }
+
+    def _in_memory(self, public: Iterable[str]) -> Frame:
+        """Return the columns that are needed row by row, read at once and so in one order."""
+        if not isinstance(self._frame, nw.LazyFrame):
+            return self._frame
+        ids = [self.schema.unit.id] if self.schema.unit.id and repeats(self.schema) else []
+        wanted = dict.fromkeys([*public, *ids, *self._also_in_memory()])
+        there = set(names_of(self._frame))
+        beside = [name + COMPANION for name in wanted if name + COMPANION in there]
+        if not wanted:
+            return nw.from_native(pd.DataFrame(), eager_only=True)
+        return collected(self._frame.select(*wanted, *beside))
+
+    def _all_rows(self) -> Frame:
+        """Return the table of a method that needs its rows."""
+        assert isinstance(self._frame, nw.DataFrame)
+        return self._frame
+
+    def _also_in_memory(self) -> Iterable[str]:
+        """Return further columns whose presence in each row is public."""
+        return ()
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.release.covariates import Covariates
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Slopes:
         return AnalyticGaussian(per_row(budget, self.rows), layout.l2_squared, layout.size)
 
     def draw(
-        self, frame: Frame, budget: Budget, noise: NoiseSource
+        self, frame: Table, budget: Budget, noise: NoiseSource
     ) -> tuple[dict[str, Any], NDArray[np.float64]]:
         """Return the released state and coefficients (p, q); the caller has charged ``budget``."""
         sealed = moments(

@@ -8,19 +8,24 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES
+from dprct.schema.engine_rules import broken_in_engine, unit_rules_in_engine
 from dprct.schema.facts import Column, number_limits
-from dprct.schema.table import COMPANION, Frame, eager, numbers_of, text_of
+from dprct.schema.rounding import stored
+from dprct.schema.table import COMPANION, Frame, Table, names_of, numbers_of, table, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from dprct.schema.schema import Schema
+
+__all__ = ["broken_rules", "stored", "validate"]
 
 _MOST_SHOWN = 12
 
@@ -32,7 +37,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
     ----------
     schema : Schema
     data : data frame
-        pandas or Polars, eager.
+        pandas, Polars, DuckDB or PySpark; of one in an engine, rules are counted there.
     columns : iterable of str, optional
         Check these columns only; all by default, and then the data may have no others.
 
@@ -50,16 +55,12 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
     >>> schema = Schema((Column("got", "byte", levels=(0.0, 1.0), missing=()),))
     >>> validate(schema, pd.DataFrame({"got": [0.0, 1.0]}))
     """
-    frame = eager(data)
+    frame = table(data)
     names = schema.names if columns is None else list(columns)
     _check_companions(schema, names)
     if columns is None:
         _check_columns(schema, frame)
-    broken = [
-        f"{name}: {rule}" for name in names for rule in broken_rules(schema.column(name), frame)
-    ]
-    broken += _overlaps(schema, names, frame)
-    broken += [f"{schema.unit.id}: {rule}" for rule in _unit_rules(schema, frame)]
+    broken = _broken(schema, names, frame)
     if broken:
         more = f"; and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
         raise SchemaError(
@@ -68,6 +69,22 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
             + more
             + "; mend the data, or declare all that is possible (never what the data hold)"
         )
+
+
+def _broken(schema: Schema, names: Sequence[str], frame: Table) -> list[str]:
+    """Return every broken rule, with the names of its columns."""
+    groups = _exclusive(schema, names)
+    if isinstance(frame, nw.LazyFrame):
+        found, between = broken_in_engine(map(schema.column, names), groups, frame)
+        units = list(unit_rules_in_engine(schema, frame))
+    else:
+        found = {name: broken_rules(schema.column(name), frame) for name in names}
+        between, units = list(_overlaps(groups, frame)), list(_unit_rules(schema, frame))
+    return [
+        *(f"{name}: {rule}" for name, rules in found.items() for rule in rules),
+        *between,
+        *(f"{schema.unit.id}: {rule}" for rule in units),
+    ]
 
 
 def broken_rules(column: Column, frame: Frame) -> list[str]:
@@ -79,13 +96,13 @@ def broken_rules(column: Column, frame: Frame) -> list[str]:
     return rules + list(_number_rules(column, values[codes < 0]))
 
 
-def _check_columns(schema: Schema, frame: Frame) -> None:
-    names = schema.names
+def _check_columns(schema: Schema, frame: Table) -> None:
+    names, there = schema.names, names_of(frame)
     for name in names:
-        if name not in frame.columns:
-            raise ColumnError.unknown(name, frame.columns, "the data")
+        if name not in there:
+            raise ColumnError.unknown(name, there, "the data")
     known = {*names, *(name + COMPANION for name in names)}
-    extra = [str(name) for name in frame.columns if name not in known]
+    extra = [str(name) for name in there if name not in known]
     if extra:
         raise ColumnError.unknown(extra[0], names)
 
@@ -130,14 +147,6 @@ def _number_rules(column: Column, x: NDArray[np.float64]) -> Iterator[str]:
         yield "a value outside the declared levels"
 
 
-def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return numbers as the column's storage type holds them (float rounds to 24 bits)."""
-    x = values.astype(np.float64)
-    if column.type == "float":
-        return np.asarray(x.astype(np.float32), dtype=np.float64)
-    return x
-
-
 def _has_decimals(column: Column, x: NDArray[np.float64]) -> NDArray[np.bool_]:
     assert column.decimals is not None
     with np.errstate(over="ignore"):
@@ -151,13 +160,18 @@ def _text_rules(column: Column, text: NDArray[np.object_]) -> Iterator[str]:
         yield "a text outside the declared levels"
 
 
-def _overlaps(schema: Schema, names: Iterable[str], frame: Frame) -> Iterator[str]:
-    """Yield the exclusive groups of which a row has several."""
+def _exclusive(schema: Schema, names: Iterable[str]) -> list[list[str]]:
+    """Return the columns of each exclusive group."""
     groups: dict[str, list[str]] = {}
     for column in map(schema.column, names):
         if column.exclusive is not None and not column.is_text:
             groups.setdefault(column.exclusive, []).append(column.name)
-    for members in groups.values():
+    return list(groups.values())
+
+
+def _overlaps(groups: Iterable[Sequence[str]], frame: Frame) -> Iterator[str]:
+    """Yield the exclusive groups of which a row has several."""
+    for members in groups:
         several = np.sum([numbers_of(frame, name)[0] == 1 for name in members], axis=0)
         if (several > 1).any():
             yield f"{', '.join(members)}: a row with several of what is declared exclusive"

@@ -1,24 +1,161 @@
-"""How columns are read from any eager data frame: numbers beside their missing codes, text."""
+"""How tables of any engine are taken in, and how columns of those in memory are read.
+
+A method whose queries are expressions takes a :func:`table`: in memory (pandas, Polars), or in an
+engine (Polars lazily, DuckDB, PySpark) that keeps the rows.  To make a method accept one:
+
+1. at the door, ``frame = table(data)`` instead of ``eager(data)``, ``n = row_count(frame)`` instead
+   of ``len(frame)``, ``names_of(frame)`` instead of ``frame.columns``; ``validate`` takes either;
+2. in queries, expressions over ``encode.prepared(frame, columns)``, then :func:`collected` once an
+   aggregate (a ``group_by`` or a ``select`` of sums) has made the table small; sums of int64 come
+   back as Python integers from ``queries.passes``, exact in every engine;
+3. who is in which arm: ``queries.passes.by_cell`` (it knows arms in memory and in an engine).
+
+A method that needs all rows at once stays with :func:`eager`, which refuses an engine's table and
+says what to do.  :class:`dprct.SyntheticControl` does: panels are small.
+"""
 
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from dprct.errors import ColumnError, SchemaError
+from dprct.errors import ColumnError, EngineError, MissingDependencyError, SchemaError
 from dprct.missing import MISSING_CODES, missing_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 COMPANION = "__missing"
 """Suffix of the int8 column that carries missing codes where NaN payloads cannot live."""
 
 Frame = nw.DataFrame[Any]
+Table = nw.DataFrame[Any] | nw.LazyFrame[Any]
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+_STREAMED: dict[str, Any] = {"engine": "streaming"}
+_ENGINES = "pandas, Polars (eager or lazy), DuckDB or PySpark"
+
+
+def table(data: object) -> Table:
+    """Return ``data`` behind narwhals' interface: in memory, or left in its engine.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas, Polars (eager or lazy), a DuckDB relation, or a PySpark DataFrame.
+
+    Raises
+    ------
+    SchemaError
+        If it is no table, has no rows, has a name twice, or, in an engine that does not tell
+        capitals from small letters, has two names that differ in these alone.
+    EngineError, MissingDependencyError
+        If the engine fails, or a package is missing that brings its answers here.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row_count(table(pd.DataFrame({"y": [1.0, 2.0]})))
+    2
+    """
+    try:
+        found = nw.from_native(data)  # type: ignore[call-overload]
+    except (DuplicateError, TypeError):
+        return eager(data)  # whose refusals say what is wrong
+    if not isinstance(found, nw.LazyFrame):
+        return eager(data)
+    names = names_of(found)
+    if not found.implementation.is_polars():
+        _check_capitals(names)
+    if row_count(found) == 0:
+        raise SchemaError("data has no rows; give a table with at least one row")
+    return found
+
+
+def collected(frame: Table) -> Frame:
+    """Return an aggregate in memory, whichever engine made it.
+
+    Raises
+    ------
+    EngineError
+        If the engine failed; its own message is withheld, because it may show data.
+    MissingDependencyError
+        If a package is missing that brings its answer here.
+    """
+    if not isinstance(frame, nw.LazyFrame):
+        return frame
+    engine = frame.implementation
+    try:
+        # Polars: in pieces, so that a scan larger than memory passes through
+        return frame.collect(**_STREAMED) if engine.is_polars() else frame.collect()
+    except ImportError:
+        raise MissingDependencyError.extra(
+            "pyarrow", "engines", f"an answer of {engine.value}"
+        ) from None
+    except Exception as error:
+        raise EngineError(
+            f"{engine.value} ended with {type(error).__name__} while it was asked for an "
+            "aggregate (its message may show data and is withheld); read the table with the "
+            "engine alone to see it"
+        ) from None
+
+
+def names_of(frame: Table) -> list[str]:
+    """Return the names of the columns; of an engine's table, without reading rows."""
+    return list(schema_of(frame))
+
+
+def schema_of(frame: Table) -> dict[str, nw.dtypes.DType]:
+    """Return the dtype of each column.
+
+    Raises
+    ------
+    EngineError
+        If a file that was to be scanned is not there, or the engine fails otherwise.
+    """
+    try:
+        return dict(frame.collect_schema())
+    except Exception as error:
+        raise EngineError(
+            f"{frame.implementation.value} ended with {type(error).__name__} while it was asked "
+            "for names and types of columns; read the table with the engine alone to see why"
+        ) from None
+
+
+def row_count(frame: Table) -> int:
+    """Return the number of rows; one pass in an engine."""
+    if not isinstance(frame, nw.LazyFrame):
+        return len(frame)
+    return int(collected(frame.select(nw.len().alias("rows")))["rows"][0])
+
+
+def missing_code(frame: Table, name: str) -> nw.Expr:
+    """Return the number of the missing code (int8), -1 for none, named as the companion is."""
+    value = nw.col(name).cast(nw.Float64)
+    absent = value.is_null() | value.is_nan()
+    code = nw.lit(0, nw.Int8)
+    if name + COMPANION in names_of(frame):
+        given = nw.col(name + COMPANION).fill_null(0).cast(nw.Int8)
+        code = nw.when(given >= 0).then(given).otherwise(code)
+    code = nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8))
+    return code.cast(nw.Int8).alias(name + COMPANION)
+
+
+def _check_capitals(names: Iterable[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.casefold(), name)
+        if other is not name:
+            raise SchemaError(
+                f"columns {other!r} and {name!r} differ in capitals alone, which the engine does "
+                "not tell apart; rename one"
+            )
 
 
 def eager(data: object) -> Frame:
@@ -39,7 +176,8 @@ def eager(data: object) -> Frame:
         ) from None
     except TypeError:
         raise SchemaError(
-            f"data is {type(data).__name__}; give a pandas or Polars data frame (collected)"
+            f"data is {type(data).__name__}; give a pandas or Polars data frame (collected; where "
+            f"the documentation says so, {_ENGINES})"
         ) from None
     if len(frame) == 0:
         raise SchemaError("data has no rows; give a table with at least one row")
@@ -47,7 +185,7 @@ def eager(data: object) -> Frame:
     return out
 
 
-def has_payloads(frame: Frame) -> bool:
+def has_payloads(frame: Table) -> bool:
     """Whether missing codes may live in NaN payloads: NumPy-backed pandas only."""
     return frame.implementation.is_pandas()
 
