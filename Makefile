@@ -1,6 +1,7 @@
 # Each target sets itself up on a bare Debian, Ubuntu or macOS machine with Python 3.11 to 3.13
 # and its venv module, and is fast the second time.
 #   make demo    protect a real experiment and show what came out
+#   make demo-r  the same from R, where R is installed
 #   make test    the tests (R and Chromium are installed where that needs no question)
 #   make check   format, lint, types and tests
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
@@ -21,7 +22,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo test check lint types bench audit replicate-rct replicate-ippw r browser clean
+.PHONY: help demo demo-r test check lint types bench audit replicate-rct replicate-ippw r browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +30,9 @@ help:
 
 demo: $(demo)
 	@$(DEMO_VENV)/bin/dprct demo
+
+demo-r: $(dev) r
+	@scripts/demo-r $(VENV)
 
 test: $(dev) r browser
 	$(pytest) -n $(JOBS) $(PYTEST_ARGS)

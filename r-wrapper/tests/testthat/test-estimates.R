@@ -135,3 +135,10 @@ test_that("effects of treatments that were not randomised, and heterogeneous one
     class = "dprct_confirmation_error"
   )
 })
+
+test_that("a method that this Python package lacks is named", {
+  skip_without_python()
+  found <- tryCatch(published_ipw(treat ~ age, nsw(), outcome = "re78"), dprct_error = identity)
+  expect_true(inherits(found, c("dprct_model", "dprct_error")))
+  if (inherits(found, "error")) expect_no_match(conditionMessage(found), "Error:|Traceback")
+})
