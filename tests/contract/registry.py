@@ -247,3 +247,56 @@ def _(data: pd.DataFrame) -> Any:
     return dprct.SyntheticControl(
         data, PANEL, protect_treated=True, pre_fit=True, weights="auto", **CONTROL
     )
+
+
+@subject("PrivateAdditive", modelled=("y", "w", "t", "block"))
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateAdditive.from_formula("y ~ w*C(block)", data, SCHEMA, groups=["t"])
+
+
+EFFECT: dict[str, Any] = {"outcome": "y", "features": ["w", "block"], "treatment": "t"}
+
+
+@subject("CATE, known propensity", modelled=("y", "w", "t", "block"), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.CATE(data, SCHEMA, assignment=dprct.Simple("t"), **EFFECT)
+
+
+@subject("CATE, estimated propensity", modelled=("y", "w", "t"))
+def _(data: pd.DataFrame) -> Any:
+    return dprct.CATE(data, SCHEMA, **EFFECT)
+
+
+@subject("CATE, R-learner", modelled=("y", "w", "t"), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.CATE(data, SCHEMA, learner="r", **EFFECT)
+
+
+@subject("CATE, S-learner", modelled=("y", "w", "t"))
+def _(data: pd.DataFrame) -> Any:
+    return dprct.CATE(data, SCHEMA, learner="s", propensity=0.5, **EFFECT)
+
+
+WEIGHTED: dict[str, Any] = {"outcome": "y", "treatment": "t", "covariates": ["w"]}
+
+
+@subject("IPW", modelled=("y", "w", "t"), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.IPW(data, SCHEMA, balance=["w"], overlap=True, **WEIGHTED)
+
+
+@subject("IPW, ATT, Hajek", modelled=("y", "w", "t"), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.IPW(data, SCHEMA, estimand="att", hajek=True, **WEIGHTED)
+
+
+@subject("IPW, ATC, treatment public", modelled=("y", "w"), design=("t",), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.IPW(
+        data, SCHEMA, estimand="atc", neighbors="replace-one-design-public", **WEIGHTED
+    )
+
+
+@subject("published.IPW", modelled=("y",), published=True, delta=1e-4, epsilon=0.5)
+def _(data: pd.DataFrame) -> Any:
+    return published.IPW.from_formula("t ~ w", data, SCHEMA, outcome="y")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from dprct.errors import ParameterError
 from dprct.estimate.additive.smoothing import (
@@ -96,6 +97,7 @@ class AdditiveFit:
             ``raw`` (of the cell alone), ``std.error, std.error.noise, low, high`` (of ``raw``).
         """
         _check_part(part)
+        _check_alpha(alpha)
         j = self.terms.place(name, feature=False)
         cells = self.sums.cells_of((j,))
         assert cells is not None
@@ -103,7 +105,7 @@ class AdditiveFit:
         smooth = self.average + self.shapes[j] if j < self.terms.features else raw
         share = alpha / len(raw) if joint else alpha
         laws = [self._cell_law(n, r, part) for n, r in zip(counts, raw - self.centre, strict=True)]
-        half = np.array([law.half_width(share) for law in laws])
+        half = np.array([half_width(law, share) for law in laws])
         few = counts < FEWEST_NOISE * self.sums.sd_count
         clip = self.sums.clip
         low = np.where(few, self.centre - clip, np.maximum(raw - half, self.centre - clip))
@@ -164,8 +166,26 @@ class AdditiveFit:
         return smooth_interaction(rest, variance, weights, (ordered[0], ordered[1]), sizes)
 
 
+def half_width(law: PathNoise, alpha: float) -> float:
+    """Return q with P(|error| > q) = alpha; of a normal law without a series.
+
+    Examples
+    --------
+    >>> round(half_width(PathNoise((), 4.0), 0.05), 2)
+    3.92
+    """
+    if law.laplace:
+        return law.half_width(alpha)
+    return float(-ndtri(alpha / 2) * PathNoise((), law.variance).sd)
+
+
 def _check_part(part: object) -> None:
     if part not in PARTS:
         raise ParameterError(
             f"part={part!r}; allowed: 'all' (privacy noise and sampling), 'noise' (privacy noise)"
         )
+
+
+def _check_alpha(alpha: object) -> None:
+    if not isinstance(alpha, (int, float)) or not 1e-6 <= alpha < 1:
+        raise ParameterError(f"alpha={alpha!r}; give a number from 1e-06 to 1, as 0.05")

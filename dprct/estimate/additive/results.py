@@ -9,6 +9,7 @@ import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.additive import figures
+from dprct.estimate.additive.fitted import half_width
 from dprct.estimate.additive.projection import linear_projection
 from dprct.results import render
 
@@ -109,7 +110,7 @@ class AdditiveResults:
         ParameterError
             If no such interval is proved.
         """
-        half = self.fit.average_noise(self._proved(part)).half_width(alpha)
+        half = half_width(self.fit.average_noise(self._proved(part)), alpha)
         return self.average - half, self.average + half
 
     def predict(self, new_data: Any) -> Array:

@@ -50,8 +50,9 @@ def shrunk(z: Array, variance: Array) -> Array:
     >>> shrunk(np.array([4.0, 1.0]), np.array([1.0, 1.0]))
     array([3.5, 0. ])
     """
-    square = np.maximum(z**2, np.finfo(np.float64).tiny)
-    return z * np.maximum(0.0, 1 - SHRINKAGE * variance / square)
+    most = SHRINKAGE * variance
+    # a square below the most that noise takes off it leaves nothing, without a division by zero
+    return z * (1 - most / np.maximum(z**2, most + np.finfo(np.float64).tiny))
 
 
 def smooth_shape(means: Array, variance: Array, weights: Array, ordered: int) -> Array:
