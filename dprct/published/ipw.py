@@ -205,7 +205,7 @@ class IPW:
         formula = f"t ~ {' + '.join(names)}"
         return cls(table, schema, formula=formula, outcome="y", **options)
 
-    def plan(self, epsilon: Real, delta: Real) -> Plan:
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
         """Return the parameters of the algorithm and what it promises; free."""
         budget = self._budget(epsilon, delta)
         n1, n2 = self.sizes
@@ -271,7 +271,7 @@ class IPW:
     def fit(
         self,
         epsilon: Real,
-        delta: Real,
+        delta: Real = 0,
         *,
         accountant: Accountant | None = None,
         rng: object = None,
