@@ -8,6 +8,7 @@
 #   make audit   the end-to-end privacy audits, which take minutes; their table is docs/audit.md
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
+#   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
 VENV ?= .venv
@@ -22,7 +23,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check lint types bench audit replicate-rct replicate-ippw r browser clean
+.PHONY: help demo demo-r test check lint types bench audit replicate-rct replicate-ippw replicate-dpsc r browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -62,6 +63,9 @@ REPLICATE_ARGS ?=
 replicate-rct: $(dev)
 	$(VENV)/bin/dprct replicate rct-paper --out build/rct-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+
+replicate-dpsc: $(dev)
+	$(VENV)/bin/dprct replicate dpsc-paper --figures --out build/dpsc-paper $(REPLICATE_ARGS)
 
 replicate-ippw: $(dev)
 	$(VENV)/bin/dprct replicate ippw-paper --figures --out build/ippw-paper \

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dprct.cli.show import errors, say
 from dprct.errors import MissingDependencyError, ParameterError
+from dprct.replicate import dpsc_paper
 from dprct.replicate.ippw_paper import rerun
 from dprct.replicate.rct_paper import draw_figures, regenerate
 from dprct.replicate.rct_paper.contents import IMPLEMENTED, parse_tables, study_of
@@ -25,6 +26,7 @@ class Paper(enum.StrEnum):
 
     rct_paper = "rct-paper"
     ippw_paper = "ippw-paper"
+    dpsc_paper = "dpsc-paper"
 
 
 def replicate(
@@ -75,6 +77,9 @@ def replicate(
     with the reason where they differ. ippw-paper: "Privacy-Preserving Causal Inference via Inverse
     Probability Weighting"; its set-up beside the mended and the strict one.
 
+    dpsc-paper: "Differentially Private Synthetic Control"; errors and bounds, the strict form
+    beside.
+
     What was drawn is kept in the folder, so that an interrupted run goes on where it was. The
     folder holds estimates on the data given: keep it with them.
     """
@@ -89,6 +94,10 @@ def replicate(
         if tables is not None:
             raise ParameterError("--tables is for rct-paper; leave it out, or name that paper")
         _ippw_paper(folder, figures=figures, **settings)
+    elif paper is Paper.dpsc_paper:
+        if tables is not None or settings.pop("data") is not None:
+            raise ParameterError("--tables and --data are not for dpsc-paper; leave them out")
+        _dpsc_paper(folder, figures=figures, **settings)
     else:
         _rct_paper(folder, tables, figures=figures, **settings)
 
@@ -98,6 +107,15 @@ def _ippw_paper(out: Path, *, figures: bool, **settings: Any) -> None:
         made = rerun(out, **settings, progress=_progress(bar))
     say(made.report)
     say(f"report.md, summary.csv and baselines.csv are in {out}")
+    if figures:
+        say(_tried(lambda: made.draw_figures(out)) or "no figures")
+
+
+def _dpsc_paper(out: Path, *, figures: bool, **settings: Any) -> None:
+    with _bar() as bar:
+        made = dpsc_paper.rerun(out, **settings, progress=_progress(bar))
+    say(made.report)
+    say(f"report.md and rmse.csv are in {out}")
     if figures:
         say(_tried(lambda: made.draw_figures(out)) or "no figures")
 

@@ -57,7 +57,21 @@ def test_experiments_are_run_again(
     assert "--tables is for rct-paper" in ran.err
 
 
-@pytest.mark.parametrize("paper", ["rct", "ippw"])
+def test_the_forms_of_synthetic_control_are_compared(
+    dprct: Callable[..., Any], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
+    arguments = ("replicate", "dpsc-paper", "--draws", "2", "--jobs", "1", "--out", tmp_path)
+    ran = dprct(*arguments, "--figures")
+    assert (ran.code, ran.err) == (0, "")
+    assert "strict, ridge weights" in ran.out
+    assert sorted(path.stem for path in tmp_path.glob("*.png")) == [
+        "rmse_by_T0", "rmse_by_epsilon", "rmse_by_lambda", "rmse_by_n"
+    ]  # fmt: skip
+    assert dprct(*arguments, "--data", tmp_path).code == 2
+
+
+@pytest.mark.parametrize("paper", ["rct", "ippw", "dpsc"])
 def test_make_has_a_target_for_it(checkout: Path, paper: str) -> None:
     makefile = (checkout / "Makefile").read_text("utf-8")
     assert f"\nreplicate-{paper}: " in makefile
