@@ -16,8 +16,9 @@ COLUMNS = {
     "doubles": "rnorm(1e5)",
     "text of 50 distinct values": "sample(paste0('v', 1:50), 1e5, TRUE)",
     "labelled, tagged": (
-        "structure(sample(c(1, 2, readBin(as.raw(c(162, 7, 0, 0, 97, 0, 248, 127)), 'double')),"
-        " 1e5, TRUE), labels = c(a = 1, b = 2), class = c('haven_labelled', 'vctrs_vctr', 'double'))"
+        "{tagged <- readBin(as.raw(c(162, 7, 0, 0, 97, 0, 248, 127)), 'double'); "
+        "structure(sample(c(1, 2, tagged), 1e5, TRUE), labels = c(a = 1, b = 2), "
+        "class = c('haven_labelled', 'vctrs_vctr', 'double'))}"
     ),
 }
 
@@ -42,7 +43,8 @@ def evaluate():
 def frame(request, evaluate):
     column = COLUMNS[request.param]
     return evaluate(
-        f"as.data.frame(structure(lapply(1:50, function(i) {column}), names = paste0('x', 1:50)))"
+        f"structure(lapply(1:50, function(i) {column}), names = paste0('x', 1:50), "
+        "row.names = 1:100000, class = 'data.frame')"
     )
 
 

@@ -26,7 +26,7 @@ def schema_record(schema: Schema) -> Record:
 
     Examples
     --------
-    >>> from dprct.schema import Column
+    >>> from dprct.schema import Column, Schema
     >>> record = schema_record(Schema((Column("got", "byte"),)))
     >>> record.fields["columns"]
     ['got']

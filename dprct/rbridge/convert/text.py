@@ -76,7 +76,7 @@ def texts_to_r(values: Sequence[object] | NDArray[Any], what: str = "text") -> A
     ConversionError
         If a value is neither text nor bytes, or holds a NUL, which R cannot keep.
     """
-    codes, found = pd.factorize(np.array([*values, None], dtype=object)[:-1])
+    codes, found = pd.factorize(np.asarray(values, dtype=object))
     distinct = list(found)
     if not all(isinstance(x, (str, bytes)) for x in distinct):
         raise ConversionError(f"{what} holds objects that are neither text nor bytes; convert them")
