@@ -220,7 +220,7 @@ def test_who_is_alone_in_a_cell_is_no_matter(strict: Any, alone: str) -> None:
 
 
 def without_cells(result: Any) -> Any:
-    """Return a result of a published method without the cells that it released, if there are any."""
+    """Return a result of a published method without the cells that it released, if any."""
     if not hasattr(result, "protected"):
         return result
     return replace(result, protected=pd.DataFrame(index=result.protected.index))

@@ -1,0 +1,57 @@
+"""Intervals of private IPW over simulated studies; docs/coverage_ipw.md has the wider grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dprct import IPW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FALSE_ALARM = 1e-9
+
+
+def missed(
+    arrays: Callable[..., Any],
+    runs: int,
+    n: int,
+    epsilon: float,
+    wrong: bool = False,
+    **options: Any,
+) -> int:
+    """Return how many 95% intervals miss the effect of .2."""
+    rng = np.random.default_rng(n)
+    count = 0
+    for _ in range(runs):
+        X, t, y = arrays(n, rng, wrong)
+        model = IPW.from_arrays(X, t, y, bounds=(-1, 1), x_bounds=(-1, 1), **options)
+        low, high = model.fit(epsilon, 1e-6, rng=rng).conf_int().to_numpy()[0]
+        count += not low <= 0.2 <= high
+    return count
+
+
+def too_many(count: int, runs: int) -> bool:
+    """Whether a coverage of 95% would miss so often once in 1e9."""
+    return bool(stats.binom.sf(count - 1, runs, 0.05) < FALSE_ALARM)
+
+
+def test_intervals_cover(arrays: Callable[..., Any]) -> None:
+    assert not too_many(missed(arrays, 60, 2000, 1.0), 60)
+    assert not too_many(missed(arrays, 30, 2000, 4.0, hajek=True), 30)
+
+
+def test_conditional_intervals_do_not_contain_the_weights(arrays: Callable[..., Any]) -> None:
+    """Power: what the label warns of is found."""
+    count = missed(arrays, 60, 2000, 4.0, errors="conditional")
+    assert too_many(count, 60)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("options", [{}, {"hajek": True}, {"noise": "gaussian"}], ids=str)
+def test_four_thousand_intervals_cover(arrays: Callable[..., Any], options: Any) -> None:
+    assert not too_many(missed(arrays, 4000, 2000, 2.0, **options), 4000)
