@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
@@ -129,7 +130,7 @@ def _rows(one: Setting, found: dict[str, Sequence[float]]) -> list[dict[str, obj
     rows: list[dict[str, object]] = []
     for form in FORMS:
         errors = pd.Series(found[form])
-        bounds = [float(pd.Series(found[name]).mean()) for name in BOUNDS.get(form, ())]
+        bounds = [float(np.mean(found[name])) for name in BOUNDS.get(form, ())]
         own = {"bound.printed": bounds[0] if len(bounds) == 2 else math.nan}
         own["bound.ours"] = bounds[-1] if bounds else math.nan
         rows.append(
