@@ -1,0 +1,94 @@
+"""What intervals cover, simulated: privacy noise and people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dprct.estimate.additive.fitted import AdditiveFit, half_width
+from dprct.estimate.additive.release import layout_of, released_sums
+from dprct.estimate.additive.terms import terms_of
+from dprct.privacy.budget import Budget
+from dprct.privacy.noise import source
+
+ROUNDS, N = 200, 600
+
+
+@pytest.fixture
+def terms(schema):
+    return terms_of(schema, ["x", "town"], bins=4, pairs=[("x", "town")])
+
+
+def simulated(terms, budget, part, rounds):
+    """Return hits of the average, of a level of x, and their half widths; E psi = x + (Praha)."""
+    rng, noise = np.random.default_rng(5), source(6)
+    layout = layout_of(terms.blocks(), 3.0, budget)
+    hits, halves = [], []
+    for _ in range(rounds):
+        x, town = rng.integers(0, 4, N).astype(np.int32), rng.integers(0, 3, N).astype(np.int32)
+        psi = np.clip((x - 1.5) / 2 + (town == 1) + rng.normal(0, 0.8, N), -3, 3)
+        sums = released_sums([x, town], psi, layout, budget, noise)
+        fit = AdditiveFit(terms, sums)
+        half = half_width(fit.average_noise(part), 0.05)
+        truth = (1 / 3, 1 / 4 + 1 / 3) if part == "all" else (psi.mean(), psi[x == 2].mean())
+        row = fit.levels("x", 0.05, part).iloc[2]
+        hits.append((abs(fit.average - truth[0]) <= half, row["low"] <= truth[1] <= row["high"]))
+        halves.append(half)
+    return np.array(hits).sum(axis=0), np.mean(halves)
+
+
+@pytest.mark.parametrize("part", ["all", "noise"])
+@pytest.mark.parametrize(
+    ("budget", "rounds"), [(Budget.asked(3), 40), (Budget.asked(3, 1e-5), ROUNDS)]
+)
+def test_intervals_cover(terms, budget, rounds, part):
+    """At least 95% of times, up to chance of 1e-9."""
+    hits, half = simulated(terms, budget, part, rounds)
+    assert all(stats.binom.cdf(h, rounds, 0.945) > 1e-9 for h in hits), hits
+    assert half < 1
+
+
+def test_an_interval_half_as_long_would_be_noticed(terms):
+    hits, _ = simulated(terms, Budget.asked(3, 1e-5), "noise", ROUNDS)
+    half_as_long = stats.norm.cdf(1.96 * 0.5) * 2 - 1
+    assert stats.binom.cdf(round(half_as_long * ROUNDS), ROUNDS, 0.945) < 1e-9
+    assert hits[0] > half_as_long * ROUNDS
+
+
+def one_fit(terms, budget=None, n=20_000):
+    rng = np.random.default_rng(7)
+    x, town = rng.integers(0, 4, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int32)
+    psi = (x - 1.5) / 2 + (town == 1) + ((x == 3) & (town == 0)) + rng.normal(0, 0.5, n)
+    budget = budget or Budget.asked(20, 1e-2)
+    sums = released_sums([x, town], psi, layout_of(terms.blocks(), 3.0, budget), budget, source(8))
+    return AdditiveFit(terms, sums, centre=10.0)
+
+
+def test_shapes_and_interactions_are_found(terms):
+    fit = one_fit(terms)
+    grid = np.meshgrid(np.arange(4), np.arange(3), indexing="ij")
+    x, town = (g.ravel().astype(np.int32) for g in grid)
+    truth = 10 + (x - 1.5) / 2 + (town == 1) + ((x == 3) & (town == 0))
+    assert fit.at([x, town]) == pytest.approx(truth, abs=0.15)
+    assert fit.average == pytest.approx(10 + 1 / 3 + 1 / 12, abs=0.05)
+
+
+def test_joint_bands_are_wider_and_hold_the_pointwise_ones(terms):
+    fit = one_fit(terms)
+    each, joint = fit.levels("x", 0.05), fit.levels("x", 0.05, joint=True)
+    assert (joint["low"] < each["low"]).all()
+    assert (joint["high"] > each["high"]).all()
+
+
+def test_a_cell_that_is_all_noise_has_the_widest_interval(terms):
+    fit = one_fit(terms, Budget.asked(0.05, 1e-3), n=200)
+    table = fit.levels("x", 0.05)
+    assert table["low"].tolist() == [7.0] * 4
+    assert table["high"].tolist() == [13.0] * 4
+
+
+def test_groups_are_not_smoothed(terms):
+    table = one_fit(terms).levels("town")
+    assert table["level"].tolist() == ["Łódź", "Praha", "Wien"]
+    assert table["raw"].to_numpy() == pytest.approx([10.25, 11, 10], abs=0.05)

@@ -1,0 +1,80 @@
+"""Every learner finds a known effect where there is hardly noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dprct.estimate.additive.terms import terms_of
+from dprct.estimate.cate.learners import Recipe, learned
+from dprct.privacy.budget import Budget
+from dprct.privacy.noise import source
+from dprct.queries import HALF_STEPS, CodedRows
+
+BUDGET = Budget.asked(20, 1e-2)
+HALF = Fraction(1, 2)
+PARTS = {
+    "all": {"effect": 30_000},
+    "outcome": {"outcome": 10_000, "effect": 20_000},
+    "both": {"propensity": 10_000, "outcome": 5_000, "effect": 15_000},
+}
+
+
+def recipe_of(schema, learner, parts, e, clip=8.0):
+    terms = terms_of(schema, ["x1", "town"], bins=5, groups=["x2"])
+    return Recipe(learner, terms, PARTS[parts], (-4.0, 4.0), clip, e, 0.1)
+
+
+def rows_of(e):
+    """The effect is 1 - x1 / 2 (in codes), of south 1 more; e may depend on x1."""
+    rng, n = np.random.default_rng(2), 30_000
+    x1, town, x2 = (rng.integers(0, k, n).astype(np.int32) for k in (5, 2, 5))
+    chance = np.full(n, 0.5) if e is not None else 0.3 + 0.1 * x1
+    t = (rng.random(n) < chance).astype(float)
+    y = 0.5 * x1 - 1 + t * (1 - x1 / 2 + town) + rng.normal(0, 0.3, n)
+    return CodedRows([x1, town, x2], np.clip(y, -4, 4), t)
+
+
+@pytest.mark.parametrize(
+    ("learner", "parts", "e"),
+    [
+        ("dr", "all", HALF),
+        ("dr", "outcome", HALF),
+        ("dr", "both", None),
+        ("r", "outcome", HALF),
+        ("r", "both", None),
+    ],
+)
+def test_the_effect_is_found(schema, learner, parts, e):
+    found = learned(recipe_of(schema, learner, parts, e), rows_of(e), BUDGET, source(3))
+    x1, town = (g.ravel().astype(np.int32) for g in np.meshgrid(np.arange(5), np.arange(2)))
+    truth = 1 - x1 / 2 + town
+    assert found["effect"].at([x1, town]) == pytest.approx(truth, abs=0.25)
+    assert ("propensity" in found) == (parts == "both")
+
+
+def test_nuisances_are_found(schema):
+    found = learned(recipe_of(schema, "dr", "both", None), rows_of(None), BUDGET, source(3))
+    x1, zero = np.arange(5, dtype=np.int32), np.zeros(5, np.int32)
+    assert found["propensity"].at([x1, zero]) == pytest.approx(0.3 + 0.1 * x1, abs=0.06)
+    treated = found["outcome of the treated"].at([x1, zero])
+    assert treated == pytest.approx(np.zeros(5), abs=0.3)
+
+
+def test_an_s_learner_has_one_effect(schema):
+    found = learned(recipe_of(schema, "s", "all", HALF), rows_of(HALF), BUDGET, source(3))
+    effects = found["effect"].at([np.arange(5, dtype=np.int32), np.zeros(5, np.int32)])
+    assert np.ptp(effects) == 0
+    assert effects[0] == pytest.approx(0.5, abs=0.06)
+
+
+def test_what_a_fit_releases_is_described_before(schema):
+    recipe = recipe_of(schema, "dr", "both", None)
+    layouts = recipe.layouts(Budget.asked(1, 1e-6))
+    assert list(layouts) == ["propensity", "outcome", "effect"]
+    assert [layout.clip for layout in layouts.values()] == [0.5, 4, 8]
+    # everybody, two features and a group, 4 M^2 each, and the second moment
+    assert layouts["effect"].l2_squared == 17 * HALF_STEPS**2
+    assert layouts["outcome"].l2_squared == 13 * HALF_STEPS**2
