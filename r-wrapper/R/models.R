@@ -209,6 +209,7 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   frame <- frame_of(data, schema)
   options <- Filter(Negate(is.null), list(...))
   check_named(options)
+  check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
   if (!is.null(options$assignment)) options$assignment <- design_spec(options$assignment)
   found <- dprct_call("model",
     method = method, formula = if (!is.null(formula)) formula_text(formula, frame),
@@ -224,7 +225,10 @@ plain_call <- function(call) {
   if (!is.call(call)) {
     return(call)
   }
-  for (i in seq_along(call)[-1L]) call[[i]] <- plain_argument(call[[i]])
+  for (i in seq_along(call)[-1L]) {
+    # a NULL, such as the arguments of function() 1, would be cut out
+    if (!is.null(call[[i]])) call[[i]] <- plain_argument(call[[i]])
+  }
   call
 }
 
@@ -239,6 +243,21 @@ plain_argument <- function(given) {
     return(plain_call(given))
   }
   if (is.null(given) || (is.atomic(given) && length(given) <= 1L)) given else quote(...)
+}
+
+right_names <- function(formula) {
+  if (inherits(formula, "formula")) all.vars(formula[[length(formula)]]) else character()
+}
+
+# A factor has codes from 1, which are no arms.
+check_treatment <- function(names, data) {
+  factors <- Filter(function(name) is.factor(data[[name]]), intersect(names, names(data)))
+  if (length(factors)) {
+    refuse("column", sprintf(
+      "treatment '%s' is a factor; give a column of 0 and 1 per arm, such as %s == \"level\"",
+      factors[1L], factors[1L]
+    ), sys.call(-2L))
+  }
 }
 
 check_named <- function(options) {

@@ -71,3 +71,9 @@ test_that("what is lost is said", {
   expect_warning(back <- there_and_back(data), "time zone", class = "dprct_warning")
   expect_identical(back, data)
 })
+
+test_that("calls with functions, empty arguments and NULL are kept as calls", {
+  plain <- dprct:::plain_call
+  expect_identical(plain(quote(f(function() g(1), NULL, x[, 1]))), quote(f(function() g(1), NULL, x[, 1])))
+  expect_identical(plain(as.call(list(quote(f), iris))), quote(f(...)))
+})
