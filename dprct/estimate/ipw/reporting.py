@@ -72,7 +72,7 @@ def ladder(rho: float) -> float:
     (0.25, 0.0009765625)
     """
     within = float(np.clip(rho, 2.0**-10, LARGEST_RHO))
-    return min(2.0 ** (math.ceil(2 * math.log2(within)) / 2), LARGEST_RHO)
+    return float(min(2.0 ** (math.ceil(2 * math.log2(within)) / 2), LARGEST_RHO))
 
 
 def results_of(
