@@ -136,7 +136,8 @@ def _rows(one: Setting, found: dict[str, Sequence[float]]) -> list[dict[str, obj
         rows.append(
             {
                 "n": one.n, "T0": one.T0, "epsilon": one.epsilon, "lambda": one.lam, "form": form,
-                "rmse": float(errors.mean()), "se": float(errors.std(ddof=1)) / math.sqrt(len(errors)),
+                "rmse": float(errors.mean()),
+                "se": float(errors.std(ddof=1)) / math.sqrt(len(errors)),
                 "median": float(np.median(errors)), **own,
             }
         )  # fmt: skip
