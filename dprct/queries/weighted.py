@@ -201,7 +201,7 @@ class Weighted:
         2 ``most`` (ATE: 2 / c), which is 2^20 steps.  Reached by y from -1 to 1 at that weight.
         """
         terms = np.where(self.t, self.treated, -self.control) * self.y / self.scheme.most
-        return self._sealed([_signed(terms)], GRID, self.scheme.most)
+        return self._vector([_signed(terms)], GRID, self.scheme.most)
 
     def arm_sums(self) -> IntegerVector:
         """Return the sums of w y of the treated and of the others, each in its own unit.
@@ -213,7 +213,7 @@ class Weighted:
         """
         treated = np.where(self.t, self.treated * self.y / self.scheme.treated_most, 0.0)
         control = np.where(self.t, 0.0, self.control * self.y / self.scheme.control_most)
-        return self._sealed([_signed(treated), _signed(control)], GRID, 1)
+        return self._vector([_signed(treated), _signed(control)], GRID, 1)
 
     def masses(self) -> IntegerVector:
         """Return the sums of weights of the treated and of the others, each over its largest.
@@ -226,7 +226,7 @@ class Weighted:
         treated = np.where(self.t, self.treated / self.scheme.treated_most, 0.0)
         control = np.where(self.t, 0.0, self.control / self.scheme.control_most)
         moved = 2 * GRID if self.relation == "replace-one" else GRID
-        return self._sealed([_positive(treated), _positive(control)], moved, 1, unit=GRID)
+        return self._vector([_positive(treated), _positive(control)], moved, 1, unit=GRID)
 
     def count(self) -> IntegerVector:
         """Return how many records the effect is about: the treated, or for the ATC the others.
@@ -246,7 +246,7 @@ class Weighted:
         Squares over reach^2 are within [0, 1].
         """
         reach = centre.reach(self.scheme)
-        return self._sealed(
+        return self._vector(
             [_positive(np.square(self._influences(centre) / reach))], GRID, reach**2, unit=GRID
         )
 
@@ -283,8 +283,8 @@ class Weighted:
         """
         terms = np.where(self.t, self.treated, -self.control) * x / self.scheme.most
         return (
-            self._sealed([_signed(terms)], GRID, self.scheme.most),
-            self._sealed([_positive(np.square(x))], GRID, 1, unit=GRID),
+            self._vector([_signed(terms)], GRID, self.scheme.most),
+            self._vector([_positive(np.square(x))], GRID, 1, unit=GRID),
         )
 
     def overlap(self, weights: Array, bins: int) -> IntegerVector:
@@ -307,7 +307,7 @@ class Weighted:
             np.where(self.t, centre.treated_scale * treated, centre.control_scale * control)
         )
 
-    def _sealed(self, sums: list[int], l1: int, value: float, unit: int = HALF) -> IntegerVector:
+    def _vector(self, sums: list[int], l1: int, value: float, unit: int = HALF) -> IntegerVector:
         """Seal sums of terms that were divided by ``value``, in steps of a ``unit``-th."""
         return IntegerVector(
             np.array(sums, dtype=object),
