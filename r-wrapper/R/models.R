@@ -298,6 +298,7 @@ plan <- function(model, epsilon, delta = 0, ...) UseMethod("plan")
 
 #' @export
 plan.dprct_model <- function(model, epsilon, delta = 0, ...) {
+  check_budget(epsilon, delta)
   dprct_call("plan", model = model, epsilon = epsilon, delta = delta)
 }
 
@@ -310,10 +311,24 @@ generics::fit
 #' @export
 fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng = NULL,
                             confirm = FALSE, ...) {
+  check_budget(epsilon, delta)
   finished(dprct_call("fit",
     model = object, epsilon = epsilon, delta = delta, accountant = accountant,
     rng = rng, confirm = confirm, .call = sys.call()
   ), call = object$call)
+}
+
+check_budget <- function(epsilon, delta) {
+  given <- list(epsilon = epsilon, delta = delta)
+  for (name in names(given)) {
+    value <- given[[name]]
+    if (!is.numeric(value) || length(value) != 1L || is.na(value)) {
+      what <- if (length(value) == 1L && is.na(value)) "NA" else class(value)[1L]
+      if (length(value) != 1L) what <- paste("of length", length(value))
+      refuse("parameter", sprintf("%s is %s; give one number such as %s = %s", name, what, name,
+        c(epsilon = "1", delta = "1e-6")[[name]]), sys.call(-2L))
+    }
+  }
 }
 
 # A fit as an R object: the protected file of a release gets its schema, an estimate its call.

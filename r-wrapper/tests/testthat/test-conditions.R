@@ -3,8 +3,9 @@ test_that("a factor as treatment is refused in words", {
   data <- nsw()
   data$treat <- factor(data$treat, levels = 0:1, labels = c("control", "trained"))
   refused <- tryCatch(nsw_ate(data), error = identity)
-  expect_s3_class(refused, "dprct_error")
-  expect_match(conditionMessage(refused), "treat", fixed = TRUE)
+  expect_s3_class(refused, "dprct_column_error")
+  expect_match(conditionMessage(refused), "'treat' is a factor", fixed = TRUE)
+  expect_no_match(conditionMessage(refused), "trained")
 })
 
 test_that("columns without a counterpart are named", {
@@ -61,6 +62,14 @@ test_that("options are checked, and named", {
     class = "dprct_parameter_error"
   )
   expect_error(plan(nsw_ate(), epsilon = -1), "epsilon", class = "dprct_error")
+  for (wrong in list("1", NA, c(1, 2), NULL)) {
+    expect_error(plan(nsw_ate(), epsilon = wrong), "give one number",
+      class = "dprct_parameter_error"
+    )
+    expect_error(fit(nsw_ate(), epsilon = wrong), "give one number",
+      class = "dprct_parameter_error"
+    )
+  }
 })
 
 test_that("the Python traceback is there on demand only", {
