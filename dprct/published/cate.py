@@ -276,10 +276,7 @@ class CATE:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"published.CATE(n={self.n}, outcome: {self.outcome}, treatment: {self.treatment}, "
-            f"features: {', '.join(self.features)}, learner: {self.learner})"
-        )
+        return f"published.CATE(n={self.n}, outcome: {self.outcome}, learner: {self.learner})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -344,8 +341,8 @@ class PublishedCATEResults:
 
     def tidy(self) -> pd.DataFrame:
         """Return the scores of every feature of the second stage, one row per bin."""
-        names = self.fits["effect"].names
-        return pd.concat([self.shape(name).assign(term=name) for name in names], ignore_index=True)
+        tables = [self.shape(name).assign(term=name) for name in self.fits["effect"].names]
+        return pd.concat(tables, ignore_index=True)
 
     def summary(self) -> str:
         """Return what was fitted, and what is (not) promised, as text."""
@@ -366,8 +363,7 @@ class PublishedCATEResults:
     def __str__(self) -> str:
         return self.summary()
 
-    def __repr__(self) -> str:
-        return f"<PublishedCATEResults: {self.outcome} on {', '.join(self.features)}>"
+    __repr__ = __str__
 
 
 def _with(X: Array, column: Array) -> Array:

@@ -86,7 +86,7 @@ class AdditiveFit:
         return self.sums.mean_noise + PathNoise((), sampling)
 
     def levels(
-        self, name: str, alpha: float, part: str = "all", joint: bool = False
+        self, name: str, alpha: float = 0.05, part: str = "all", joint: bool = False
     ) -> pd.DataFrame:
         """Return one row per level of a feature or group: what its cell shows, and an interval.
 

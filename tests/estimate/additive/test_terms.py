@@ -13,7 +13,12 @@ FEATURES = ["x", "age", "year", "town"]
 
 def test_blocks_are_everybody_features_groups_and_pairs(schema):
     terms = terms_of(
-        schema, ["x", "age"], bins=4, groups=["town", "x"], pairs=[("age", "x")], projection=["x", "age"]
+        schema,
+        ["x", "age"],
+        bins=4,
+        groups=["town", "x"],
+        pairs=[("age", "x")],
+        projection=["x", "age"],
     )
     assert terms.names == ("x", "age", "town")
     assert terms.terms == ((0,), (1,), (0, 1))
