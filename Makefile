@@ -5,6 +5,7 @@
 #   make test    the tests (R and Chromium are installed where that needs no question)
 #   make check   format, lint, types and tests
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
+#   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make audit   the end-to-end privacy audits, which take minutes; their table is docs/audit.md
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
@@ -52,7 +53,10 @@ bench: $(dev)
 		-p no:randomly --benchmark-only --benchmark-group-by=group --benchmark-columns=min,median,rounds \
 		$(PYTEST_ARGS)
 
-audit: $(dev)
+bench-scale: $(dev)
+	$(VENV)/bin/python scripts/bench_scale.py $(BENCH_ARGS)
+
+audit: $(dev) java
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
 	$(VENV)/bin/python scripts/audit_table.py
 
@@ -73,6 +77,9 @@ replicate-ippw: $(dev)
 
 r: $(dev)
 	@scripts/r-for-tests $(VENV)
+
+java:
+	@scripts/java-for-tests
 
 browser:
 	@scripts/browser-for-tests

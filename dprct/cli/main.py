@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dprct import __version__
-from dprct.cli import compare, demo, describe, ledger, protect, replicate, table, verify
+from dprct.cli import compare, convert, demo, describe, ledger, protect, replicate, table, verify
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
@@ -103,6 +103,7 @@ for _name, _command in (
     ("plan", protect.plan),
     ("protect", protect.protect),
     ("ledger", ledger.ledger),
+    ("convert", convert.convert),
     ("table", table.table),
     ("compare", compare.compare_files),
     ("verify", verify.verify),

@@ -213,7 +213,7 @@ def read_parquet(path: Path) -> tuple[pd.DataFrame, Schema]:
     SchemaError
         If it has no rows, a name twice, or a type that no storage type holds.
     """
-    arrow, parquet = _arrow("reading .parquet")
+    arrow, parquet = arrow_of("reading .parquet")
     try:
         with path.open("rb") as file:
             table = parquet.read_table(file)
@@ -272,7 +272,7 @@ def write_parquet(data: IntoFrame, schema: Schema, path: Path) -> None:
     byte, int and long are int8, int16 and int32 with nulls; float and double keep their width.
     Companions hold -1 for a number, 0 for ``.``, 1 to 26 for ``.a`` to ``.z``.
     """
-    arrow, parquet = _arrow("writing .parquet")
+    arrow, parquet = arrow_of("writing .parquet")
     frame = _fitting(data, schema)
     columns: dict[str, Any] = {}
     for column in schema.columns:
@@ -299,7 +299,8 @@ def _arrays(frame: Frame, column: Column, schema: Schema, arrow: Any) -> dict[st
     return out
 
 
-def _arrow(purpose: str) -> tuple[Any, Any]:
+def arrow_of(purpose: str) -> tuple[Any, Any]:
+    """Return pyarrow and its parquet module, or name the extra that brings them."""
     try:
         import pyarrow
         import pyarrow.parquet

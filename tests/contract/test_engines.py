@@ -107,7 +107,7 @@ EFFECTS: dict[str, dict[str, Any]] = {
     "observed": {"treatment": "t", "missing": "public", "attrition": True},
     "filled": {"assignment": Simple("t"), "missing": 0.5},
     "counted": {"assignment": Simple("t"), "missing": "private"},
-    "hidden": {"assignment": Simple("t"), "missing": "public", "neighbors": "replace-one"},
+    "private arms": {"assignment": Simple("t"), "missing": "public", "neighbors": "replace-one"},
     "blocked": {"assignment": Block("t", block="block"), "missing": "public", "attrition": True},
     "clustered": {
         "assignment": Cluster("whole", cluster="school"), "missing": 0.0, "attrition": True,
@@ -274,6 +274,7 @@ def spark() -> Iterator[Any]:
         session.stop()
 
 
+@pytest.mark.audit  # a minute of Java
 @pytest.mark.filterwarnings("ignore")  # of Spark and what it depends on
 def test_every_query_says_the_same_in_spark_with_skewed_partitions(
     spark: Any, expected: dict[str, Any]

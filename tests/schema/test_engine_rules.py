@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
 
-from dprct.errors import ColumnError, EngineError, SchemaError
+from dprct.errors import ColumnError, EngineError, MissingDependencyError, SchemaError
 from dprct.schema import Column, Schema, Unit
 from dprct.schema.legal import validate
 from dprct.schema.table import COMPANION, collected, row_count, table
@@ -121,3 +122,12 @@ def test_an_engine_that_fails_shows_no_value() -> None:
     with pytest.raises(EngineError, match="polars ended with"):
         table(absent)
     assert collected(table(pl.LazyFrame({"x": [1]})))["x"].to_list() == [1]
+
+
+def test_an_engine_without_what_brings_its_answers_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = duckdb.sql("select 1.0 as x")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match="dprct.engines"):
+        table(rows)

@@ -10,7 +10,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dprct.errors import DprctError, FileError, SchemaError, StataFormatError
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    FileError,
+    ParameterError,
+    SchemaError,
+    StataFormatError,
+)
 from dprct.io.atomic import file_error
 from dprct.io.stata import header as head
 from dprct.io.stata import old
@@ -22,7 +29,7 @@ from dprct.schema.facts import FileFacts
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -31,7 +38,11 @@ _FILE_FACTS = ("release", "label", "sorted_by", "value_labels", "characteristics
 
 
 def read_dta(
-    path: str | os.PathLike[str], schema: Schema | None = None
+    path: str | os.PathLike[str],
+    schema: Schema | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    rows: int | tuple[int, int] | None = None,
 ) -> tuple[pd.DataFrame, Schema]:
     """Read a Stata file: its data, and everything else that it says.
 
@@ -42,6 +53,10 @@ def read_dta(
         111 are read through other packages, with a warning about what that cannot keep.
     schema : Schema, optional
         Public facts that were fixed before; the header of the file must agree with them.
+    columns : sequence of str, optional
+        Read these alone, in the order of the file; no memory is asked for the others.
+    rows : int or (first, stop), optional
+        Read the first rows alone, or those from ``first`` (counted from 0) up to ``stop``.
 
     Returns
     -------
@@ -60,26 +75,54 @@ def read_dta(
         If the file is not a .dta file, or damaged.
     SchemaError
         If the header differs from the given schema.
+    ColumnError, ParameterError
+        If ``columns`` or ``rows`` are not in the file.
 
     Examples
     --------
     >>> data, schema = read_dta("study.dta")  # doctest: +SKIP
     """
-    with _opened(path) as cursor:
+    with opened(path) as cursor:
         if old.is_old(cursor):
             data, found = old.read(Path(path))
+            wanted, window = _part(found, columns, rows, len(data))
+            if columns is not None or rows is not None:
+                data = data[wanted].iloc[window.start : window.stop].reset_index(drop=True)
         else:
             header = head.read(cursor)
             found = _schema(header, MappingProxyType({}), path)
-            data = read_frame(cursor, header)
+            wanted, window = _part(found, columns, rows, header.rows)
+            data = read_frame(cursor, header, wanted, window)
             if header.layout.tagged and cursor.at != header.labels_at:
                 cursor.fail("the map points elsewhere than to the value labels", "map")
             labels = read_label_sets(cursor, header.layout)
             found = replace(found, file=replace(found.file, value_labels=labels))
-    if schema is None:
-        return data, found.as_opened()
-    _check_agreement(found, schema, path)
-    return data, replace(schema, source=Path(path)).as_opened()
+    if schema is not None:
+        _check_agreement(found, schema, path)
+        found = replace(schema, source=Path(path))
+    if columns is not None or rows is not None:
+        found = found.select(wanted)
+        found = replace(found, file=replace(found.file, rows=len(window)))
+    return data, found.as_opened()
+
+
+def _part(
+    found: Schema,
+    columns: Sequence[str] | None,
+    rows: int | tuple[int, int] | None,
+    total: int,
+) -> tuple[list[str], range]:
+    """Return the names and the rows to be read, refusing what the file does not have."""
+    if isinstance(columns, str):
+        raise ParameterError(f"columns={columns!r} is text; give a list, such as [{columns!r}]")
+    for name in columns or ():
+        if name not in found.names:
+            raise ColumnError.unknown(name, found.names)
+    wanted = [name for name in found.names if columns is None or name in columns]
+    ends = (0, total) if rows is None else (0, rows) if isinstance(rows, int) else tuple(rows)
+    if len(ends) != 2 or not all(type(end) is int for end in ends) or not 0 <= ends[0] <= ends[1]:
+        raise ParameterError("rows= is a number of rows, or (first, stop) counted from 0; give one")
+    return wanted, range(min(ends[0], total), min(ends[1], total))
 
 
 def read_header(path: str | os.PathLike[str]) -> Schema:
@@ -104,7 +147,7 @@ def read_header(path: str | os.PathLike[str]) -> Schema:
     --------
     >>> schema = read_header("study.dta")  # doctest: +SKIP
     """
-    with _opened(path) as cursor:
+    with opened(path) as cursor:
         if old.is_old(cursor):
             return old.read_header(Path(path))
         header = head.read(cursor)
@@ -127,7 +170,7 @@ def _schema(header: head.Header, labels: LabelSets, path: str | os.PathLike[str]
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[Cursor]:
+def opened(path: str | os.PathLike[str]) -> Iterator[Cursor]:
     """Open a file; whatever goes wrong with it or in it becomes one sentence."""
     try:
         if not Path(path).is_file() and Path(path).exists() and not Path(path).is_dir():

@@ -27,42 +27,55 @@ _CHUNK_ROWS = 64
 Columns = dict[str, NDArray[Any]]
 
 
-def read_frame(cursor: Cursor, header: Header) -> pd.DataFrame:
+def read_frame(
+    cursor: Cursor,
+    header: Header,
+    columns: Sequence[str] | None = None,
+    rows: range | None = None,
+) -> pd.DataFrame:
     """Read the data section and the strLs; the cursor stands at the first row.
+
+    ``columns`` and ``rows`` (of step 1, within the file) leave out the others: no memory is asked
+    for these.
 
     Returns
     -------
     pandas.DataFrame
         float64 for numbers, with missing codes in NaN payloads; object for text.
     """
-    columns = _read_columns(cursor, header)
+    wanted = [c for c in header.columns if columns is None or c.name in columns]
+    found = _read_columns(cursor, header, wanted, range(header.rows) if rows is None else rows)
     if header.layout.tagged:
         cursor.expect("</data>", "data")
         strls = read_strls(cursor, header.layout)
-        long = [c.name for c in header.columns if c.type == "strL"]
-        cells = [columns[name] for name in long]
+        long = [c.name for c in wanted if c.type == "strL"]
+        cells = [found[name] for name in long]
         texts = look_up(cursor, cells, strls, header.layout, header.byteorder)
-        columns.update(zip(long, texts, strict=True))
-    for column in header.columns:
+        found.update(zip(long, texts, strict=True))
+    for column in wanted:
         if not column.is_text:
-            mark_missing(columns[column.name], column, header.data_at)
-    return _frame(columns, header)
+            mark_missing(found[column.name], column, header.data_at)
+    return _frame(found, wanted, header.rows if rows is None else len(rows))
 
 
-def _read_columns(cursor: Cursor, header: Header) -> Columns:
+def _read_columns(
+    cursor: Cursor, header: Header, wanted: Sequence[Column], window: range
+) -> Columns:
     """Return float64 numbers, decoded ``str#`` and raw strL cells, by column."""
-    numeric = [c.name for c in header.columns if not c.is_text]
-    block = np.empty((len(numeric), header.rows), np.float64)
+    numeric = [c.name for c in wanted if not c.is_text]
+    block = np.empty((len(numeric), len(window)), np.float64)
     by_name = dict(zip(numeric, block, strict=True))
     columns: Columns = {
-        c.name: by_name[c.name] if not c.is_text else _empty_text(c, header.rows)
-        for c in header.columns
+        c.name: by_name[c.name] if not c.is_text else _empty_text(c, len(window)) for c in wanted
     }
-    decoders = {c.name: Decoded(header.layout) for c in header.columns if c.is_text}
-    for start, rows in _chunks(cursor, header):
-        part = slice(start, start + len(rows))
-        for i, column in enumerate(header.columns):
-            cells: Any = rows[f"c{i}"]
+    decoders = {c.name: Decoded(header.layout) for c in wanted if c.is_text}
+    fields = {c.name: f"c{i}" for i, c in enumerate(header.columns)}
+    for start, read in pieces(cursor, header):
+        first, last = max(start, window.start), min(start + len(read), window.stop)
+        rows = read[max(first - start, 0) : max(last - start, 0)]
+        part = slice(first - window.start, first - window.start + len(rows))
+        for column in wanted if len(rows) else ():
+            cells: Any = rows[fields[column.name]]
             if column.is_text and column.type != "strL":
                 cells = list(map(decoders[column.name].__getitem__, cells.tolist()))
             columns[column.name][part] = cells
@@ -73,10 +86,12 @@ def _empty_text(column: Column, rows: int) -> NDArray[Any]:
     return np.empty(rows, np.uint64 if column.type == "strL" else object)
 
 
-def _chunks(cursor: Cursor, header: Header) -> Iterator[tuple[int, NDArray[np.void]]]:
+def pieces(
+    cursor: Cursor, header: Header, step: int | None = None
+) -> Iterator[tuple[int, NDArray[np.void]]]:
     """Yield the rows in pieces, each with the number of its first row (from 0)."""
     dtype = header.dtype
-    step = rows_at_a_time(dtype)
+    step = step or rows_at_a_time(dtype)
     for start in range(0, header.rows, step):
         count = min(step, header.rows - start)
         yield start, np.frombuffer(cursor.take(count * dtype.itemsize, "data"), dtype)
@@ -87,11 +102,11 @@ def rows_at_a_time(dtype: np.dtype[np.void]) -> int:
     return max(_CHUNK_ROWS, _CHUNK_BYTES // max(dtype.itemsize, 1))
 
 
-def _frame(columns: Columns, header: Header) -> pd.DataFrame:
+def _frame(columns: Columns, wanted: Sequence[Column], count: int) -> pd.DataFrame:
     """Return the columns as a frame of few blocks, whose numbers are copied at most once."""
-    index = pd.RangeIndex(header.rows)
+    index = pd.RangeIndex(count)
     names = _column_index(list(columns))
-    numeric = [c.name for c in header.columns if not c.is_text]
+    numeric = [c.name for c in wanted if not c.is_text]
     if columns and len(numeric) == len(columns):
         block = columns[numeric[0]].base
         assert block is not None

@@ -71,20 +71,21 @@ def write_dta(
         raise SchemaError(
             f"schema is {type(schema).__name__}; write_dta takes the data, their schema and a path"
         )
-    layout = _layout(schema, version)
+    layout = layout_of(schema, version)
     _check_names(data, schema)
     check_fits(schema, layout, len(data))
     strls = StrlWriter(layout, schema.file.byteorder)
     packed = pack_columns(data, schema.columns, layout, strls)
     types = [column.type for column in schema.columns]
-    before, after = (_tagged if layout.tagged else _binary)(schema, layout, len(data), strls)
+    before, after = framing(schema, layout, len(data), strls)
     with atomic_write(path) as file:
         file.write(before)
         write_rows(file, packed, types, schema.file.byteorder)
         file.write(after)
 
 
-def _layout(schema: Schema, version: int | None) -> Layout:
+def layout_of(schema: Schema, version: int | None = None) -> Layout:
+    """Return the layout of a release: the one asked for, or else the one that was read."""
     if version is None:
         release = schema.file.release if schema.file.release in RELEASES else 118
         wide = release == 118 and len(schema.columns) > LAYOUTS[118].most_columns
@@ -93,6 +94,11 @@ def _layout(schema: Schema, version: int | None) -> Layout:
         allowed = ", ".join(map(str, RELEASES))
         raise SchemaError(f"version={version!r}; allowed: {allowed}")
     return LAYOUTS[version]
+
+
+def framing(schema: Schema, layout: Layout, rows: int, strls: StrlWriter) -> tuple[bytes, bytes]:
+    """Return what stands before and after the rows."""
+    return (_tagged if layout.tagged else _binary)(schema, layout, rows, strls)
 
 
 def _check_names(data: pd.DataFrame, schema: Schema) -> None:

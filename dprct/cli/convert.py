@@ -1,0 +1,30 @@
+"""``dprct convert``: a .dta file as .parquet, or back, however many rows it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dprct.cli.show import output, say
+from dprct.io.streaming import convert as convert_file
+from dprct.io.streaming import schema_beside
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help="A .dta or .parquet file.")],
+    target: Annotated[Path, typer.Argument(help="The file to write, .parquet or .dta.")],
+) -> None:
+    """Turn SOURCE into TARGET row by row, the schema beside the .parquet file."""
+    with Progress(
+        TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=output, transient=True,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("rows", total=None)
+        convert_file(
+            source, target, lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    beside = schema_beside(target if target.suffix.lower() == ".parquet" else source)
+    say(f"wrote {target}; its schema is {beside}")
