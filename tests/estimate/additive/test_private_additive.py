@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pickle
+
+import pandas as pd
+import pytest
+
+import dprct
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.estimate.additive.door import features_of_formula
+
+NEW = pd.DataFrame({"x": [-0.9, 0.9], "town": ["Wien", "Praha"]})
+
+
+def model_of(people, schema, n=4000, **options):
+    asked = {"outcome": "y", "features": ["x", "town"], **options}
+    return dprct.PrivateAdditive(people(n), schema, **asked)
+
+
+def test_shapes_are_found(people, schema):
+    result = model_of(people, schema).fit(5, 1e-6)
+    low, high = result.predict(NEW)
+    assert low == pytest.approx(1.4, abs=1)
+    assert high == pytest.approx(10.6, abs=1)
+    ends = result.average_interval(1e-5)
+    assert ends[0] < 5 + 2 / 3 < ends[1]
+    assert result.shape("x")["estimate"].is_monotonic_increasing
+    assert result.group_means("town").set_index("level")["raw"]["Praha"] > 6.5
+
+
+def test_what_is_printed_says_what_it_covers(people, schema):
+    result = model_of(people, schema, n=400).fit(5, 1e-6)
+    for text in (result.summary(), result.to_html(), str(result)):
+        assert "not smoothing" in " ".join(text.split())
+    assert set(result.tidy()["term"]) == {"average", "x", "town"}
+    assert result.glance()["nobs"].tolist() == [400]
+    assert str(pickle.loads(pickle.dumps(result))) == str(result)
+
+
+def test_plots_are_drawn(people, schema):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    result = model_of(people, schema, n=400).fit(5, 1e-6)
+    assert result.plot().get_title() == "x"
+    assert len(result.plot_groups("town").lines) == 7
+    pyplot.close("all")
+
+
+def test_a_missing_outcome_needs_a_constant(people, schema):
+    with pytest.raises(SchemaError, match="say missing="):
+        model_of(people, schema, outcome="gap")
+    assert model_of(people, schema, outcome="gap", missing=5).fit(1, 1e-6).nobs == 4000
+
+
+def test_formulas_name_features_levels_and_pairs():
+    assert features_of_formula("y ~ x*C(g)") == ("y", ("x", "g"), ("g",), (("x", "g"),))
+    for wrong in ("y ~ I(x + 1)", "y ~ x:g", "~ x", "y ~ x - 1"):
+        with pytest.raises(FormulaError):
+            features_of_formula(wrong)
+
+
+@pytest.mark.parametrize("clip", [0, -1, float("inf"), "1", True])
+def test_a_clip_is_a_positive_number(people, schema, clip):
+    with pytest.raises(ParameterError, match="above 0"):
+        model_of(people, schema, n=40, clip=clip)
+
+
+def test_a_size_of_an_interval_is_a_probability(people, schema):
+    result = model_of(people, schema, n=400).fit(5, 1e-6)
+    with pytest.raises(ParameterError, match="alpha"):
+        result.shape("x", 0)
