@@ -9,7 +9,7 @@ audit alarms falsely once in 1e9.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,6 +19,11 @@ from dprct.estimate.synthetic.draws import release_treated
 from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
 from dprct.queries.donors import Donors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dprct.privacy.audit import AuditResult
 
 Array = np.ndarray[Any, Any]
 ALPHA = 1e-9
@@ -57,25 +62,33 @@ def scores(X: Array, pair: tuple[Array, Array], draws: int, seed: int, **options
     return found
 
 
-def audited(n: int, draws: int, **options: Any) -> float:
+def audited(n: int, draws: int, **options: Any) -> AuditResult:
     pair = neighbours(n, options.get("lam", 20.0 * T0))
     first = scores(pair[0], pair, draws, 1, **options)
     second = scores(pair[1], pair, draws, 2, **options)
-    return lower_bound(first, second, alpha=ALPHA).epsilon
+    return lower_bound(first, second, alpha=ALPHA)
 
 
 @pytest.mark.audit
-def test_equal_weights_keep_their_claim_and_reach_it() -> None:
-    found = audited(5, 60_000, weights="uniform")
-    assert 0.8 * EPSILON <= found <= EPSILON
+def test_equal_weights_keep_their_claim_and_reach_it(certified: Callable[..., None]) -> None:
+    certified(
+        audited(5, 60_000, weights="uniform"), EPSILON, method="SyntheticControl",
+        neighbours="5 donors, equal weights, one series from one bound to the other",
+        event="likelihood ratio of the path",
+    )  # fmt: skip
 
 
 @pytest.mark.audit
-def test_ridge_weights_keep_their_claim() -> None:
+def test_ridge_weights_keep_their_claim(certified: Callable[..., None]) -> None:
     found = audited(2, 60_000, lam=8.0)
-    assert 0.5 * EPSILON <= found <= EPSILON
+    certified(
+        found, EPSILON, method="SyntheticControl",
+        neighbours="2 donors, ridge weights, the extremal pair of their sensitivity",
+        event="likelihood ratio of weights and path", tight=False,
+    )  # fmt: skip
+    assert found.epsilon >= 0.5 * EPSILON
 
 
 def test_a_short_audit_finds_no_more_than_the_claim() -> None:
-    assert audited(3, 3000, weights="uniform") <= EPSILON
-    assert audited(2, 3000, lam=8.0) <= EPSILON
+    assert not audited(3, 3000, weights="uniform").refutes(EPSILON)
+    assert not audited(2, 3000, lam=8.0).refutes(EPSILON)

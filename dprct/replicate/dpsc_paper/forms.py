@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprct.estimate.synthetic.donor_weights import uniform, usable
+from dprct.privacy.noise import source as noise_source
 from dprct.privacy.ridge import ridge_l1
 from dprct.published.dpsc_steps import l2_laplace, minimiser, objective_of, output_scale
 from dprct.replicate.dpsc_paper.bounds import objective_bound, output_bound, strict_bound, terms
@@ -70,7 +71,7 @@ class Setting:
         A setting's draws depend on it and the seed alone, whatever is computed beside.
         """
         words = [seed, self.n, self.T0, round(self.epsilon * 1000), round(self.lam * 1000)]
-        rng = np.random.default_rng(words)
+        rng = noise_source(words).post_processing_rng()
         rows = [self.once(rng) for _ in range(reps)]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
