@@ -243,8 +243,19 @@ OVERLAP_BINS = 10
 """Equal bins of the propensity in which a private IPW counts each arm, if asked."""
 
 
+PROPENSITY_NOISE_MOST = 0.7
+"""Noise of a propensity weight (one sd) that the default penalty does not exceed.
+
+Rows have norm 1/sqrt(2) to 1, so that the log odds of a row get noise of sd .5 to .7; de-biasing
+multiplies odds by exp(-.25) to exp(-.12)."""
+
+HAJEK_FLOORS = 2
+"""The Hajek form is the default where the expected denominators are this many times what they must
+exceed: half of the expected weights may be lacking (few are treated, or odds are trimmed)."""
+
+
 def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
-    """Return the penalty of private logistic weights, sqrt(m / (32 d n1)).
+    """Return the penalty of private logistic weights, sqrt(m / (32 d n1)) or what noise needs.
 
     Parameters
     ----------
@@ -261,12 +272,19 @@ def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
     each coordinate a curvature of order 1 / d.  This makes both shrink like 1 / sqrt(n1); half of
     what minimises their sum, because errors contain the noise and not the bias.
 
+    Where n1 is small that noise would be larger than any log odds: de-biased odds then lie on the
+    trimming floor, nearly all of them, and the effect is of no use.  The penalty is therefore at
+    least 2 m / (n1 s) with s = :data:`PROPENSITY_NOISE_MOST`, at which noise has sd s: propensities
+    degrade towards a constant, and the effect towards the unadjusted difference.
+
     Examples
     --------
-    >>> round(propensity_penalty(5000, 6, 3.73), 4)
-    0.002
+    >>> round(propensity_penalty(5000, 6, 3.73), 4), round(propensity_penalty(373, 26, 3.73), 4)
+    (0.0021, 0.0286)
     """
-    return math.sqrt(multiplier / (32 * d * n1))
+    balanced = math.sqrt(multiplier / (32 * d * n1))
+    quiet = 2 * multiplier / (n1 * PROPENSITY_NOISE_MOST)
+    return balanced if balanced > quiet else quiet
 
 
 def propensity_trim(n: int) -> float:

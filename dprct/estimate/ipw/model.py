@@ -74,8 +74,9 @@ class IPW:
         Share of the rows for the propensity model; one half if not given.
     shares : mapping from part to number, optional
         Of epsilon on the other rows, of sum one; see :meth:`plan` for the parts.
-    hajek : bool
-        Divide by the (released) sum of weights of each arm.
+    hajek : bool, optional
+        Divide by the (released) sum of weights of each arm; if not given (nor ``shares``), where
+        those are expected to be far from their noise at the budget of the fit: :meth:`plan` says.
     missing : number, or mapping from column to number, optional
         What stands for a missing outcome; in a mapping, also for missing covariates, which have an
         indicator of their own without it.
@@ -158,7 +159,7 @@ class IPW:
         trim: float | None = None,
         split: Real | None = None,
         shares: Mapping[str, Real] | None = None,
-        hajek: bool = False,
+        hajek: bool | None = None,
         missing: float | Mapping[str, float] | None = None,
         treated: float | str | None = None,
         balance: Sequence[str] = (),
@@ -204,7 +205,7 @@ class IPW:
         )  # fmt: skip
         self.schema, self.n, self.levels = schema, len(frame), levels_of(levels)
         self.formula = f"{treatment} ~ {' + '.join(':'.join(f.label for f in t) for t in terms)}"
-        self._frame = frame
+        self._frame, self._own_form = frame, hajek is not None or shares is not None
 
     @classmethod
     def from_formula(
@@ -258,6 +259,12 @@ class IPW:
         data, schema, names = arrays_as_table(X, t, y, bounds, x_bounds, names)
         return cls(data, schema, treatment="t", covariates=names, outcome="y", **options)
 
+    def recipe_at(self, budget: Budget) -> Recipe:
+        """Return what a fit at this budget releases; a function of public facts."""
+        if self._own_form or not budget.delta:
+            return self.recipe
+        return self.recipe.default_form(budget)
+
     def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
         """Return penalty, trimming, prices and noise; free, a function of public facts.
 
@@ -269,7 +276,8 @@ class IPW:
             Above 0, far below 1/n.
         """
         budget = Budget.asked(epsilon, delta)
-        prices = self.recipe.priced(budget)
+        recipe = self.recipe_at(budget)
+        prices = recipe.priced(budget)
         radius = float(self._radius)
         words = {"outcome": self._outcome.name, "treated": self._said}
         consequences = [
@@ -282,9 +290,9 @@ class IPW:
         return Plan(
             self.method,
             budget,
-            facts_of(self.recipe, prices, radius, words),
+            facts_of(recipe, prices, radius, words),
             tuple(consequences),
-            tuple(warnings_of(self.recipe, prices, radius)),
+            tuple(warnings_of(recipe, prices, radius)),
         )
 
     def guarantee(self, budget: Budget) -> Guarantee:
@@ -327,11 +335,12 @@ class IPW:
             If the budget does not fit; then nothing is drawn.
         """
         budget = Budget.asked(epsilon, delta)
-        prices = self.recipe.priced(budget)
+        recipe = self.recipe_at(budget)
+        prices = recipe.priced(budget)
         noise = source(rng)
         guarantee = self.guarantee(budget)
         receipt = charged(self.schema, guarantee, self.method, accountant, noise)
-        found = released(self.recipe, self._rows(), prices, noise)
+        found = released(recipe, self._rows(), prices, noise)
         receipt.save(found.state())
         words = {
             "outcome": self._outcome.name,
@@ -340,7 +349,7 @@ class IPW:
             "ledger": receipt.words,
         }
         return results_of(
-            found, self.recipe, prices, float(self._radius), self.design,
+            found, recipe, prices, float(self._radius), self.design,
             guarantee.as_simulation() if noise.simulation else guarantee, words, self.levels,
         )  # fmt: skip
 

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from dprct.estimate.ipw.recipe import Prices, Recipe
     from dprct.privacy.budget import Budget
 
-_NOISY_INDEX = 1.0
+_FEWEST_KEPT = 0.5
+"""Share of the slopes below which the penalty is warned of."""
+
+_OUTCOME_SD = 0.5
+"""Of an outcome, in units of half the width of its bounds: bounds two sd from the middle."""
 
 
 def facts_of(
@@ -30,10 +34,12 @@ def facts_of(
     words : mapping from {"treated", "outcome"} to str
     """
     scheme = recipe.scheme
+    kept = slope_kept(recipe, prices)
     facts = {
         "estimand": f"{scheme.estimand.upper()} of {words['outcome']}; {words['treated']}",
+        "form": form_of(recipe, prices),
         "rows": f"{recipe.n1:,} for the propensity weights, {recipe.n2:,} others for the effect",
-        "penalty": f"lambda {prices.lam:.4g}",
+        "penalty": f"lambda {prices.lam:.4g}; it leaves about {kept:.0%} of the slopes of log odds",
         "propensity weights": f"{recipe.d} with noise sd {prices.weight_sd:.3g} each (the index of "
         "a row moves by at most that, one sd)",
         "trimming": f"propensities within [{scheme.trim:g}, {1 - scheme.trim:g}]",
@@ -44,10 +50,52 @@ def facts_of(
         "sampling error": f"at most {sampling_most(recipe, radius):.4g} (every weight the largest)",
     }
     if recipe.errors == "total":
-        sd = prices.parts["gradient"].noise_sd / (1 << 19) * scheme.odds_most * radius / recipe.n2
-        part = sd * math.sqrt(recipe.d * prices.weight_spread)
+        part = weights_sd(recipe, prices, radius)
         facts["error of the weights"] = f"at least about {part:.4g}, the noise of its own release"
+    facts["expected standard error"] = f"about {expected_error(recipe, prices, radius):.4g} or more"
     return facts
+
+
+def form_of(recipe: Recipe, prices: Prices) -> str:
+    """Return which form is released, and when it is not."""
+    if not recipe.hajek:
+        return "plain: weighted sums over a number of rows, of outcomes about the middle of bounds"
+    floor = recipe.mass_floor(prices.weights.budget)
+    return (
+        f"Hajek: weighted means; not estimated unless both released sums of weights exceed "
+        f"{floor:,.0f} (about {recipe.expected_mass:,.0f} are expected)"
+    )
+
+
+def slope_kept(recipe: Recipe, prices: Prices) -> float:
+    """Return what share of the slopes of the log odds the penalty leaves, about.
+
+    Notes
+    -----
+    h / (h + lam) with the curvature h = 1 / (24 K) of a covariate spread evenly over its bounds,
+    z_j = x_j / sqrt(2 K), where about half are treated: E z_j^2 e(1 - e) = 1/(2K) 1/3 1/4.
+    """
+    curvature = 1 / (24 * (recipe.d - 1)) if recipe.d > 1 else 1 / 8
+    return curvature / (curvature + prices.lam)
+
+
+def weights_sd(recipe: Recipe, prices: Prices, radius: float) -> float:
+    """Return the least error that weights will seem to add: that of the gradient's own release."""
+    step = recipe.scheme.odds_most * radius / recipe.n2 / (1 << 19)
+    sd = prices.parts["gradient"].noise_sd * step
+    return sd * math.sqrt(recipe.d * prices.weight_spread)
+
+
+def expected_error(recipe: Recipe, prices: Prices, radius: float) -> float:
+    """Return about the least standard error to expect: of noise, sampling and weights.
+
+    Notes
+    -----
+    Sampling: outcomes with a sd of a quarter of the width of their bounds, and all weights 2.
+    """
+    weights = weights_sd(recipe, prices, radius) if recipe.errors == "total" else 0.0
+    sampling = 2 * radius * _OUTCOME_SD / math.sqrt(recipe.n2)
+    return math.hypot(effect_sd(recipe, prices, radius), sampling, weights)
 
 
 def effect_sd(recipe: Recipe, prices: Prices, radius: float) -> float:
@@ -69,15 +117,22 @@ def sampling_most(recipe: Recipe, radius: float) -> float:
 
 def warnings_of(recipe: Recipe, prices: Prices, radius: float) -> Iterator[str]:
     """Yield what is likely to disappoint."""
-    if prices.weight_sd > _NOISY_INDEX:
+    if math.exp(-(prices.weight_sd**2) / 2) < 1 / recipe.scheme.odds_most:
         yield (
-            "the noise of the propensity weights is as large as a person's log odds can usually "
-            "differ: what is weighted by is mostly noise; spend more, raise lam, or use more rows"
+            "the noise of the propensity weights takes de-biased odds below the trimming: what is "
+            "weighted by is mostly noise; spend more, raise lam, or use more rows"
         )
-    if effect_sd(recipe, prices, radius) > radius / 4:
+    if slope_kept(recipe, prices) < _FEWEST_KEPT:
         yield (
-            "not usable: the noise of the effect is above an eighth of the width of the bounds; "
-            "spend more, use more rows, trim more, or declare narrower bounds"
+            f"the penalty leaves about {slope_kept(recipe, prices):.0%} of the slopes of the log "
+            "odds: most of the confounding stays in the effect; spend more, use more rows, or name "
+            "fewer covariates"
+        )
+    if expected_error(recipe, prices, radius) > radius * _OUTCOME_SD:
+        yield (
+            f"not usable with {recipe.n1 + recipe.n2:,} rows: the expected standard error is above "
+            "one sd of an outcome (a quarter of the width of its bounds); spend more, use more "
+            "rows, trim more, or declare narrower bounds"
         )
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from dprct.defaults import IPW_HAJEK_PARTS, IPW_PARTS, propensity_penalty
+from dprct.defaults import (
+    FEWEST_COUNTED,
+    FEWEST_WEIGHT_SCALES,
+    HAJEK_FLOORS,
+    IPW_HAJEK_PARTS,
+    IPW_PARTS,
+    propensity_penalty,
+)
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.calibration import analytic_gaussian
@@ -123,6 +130,36 @@ class Recipe:
         grid = PropensityGrid(self.n1, self.d, lam)
         weights = AnalyticGaussian(budget, grid.l2**2, self.d)
         return Prices(lam, grid, weights, self._parts(budget))
+
+    def default_form(self, budget: Budget) -> Recipe:
+        """Return this recipe in the form that is the default at a budget, Hajek or plain.
+
+        Notes
+        -----
+        A ratio of weighted sums does not depend on where the bounds of the outcome are, and most of
+        the noise of the weights cancels in it.  It is released where its denominators are far from
+        their noise: it is the default where the weight expected of an arm (all rows, or half of
+        them if the effect is on one arm) is ``HAJEK_FLOORS`` times what it must exceed.  A function
+        of sizes, trimming, shares and budget alone.
+        """
+        parts = parts_of(
+            hajek=True, count=False, total=self.errors == "total", balance=bool(self.balance),
+            overlap=self.overlap,
+        )  # fmt: skip
+        ratio = replace(self, hajek=True, shares=shares_of(None, parts))
+        far = ratio.expected_mass >= HAJEK_FLOORS * ratio.mass_floor(budget)
+        return ratio if far else self
+
+    @property
+    def expected_mass(self) -> float:
+        """Expected sum of the weights of an arm if half of the rows are treated."""
+        return self.n2 if self.scheme.estimand == "ate" else self.n2 / 2
+
+    def mass_floor(self, budget: Budget) -> float:
+        """Return what the released sums of weights of a Hajek form must both exceed."""
+        scale = self._l1("mass") / GRID / float(budget.epsilon * self.shares["mass"])
+        floor = FEWEST_WEIGHT_SCALES * scale * self.scheme.most
+        return floor if floor > FEWEST_COUNTED else float(FEWEST_COUNTED)
 
     @property
     def counts_arm(self) -> bool:

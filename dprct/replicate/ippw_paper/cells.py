@@ -18,7 +18,7 @@ from dprct.replicate.ippw_paper.strict import STRICT, strict
 if TYPE_CHECKING:
     from dprct.replicate.ippw_paper.samples import Study
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the law of what a cell computes changes; older results are then done anew."""
 
 EPSILONS = tuple(map(Fraction, ("1/5", "1/2", "1", "2", "5")))

@@ -37,7 +37,7 @@ class Strict:
 
 
 STRICT: Mapping[str, Strict] = {
-    "strict": Strict("strict", {}),
+    "strict": Strict("strict", {"hajek": False}),
     "hajek": Strict("strict, Hajek", {"hajek": True}),
 }
 
