@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dprct.estimate.synthetic.path_results import RECORD
+from dprct.estimate.synthetic.path_tables import RECORD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

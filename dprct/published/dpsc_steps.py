@@ -115,3 +115,48 @@ def minimiser(X: Array, y: Array, penalty: float, b: Array | None = None) -> Arr
     """
     right = 2 * X @ y - (0.0 if b is None else b)
     return np.asarray(cho_solve(cho_factor(2 * X @ X.T + penalty * np.eye(len(X))), right))
+
+
+def published_path(
+    X: Array,
+    y: Array,
+    lam: float,
+    scale: float | Objective,
+    eps2: float,
+    rng: np.random.Generator,
+    *,
+    normal: bool = False,
+) -> tuple[Array, Array]:
+    """Draw noisy weights (n,) and the path (K,) that noisy donors have with them.
+
+    Parameters
+    ----------
+    X : (n, T0 + K) array
+        Donors, of absolute value at most one.
+    y : (T0,) array
+    lam : float
+    scale : float or Objective
+        Of Algorithm 2's noise on the weights, or the parameters of Algorithm 3.
+    eps2 : float
+        For step 2.
+    rng : numpy.random.Generator
+    normal : bool
+        Whether Algorithm 3 draws normal noise (its delta is positive).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> f, path = published_path(np.ones((2, 5)), np.ones(3), 3.0, 1e-12, 1e12, rng)
+    >>> f.round(6).tolist(), path.round(6).tolist()
+    ([0.4, 0.4], [0.8, 0.8])
+    """
+    n, T0 = len(X), len(y)
+    if isinstance(scale, Objective):
+        b = rng.normal(0.0, scale.scale, n) if normal else l2_laplace(n, scale.scale, rng)
+        weights = minimiser(X[:, :T0], y, lam + scale.extra, b)
+    else:
+        weights = minimiser(X[:, :T0], y, lam) + l2_laplace(n, scale, rng)
+    after = X[:, T0:]
+    width = 2 * math.sqrt(after.shape[1]) / eps2
+    noisy = after + l2_laplace(after.size, width, rng).reshape(after.shape)
+    return weights, np.asarray(noisy.T @ weights)

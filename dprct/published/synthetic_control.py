@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
 
-import numpy as np
-
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.estimate.synthetic.control_options import Bound, penalty_of, scale_of
 from dprct.estimate.synthetic.panel import panel_of, panel_of_arrays
@@ -14,7 +12,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import source
 from dprct.published.control_paths import PublishedControlResults
-from dprct.published.dpsc_steps import l2_laplace, minimiser, objective_of, output_scale
+from dprct.published.dpsc_steps import Objective, objective_of, output_scale, published_path
 from dprct.results.charging import Receipt, charged
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
@@ -23,6 +21,7 @@ from dprct.schema.facts import given
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.estimate.synthetic.panel import Name, Panel
@@ -94,6 +93,7 @@ class SyntheticControl:
 
     Examples
     --------
+    >>> import numpy as np
     >>> X, y = np.full((5, 6), 0.5), np.full(6, 0.5)
     >>> model = SyntheticControl.from_arrays(X, y, 4, bound=1, perturb="objective")
     >>> model.fit(epsilon=10).guarantee.measure
@@ -181,21 +181,20 @@ class SyntheticControl:
         """
         budget = self._budget(epsilon, delta)
         eps1, eps2 = self._epsilons(budget)
-        T0, K = self._panel.T0, len(self._panel.times) - self._panel.T0
+        K = len(self._panel.times) - self._panel.T0
         facts = {
             "guarantee": self.guarantee(budget).sentence(),
             "one record": "one donor's whole series; a donor may be a state, not a person",
             "budget": f"eps1 = {eps1:g} for the weights, eps2 = {eps2:g} for the donors",
             "penalty": f"{self.lam:g}",
         }
-        if self.perturb == "output":
-            scale = output_scale(self.n, T0, self.lam, eps1)
-            facts["noise of weights"] = f"L2-Laplace of scale {scale:.4g}, mean length n times it"
-        else:
-            found = objective_of(self.n, T0, self.lam, eps1, float(budget.delta), self.c)
+        scale = self._scale(budget)
+        if isinstance(scale, Objective):
             facts["noise of the objective"] = (
-                f"scale {found.scale:.4g}, Delta = {found.extra:.4g}, eps0 = {found.eps0:.4g}"
+                f"scale {scale.scale:.4g}, Delta = {scale.extra:.4g}, eps0 = {scale.eps0:.4g}"
             )
+        else:
+            facts["noise of weights"] = f"L2-Laplace of scale {scale:.4g}, mean length n times it"
         facts["noise of donors"] = (
             f"one L2-Laplace draw in {self.n * K:,} dimensions, scale {2 * math.sqrt(K) / eps2:.4g}"
         )
@@ -203,23 +202,7 @@ class SyntheticControl:
 
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what really holds; free."""
-        treated = f"the treated unit {self._panel.treated!r}, whose series is public"
-        if self.perturb == "objective":
-            return Guarantee.none(REASON, not_covered=("any donor", treated))
-        return Guarantee.of(
-            budget,
-            "replace-one",
-            unit="donor",
-            public_facts=(
-                f"who the {self.n} donors are (one record is one donor's whole series; a donor may "
-                "be a state, not a person)",
-                f"the periods, {self._panel.T0} of them before treatment",
-                f"the bounds {self.scale.low:g} to {self.scale.high:g} of {self.outcome}",
-                f"the penalty lam = {self.lam:g}",
-                f"the series of {self._panel.treated!r}",
-            ),
-            not_covered=(treated, "what floating-point draws show in the last bits of the result"),
-        )
+        return _guarantee_of(self, budget)
 
     def fit(
         self,
@@ -248,7 +231,7 @@ class SyntheticControl:
         """
         budget, noise = self._budget(epsilon, delta), source(rng)
         guarantee = self.guarantee(budget)
-        receipt = self._charge(guarantee, accountant, noise)
+        receipt = _charged(self, guarantee, accountant, noise)
         weights, path = self._drawn(budget, noise.post_processing_rng())
         receipt.save({"weights": weights.tolist(), "path": path.tolist()})
         return PublishedControlResults(
@@ -269,23 +252,16 @@ class SyntheticControl:
         T0, bound = self._panel.T0, self.scale.bound
         X = self.scale.clipped(self._panel.donors) / bound
         y = self.scale.clipped(self._panel.target[:T0]) / bound
-        eps1, eps2 = self._epsilons(budget)
+        scale, (_, eps2) = self._scale(budget), self._epsilons(budget)
+        weights, path = published_path(X, y, self.lam, scale, eps2, rng, normal=bool(budget.delta))
+        return weights, bound * path
+
+    def _scale(self, budget: Budget) -> float | Objective:
+        """Return the scale of Algorithm 2's noise, or the parameters of Algorithm 3."""
+        (eps1, _), T0 = self._epsilons(budget), self._panel.T0
         if self.perturb == "output":
-            weights = minimiser(X[:, :T0], y, self.lam)
-            weights += l2_laplace(self.n, output_scale(self.n, T0, self.lam, eps1), rng)
-        else:
-            delta = float(budget.delta)
-            found = objective_of(self.n, T0, self.lam, eps1, delta, self.c)
-            b = (
-                rng.normal(0.0, found.scale, self.n)
-                if delta
-                else l2_laplace(self.n, found.scale, rng)
-            )
-            weights = minimiser(X[:, :T0], y, self.lam + found.extra, b)
-        after = X[:, T0:]
-        scale = 2 * math.sqrt(after.shape[1]) / eps2
-        noisy = after + l2_laplace(after.size, scale, rng).reshape(after.shape)
-        return weights, np.asarray(bound * (noisy.T @ weights))
+            return output_scale(self.n, T0, self.lam, eps1)
+        return objective_of(self.n, T0, self.lam, eps1, float(budget.delta), self.c)
 
     def _budget(self, epsilon: Real, delta: Real) -> Budget:
         budget = Budget.asked(epsilon, delta)
@@ -299,18 +275,6 @@ class SyntheticControl:
         epsilon = float(budget.epsilon)
         return self.split * epsilon, (1 - self.split) * epsilon
 
-    def _charge(
-        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
-    ) -> Receipt:
-        if guarantee.measure != "none":
-            return charged(self.schema, guarantee, self.method, accountant, noise)
-        if accountant is not None:
-            raise ParameterError(
-                "an accountant was given, but a fit without a guarantee has no price; leave "
-                "accountant out"
-            )
-        return Receipt(UNCHARGED)
-
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ModelPicklingError(
             "SyntheticControl holds confidential rows and is not pickled or copied; pickle the "
@@ -319,3 +283,39 @@ class SyntheticControl:
 
     def __repr__(self) -> str:
         return f"published.SyntheticControl({self.n} donors, perturb={self.perturb!r})"
+
+
+def _guarantee_of(model: SyntheticControl, budget: Budget) -> Guarantee:
+    treated = f"the treated unit {model._panel.treated!r}, whose series is public"
+    if model.perturb == "objective":
+        return Guarantee.none(REASON, not_covered=("any donor", treated))
+    return Guarantee.of(
+        budget,
+        "replace-one",
+        unit="donor",
+        public_facts=(
+            f"who the {model.n} donors are (one record is one donor's whole series; a donor may "
+            "be a state, not a person)",
+            f"the periods, {model._panel.T0} of them before treatment",
+            f"the bounds {model.scale.low:g} to {model.scale.high:g} of {model.outcome}",
+            f"the penalty lam = {model.lam:g}",
+            f"the series of {model._panel.treated!r}",
+        ),
+        not_covered=(treated, "what floating-point draws show in the last bits of the result"),
+    )
+
+
+def _charged(
+    model: SyntheticControl,
+    guarantee: Guarantee,
+    accountant: Accountant | None,
+    noise: NoiseSource,
+) -> Receipt:
+    if guarantee.measure != "none":
+        return charged(model.schema, guarantee, model.method, accountant, noise)
+    if accountant is not None:
+        raise ParameterError(
+            "an accountant was given, but a fit without a guarantee has no price; leave "
+            "accountant out"
+        )
+    return Receipt(UNCHARGED)

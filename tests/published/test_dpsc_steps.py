@@ -9,7 +9,14 @@ import pytest
 from scipy import stats
 
 from dprct.privacy.ridge import ridge_l2
-from dprct.published.dpsc_steps import l2_laplace, minimiser, objective_of, output_scale
+from dprct.published.dpsc_steps import (
+    Objective,
+    l2_laplace,
+    minimiser,
+    objective_of,
+    output_scale,
+    published_path,
+)
 
 ALPHA = 1e-9
 
@@ -70,3 +77,16 @@ def test_the_minimiser_has_no_gradient() -> None:
     assert 2 * X @ (X.T @ f - y) + 3.0 * f + b == pytest.approx(np.zeros(4), abs=1e-10)
     # without noise it is the strict form's solution: lam/2 on the diagonal
     assert minimiser(X, y, 3.0) == pytest.approx(np.linalg.solve(X @ X.T + 1.5 * np.eye(4), X @ y))
+
+
+def test_a_path_is_that_of_the_noisy_donors() -> None:
+    rng = np.random.default_rng(5)
+    X, y = rng.uniform(-1, 1, (4, 9)), rng.uniform(-1, 1, 6)
+    quiet = 1e-12
+    for scale in (quiet, Objective(1.0, 3.0, quiet)):
+        extra = scale.extra if isinstance(scale, Objective) else 0.0
+        f, path = published_path(X, y, 8.0, scale, 1e12, rng, normal=True)
+        assert f == pytest.approx(minimiser(X[:, :6], y, 8.0 + extra))
+        assert path == pytest.approx(X[:, 6:].T @ f)
+    _, noisy = published_path(X, y, 8.0, quiet, 1.0, rng)
+    assert np.abs(noisy - X[:, 6:].T @ minimiser(X[:, :6], y, 8.0)).max() > 1e-3

@@ -41,7 +41,7 @@ def scores(X: Array, pair: tuple[Array, Array], draws: int, seed: int, **options
     """Return the log likelihood ratio of the first against the second, of fits on X."""
     y = np.ones(T)
     model = SyntheticControl.from_arrays(X, y, T0, 1.0, **options)
-    recipe, prices, _ = model._priced(model.plan(EPSILON).budget)
+    recipe, prices, _ = model._request.priced(model.plan(EPSILON).budget)
     noise, panel = source(seed), model._panel
     donors = Donors.of(panel.frame, panel.outcome, panel.rows, model.scale, T0)
     kappa = model.lam / 2

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from dprct.defaults import ridge_pays
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.estimate.synthetic.control_options import (
-    Bound,
-    penalty_of,
-    placebos_of,
-    record_of,
-    scale_of,
-    shares_of,
-)
-from dprct.estimate.synthetic.draws import Recipe, public_norm, release_placebo, release_treated
+from dprct.estimate.synthetic.control_options import Bound, record_of, scale_of
+from dprct.estimate.synthetic.draws import release_all
 from dprct.estimate.synthetic.panel import Panel, panel_of, panel_of_arrays
 from dprct.estimate.synthetic.path_planning import (
+    consequences_of,
     facts_of,
     guarantee_of,
-    path_sd,
     warnings_of,
-    weight_sd,
 )
 from dprct.estimate.synthetic.path_results import SyntheticControlResults
-from dprct.estimate.synthetic.pricing import Noise, check_kind, check_noise, priced
+from dprct.estimate.synthetic.request import Weights, requested
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.queries.donors import Donors, Scale
 from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
@@ -39,12 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dprct.estimate.synthetic.panel import Name
-    from dprct.estimate.synthetic.pricing import Priced
+    from dprct.estimate.synthetic.pricing import Noise
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
-
-Weights = Literal["ridge", "uniform", "auto"]
+    from dprct.queries.donors import Scale
 
 
 class SyntheticControl:
@@ -207,59 +196,17 @@ class SyntheticControl:
         scale: Scale,
         *,
         weights: Weights = "ridge",
-        lam: float | None = None,
         protect_treated: bool = False,
-        pre_fit: bool = False,
-        placebos: str | Iterable[Name] = (),
-        shares: Mapping[str, Real] | None = None,
-        noise: Noise = "laplace",
         record: str = "donor",
+        **options: Any,
     ) -> None:
-        if weights not in get_args(Weights):
-            raise ParameterError(
-                f"weights={given(weights)}; allowed: {', '.join(get_args(Weights))}"
-            )
-        check_kind(noise)
         self._panel, self._target = panel, None if protect_treated else panel.target
+        self._request = requested(panel, scale, self._target, weights=weights, **options)
         self.schema, self.outcome, self.scale, self._unit = schema, outcome, scale, record
-        self.n, self.weights, self.noise = len(panel.names), weights, noise
-        self.protect_treated, self.pre_fit = bool(protect_treated), bool(pre_fit)
-        self.placebos = placebos_of(placebos, panel)
-        self.lam = penalty_of(lam, panel.T0)
-        target = self._target
-        y_norm = None if target is None else public_norm(scale, target[: panel.T0])
-        self._recipes = {
-            rule: Recipe(
-                self.n, len(panel.times), panel.T0, rule, self.lam, y_norm, self.pre_fit,
-                self.placebos,
-                shares_of(
-                    shares, rule, pre_fit=self.pre_fit, placebos=bool(self.placebos),
-                    auto=weights == "auto",
-                ),
-            )
-            for rule in (("ridge", "uniform") if weights == "auto" else (weights,))
-        }  # fmt: skip
-        for recipe in self._recipes.values():
-            recipe.parts()  # refuses a penalty that is too small, from public facts
-
-    def _priced(self, budget: Budget) -> tuple[Recipe, Priced, str]:
-        """Return what is released at which price, and why; a function of public facts."""
-        check_noise(self.noise, budget)
-        found = {k: (r, priced(budget, self.noise, r.parts())) for k, r in self._recipes.items()}
-        words = {"ridge": f"ridge, lambda {self.lam:g}", "uniform": "equal, free"}
-        if len(found) == 1:
-            [(rule, (recipe, prices))] = found.items()
-            return recipe, prices, words[rule]
-        (ridge, with_ridge), (_, with_uniform) = found["ridge"], found["uniform"]
-        bound = self.scale.bound
-        pays = ridge_pays(
-            self.n,
-            weight_sd(ridge, with_ridge),
-            path_sd(self.scale, with_ridge) / bound,
-            path_sd(self.scale, with_uniform) / bound,
-        )
-        rule = "ridge" if pays else "uniform"
-        return *found[rule], f"{words[rule]} (chosen from public facts: dprct.defaults.ridge_pays)"
+        self.n, self.weights, self.noise = len(panel.names), weights, self._request.noise
+        recipe = next(iter(self._request.recipes.values()))
+        self.lam, self.pre_fit, self.placebos = recipe.lam, recipe.pre_fit, recipe.placebos
+        self.protect_treated = bool(protect_treated)
 
     def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
         """Return prices and noise; free, a function of public facts.
@@ -272,25 +219,18 @@ class SyntheticControl:
             For Gaussian noise, above 0.
         """
         budget = Budget.asked(epsilon, delta)
-        recipe, prices, chosen = self._priced(budget)
-        consequences = [
-            "the noise of the weights makes them differ from the best ones, by an amount that the "
-            "band of the path does not show",
-            "what else uses the series before treatment is paid for (pre_fit, placebos)",
-        ]
-        if not self.protect_treated:
-            consequences.append("the treated unit is not protected: its series counts as public")
+        recipe, prices, chosen = self._request.priced(budget)
         return Plan(
             self.method,
             budget,
             facts_of(recipe, self.scale, prices, chosen),
-            tuple(consequences[recipe.rule == "uniform" :]),
+            tuple(consequences_of(recipe)),
             tuple(warnings_of(recipe, self.scale, prices)),
         )
 
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a fit at this budget promises; free."""
-        recipe, prices, _ = self._priced(budget)
+        recipe, prices, _ = self._request.priced(budget)
         words = (self._unit, self.outcome, self._panel.treated)
         return guarantee_of(budget, recipe, prices, self.scale, words)
 
@@ -324,20 +264,17 @@ class SyntheticControl:
             If the budget does not fit; then nothing is drawn.
         """
         budget = Budget.asked(epsilon, delta)
-        recipe, prices, _ = self._priced(budget)
+        recipe, prices, _ = self._request.priced(budget)
         noise = source(rng)
         guarantee = self.guarantee(budget)
         receipt = charged(self.schema, guarantee, self.method, accountant, noise)
-        panel = self._panel
-        donors = Donors.of(panel.frame, panel.outcome, panel.rows, self.scale, panel.T0)
-        released = release_treated(recipe, panel, donors, self._target, prices, noise)
-        pretended = tuple(
-            release_placebo(recipe, panel, donors, j, prices, noise) for j in self.placebos
+        released, *pretended = release_all(
+            recipe, self._panel, self.scale, self._target, prices, noise
         )
         receipt.save({one.unit: one.state() for one in (released, *pretended)})
         return SyntheticControlResults(
             released=released,
-            placebos=pretended,
+            placebos=tuple(pretended),
             times=self._panel.times,
             T0=recipe.T0,
             target=self._target,

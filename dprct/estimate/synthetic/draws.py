@@ -15,6 +15,7 @@ from dprct.estimate.synthetic.pricing import Part
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.queries.donors import (
     UNIT,
+    Donors,
     RidgeGrid,
     ridge_weights,
     series_steps,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from dprct.estimate.synthetic.panel import Panel
     from dprct.estimate.synthetic.pricing import Priced
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.donors import Donors, Scale, Steps
+    from dprct.queries.donors import Scale, Steps
 
     Array = NDArray[np.float64]
 
@@ -165,6 +166,16 @@ class UnitRelease:
     post: Series
     pre: Series | None
 
+    @property
+    def att(self) -> float:
+        """Mean of the effect over the periods after treatment."""
+        return float(self.post.effect.mean())
+
+    @property
+    def att_noise(self) -> PathNoise:
+        """The law of the noise of :attr:`att`."""
+        return self.post.effect_noise.mean_of(len(self.post.effect))
+
     def state(self) -> dict[str, Any]:
         """Return what was released as JSON-ready values, for the ledger."""
         series = {"post": self.post} | ({"pre": self.pre} if self.pre else {})
@@ -183,6 +194,23 @@ def placebo_name(j: int, part: str) -> str:
 def public_norm(scale: Scale, target: Array) -> float:
     """Return the norm of a public series over the bound, as its grid has it, rounded up."""
     return math.sqrt(squared_norm(scale.steps(target))) / UNIT * (1 + 1e-12)
+
+
+def release_all(
+    recipe: Recipe,
+    panel: Panel,
+    scale: Scale,
+    public: Array | None,
+    prices: Priced,
+    noise: NoiseSource,
+) -> list[UnitRelease]:
+    """Draw everything a recipe releases, the treated unit first; the caller has charged it."""
+    donors = Donors.of(panel.frame, panel.outcome, panel.rows, scale, panel.T0)
+    treated = release_treated(recipe, panel, donors, public, prices, noise)
+    return [
+        treated,
+        *(release_placebo(recipe, panel, donors, j, prices, noise) for j in recipe.placebos),
+    ]
 
 
 def release_treated(

@@ -116,14 +116,7 @@ def panel_of(
     times, when = _times(frame, schema, time)
     rows = _rows(frame, schema, outcome, (unit, time), (which, when), (len(names), len(times)))
     labels = _labelled(schema, unit, names)
-    index = _find(treated, names, labels, "treated", unit)
-    pool = [i for i in range(len(names)) if i != index]
-    if donors is not None:
-        pool = [_find(name, names, labels, "donors", unit) for name in donors]
-    if index in pool or len(set(pool)) < len(pool):
-        raise ParameterError(
-            f"donors= names the treated unit, or a unit twice; name every other {unit!r} once"
-        )
+    index, pool = _roles(treated, donors, names, labels, unit)
     if isinstance(treatment_time, bool) or not isinstance(treatment_time, (int, float)):
         raise ParameterError(f"treatment_time={given(treatment_time)}; give a number of {time!r}")
     T0 = int(np.searchsorted(times, treatment_time))
@@ -159,23 +152,31 @@ def panel_of_arrays(
         )
     if not (np.isfinite(donors).all() and np.isfinite(target).all()):
         raise ParameterError("X or y has a value that is not a number; give complete series")
-    n, T = donors.shape
+    labels, when = _named(donors.shape, names, treated, times)
+    if isinstance(T0, bool) or not isinstance(T0, int):
+        raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
+    frame = eager(pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)}))
+    cells = np.arange(donors.size + len(when)).reshape(-1, len(when))
+    panel = Panel(frame, OUTCOME, cells[:-1], cells[-1], labels, treated, when, T0)
+    check_shape(panel)
+    return panel
+
+
+def _named(
+    shape: tuple[int, ...], names: Sequence[str] | None, treated: str, times: ArrayLike | None
+) -> tuple[tuple[str, ...], Array]:
+    """Return the donors' names and the times of arrays, checked."""
+    n, T = shape
     labels = tuple(f"donor {i}" for i in range(1, n + 1)) if names is None else tuple(names)
     when = np.arange(1.0, T + 1) if times is None else np.array(times, np.float64)
     if len(labels) != n or when.shape != (T,) or (np.diff(when) <= 0).any():
         raise ParameterError(
-            f"names and times do not fit X of shape {donors.shape}; give one name per donor, and "
+            f"names and times do not fit X of shape {shape}; give one name per donor, and "
             "one time per period in increasing order"
         )
     if len({*labels, treated}) < n + 1:
         raise ParameterError("names has the treated unit, or a name twice; give each unit its own")
-    if isinstance(T0, bool) or not isinstance(T0, int):
-        raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
-    frame = eager(pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)}))
-    cells = np.arange((n + 1) * T).reshape(n + 1, T)
-    panel = Panel(frame, OUTCOME, cells[:-1], cells[-1], labels, treated, when, T0)
-    check_shape(panel)
-    return panel
+    return labels, when
 
 
 def check_shape(panel: Panel) -> None:
@@ -286,6 +287,25 @@ def _labelled(schema: Schema, unit: str, names: Sequence[Any]) -> list[str]:
         else:
             found.append(shown(name) if isinstance(name, str) else labels.get(name, f"{name:g}"))
     return found if len(set(found)) == len(found) else [str(name) for name in names]
+
+
+def _roles(
+    treated: Name,
+    donors: Iterable[Name] | None,
+    names: Sequence[Any],
+    labels: Sequence[str],
+    unit: str,
+) -> tuple[int, list[int]]:
+    """Return the place of the treated unit, and the places of the donors."""
+    index = _find(treated, names, labels, "treated", unit)
+    if donors is None:
+        return index, [i for i in range(len(names)) if i != index]
+    pool = [_find(name, names, labels, "donors", unit) for name in donors]
+    if index in pool or len(set(pool)) < len(pool):
+        raise ParameterError(
+            f"donors= names the treated unit, or a unit twice; name every other {unit!r} once"
+        )
+    return index, pool
 
 
 def _find(

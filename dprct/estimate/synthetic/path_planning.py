@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dprct.estimate.synthetic.path_results import RECORD
+from dprct.estimate.synthetic.path_tables import RECORD
 from dprct.privacy.guarantee import Guarantee
 from dprct.queries.grid import GRID
 
@@ -57,6 +57,18 @@ def facts_of(recipe: Recipe, scale: Scale, prices: Priced, chosen: str) -> dict[
     if recipe.placebos:
         facts |= _placebo_facts(recipe, scale, prices)
     return facts
+
+
+def consequences_of(recipe: Recipe) -> Iterator[str]:
+    """Yield what a plan's reader should know beside its numbers."""
+    if recipe.rule == "ridge":
+        yield (
+            "the noise of the weights makes them differ from the best ones, by an amount that the "
+            "band of the path does not show"
+        )
+    yield "what else uses the series before treatment is paid for (pre_fit, placebos)"
+    if recipe.y_norm is not None:
+        yield "the treated unit is not protected: its series counts as public"
 
 
 def guarantee_of(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.estimate.synthetic import figures
+from dprct.estimate.synthetic import figures, path_tables
 from dprct.results import render
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from dprct.privacy.guarantee import Guarantee
 
     Array = NDArray[np.float64]
-
-RECORD = "one donor's whole series; a donor may be a state, not a person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -88,13 +86,12 @@ class SyntheticControlResults:
     @property
     def att(self) -> float:
         """Mean of the effect over the periods after treatment."""
-        return float(self.released.post.effect.mean())
+        return self.released.att
 
     @property
     def att_noise(self) -> PathNoise:
         """The law of the noise of :attr:`att`."""
-        post = self.released.post
-        return post.effect_noise.mean_of(len(post.effect))
+        return self.released.att_noise
 
     @property
     def weights(self) -> pd.Series[float]:
@@ -111,7 +108,7 @@ class SyntheticControlResults:
     @property
     def pre_rmse(self) -> float:
         """Root mean squared gap before treatment less what its noise adds; NaN if not paid for."""
-        return _pre_rmse(self.released)
+        return path_tables.pre_rmse(self.released)
 
     def att_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return ends that contain the mean effect without privacy noise, ``1 - alpha`` of times.
@@ -157,41 +154,11 @@ class SyntheticControlResults:
         The ranks of placebos are no test unless their noise is small beside the treated unit's
         effect: a placebo's series is confidential, so that it has more noise than a public unit's.
         """
-        units = (self.released, *self.placebos)
-        noise = [one.post.effect_noise.mean_of(len(one.post.effect)).sd for one in units]
-        return pd.DataFrame(
-            {
-                "unit": [one.unit for one in units],
-                "placebo": [False] + [True] * len(self.placebos),
-                "att": [float(one.post.effect.mean()) for one in units],
-                "std.error.noise": noise,
-                "pre.rmse": [_pre_rmse(one) for one in units],
-            }
-        )
+        return path_tables.placebos(self)
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return one row per period: observed, counterfactual, effect and the band of its noise."""
-        parts = [(self.released.post, "post", slice(self.T0, None))]
-        if self.released.pre is not None:
-            parts.insert(0, (self.released.pre, "pre", slice(0, self.T0)))
-        tables = []
-        for series, name, periods in parts:
-            half = series.effect_noise.half_width(alpha)
-            tables.append(
-                pd.DataFrame(
-                    {
-                        "time": self.times[periods],
-                        "period": name,
-                        "observed": series.target,
-                        "counterfactual": series.prediction,
-                        "estimate": series.effect,
-                        "std.error.noise": series.effect_noise.sd,
-                        "noise.low": series.effect - half,
-                        "noise.high": series.effect + half,
-                    }
-                )
-            )
-        return pd.concat(tables, ignore_index=True)
+        return path_tables.tidy(self, alpha)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole."""
@@ -211,28 +178,7 @@ class SyntheticControlResults:
 
     def sheet(self, alpha: float = 0.05) -> render.Sheet:
         """Return the effect by period, ready to be written in any format."""
-        table = self.tidy(alpha)
-        keys = ["observed", "counterfactual", "estimate", "std.error.noise"]
-        keys += ["noise.low", "noise.high"]
-        heads = ["observed", "synthetic", "effect", "noise sd", f"[{alpha / 2:.4g}"]
-        heads.append(f"{1 - alpha / 2:.4g}]")
-        columns = [
-            render.Column(k, h, lambda v: render.number(v, 3))
-            for k, h in zip(keys, heads, strict=True)
-        ]
-        numbers = {
-            f"{row['time']:g}": {k: float(row[k]) for k in keys} for _, row in table.iterrows()
-        }
-        low, high = self.att_interval(alpha)
-        att = [np.nan, np.nan, self.att, self.att_noise.sd, low, high]
-        numbers["mean effect"] = dict(zip(keys, att, strict=True))
-        return render.Sheet(
-            title="Private synthetic control",
-            facts=self._facts(),
-            headings=tuple(heads),
-            rows=render.rows_of(numbers, columns, list(numbers)),
-            notes=(*_NOTES, *str(self.guarantee).splitlines()),
-        )
+        return path_tables.sheet(self, alpha)
 
     def summary(self, alpha: float = 0.05) -> str:
         """Return the effect by period as text."""
@@ -294,18 +240,6 @@ class SyntheticControlResults:
             half.iloc[: self.T0] = self.released.pre.noise.half_width(alpha)
         return half
 
-    def _facts(self) -> tuple[tuple[str, str], ...]:
-        rule = "equal" if self.rule == "uniform" else f"ridge, lambda {self.lam:g}"
-        return (
-            ("One record", RECORD),
-            ("Treated unit", self.released.unit),
-            ("Outcome", self.outcome),
-            ("Donors", f"{len(self.released.donors):,}"),
-            ("Periods before", f"{self.T0:,}"),
-            ("Periods after", f"{len(self.times) - self.T0:,}"),
-            ("Weights", rule),
-        )
-
     def _index(self, periods: slice) -> pd.Index[float]:
         return pd.Index(self.times[periods], name="time")
 
@@ -315,17 +249,3 @@ class SyntheticControlResults:
             return pd.Series(post, index=self._index(slice(self.T0, None)))
         both = np.concatenate([getattr(self.released.pre, name), post])
         return pd.Series(both, index=self._index(slice(None)))
-
-
-_NOTES = (
-    "The ends are of privacy noise alone: they cover the path of the released weights without "
-    "noise. They do not cover the error of these weights, nor chance in the outcomes; the effect "
-    "has no standard error here.",
-)
-
-
-def _pre_rmse(one: UnitRelease) -> float:
-    if one.pre is None:
-        return float("nan")
-    excess = float(np.mean(one.pre.effect**2)) - one.pre.effect_noise.sd**2
-    return float(np.sqrt(excess)) if excess > 0 else 0.0

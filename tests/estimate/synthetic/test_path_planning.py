@@ -19,7 +19,7 @@ def model(**options: Any) -> SyntheticControl:
 
 def test_noise_is_as_planned() -> None:
     made = model()
-    recipe, prices, _ = made._priced(made.plan(3).budget)
+    recipe, prices, _ = made._request.priced(made.plan(3).budget)
     result = made.fit(3, rng=1)
     assert result.released.weight_sd == pytest.approx(weight_sd(recipe, prices))
     largest = result.weights.max()
@@ -54,5 +54,5 @@ def test_what_will_disappoint_is_warned_of() -> None:
 
 def test_doubling_the_budget_halves_the_noise() -> None:
     made = model(weights="uniform")
-    sds = [path_sd(made.scale, made._priced(made.plan(e).budget)[1]) for e in (1, 2)]
+    sds = [path_sd(made.scale, made._request.priced(made.plan(e).budget)[1]) for e in (1, 2)]
     assert sds[0] / sds[1] == pytest.approx(2, rel=1e-9)
