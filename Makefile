@@ -24,7 +24,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check lint types bench audit replicate-rct replicate-ippw replicate-dpsc r browser clean
+.PHONY: help demo demo-r test check lint types bench bench-scale java audit replicate-rct replicate-ippw replicate-dpsc r browser clean
 .DEFAULT_GOAL := help
 
 help:

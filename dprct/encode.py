@@ -25,10 +25,10 @@ from dprct.schema.rounding import stored
 from dprct.schema.table import (
     COMPANION,
     AnyTable,
-    Frame,
     Table,
     has_payloads,
     missing_code,
+    names_of,
     numbers_of,
     schema_of,
 )
@@ -258,14 +258,11 @@ def _preparation(frame: Table, column: Column) -> nw.Expr | nw.Series[Any]:
         # an Enum refuses to be compared with levels that it does not have
         is_enum = isinstance(schema_of(frame)[name], nw.Enum)
         return nw.col(name).cast(nw.String) if is_enum else nw.col(name)
-    if isinstance(frame, nw.DataFrame) and _in_payloads(frame, name):
+    beside = name + COMPANION in names_of(frame)
+    if isinstance(frame, nw.DataFrame) and has_payloads(frame) and not beside:
         _, codes = numbers_of(frame, name)
         return nw.new_series(name + COMPANION, codes, nw.Int8, backend=frame.implementation)
     return missing_code(frame, name)
-
-
-def _in_payloads(frame: Frame, name: str) -> bool:
-    return has_payloads(frame) and name + COMPANION not in frame.columns
 
 
 def _of_levels(column: Column, levels: tuple[Any, ...]) -> Encoding:

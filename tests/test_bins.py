@@ -9,7 +9,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.bins import Edges, EqualBins, EqualBinsOfPoints, Points, Rule, clipped
+from dprct.bins import Edges, EqualBins, EqualBinsOfPoints, Points, Rule, clipped, divided
+from dprct.schema.table import collected, table
 
 NAN, INF = float("nan"), float("inf")
 
@@ -57,3 +58,19 @@ def test_clipping_puts_what_is_missing_at_the_lower_bound(kind: str) -> None:
         frame = pl.DataFrame({"x": [None, *values[1:]]})
     out = nw.from_native(frame).select(clipped("x", -1.0, 1.0))["x"].to_list()
     assert out == [-1.0, -1.0, 1.0, 0.5, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("n", [1, 3, 1003])
+def test_engines_divide_to_the_last_bit(n: int) -> None:
+    x = np.random.default_rng(n).uniform(0, 100, n)
+    x[0] = 38.5
+    frames = [pd.DataFrame({"x": x}), pl.DataFrame({"x": x}), pl.LazyFrame({"x": x})]
+    for by in (35.0, 3.5, 0.1234):
+        for frame in frames:
+            found = collected(table(frame).select(divided(nw.col("x"), by)))["x"].to_numpy()
+            assert (found == x / by).all()
+
+
+def test_polars_alone_divides_by_a_number_otherwise() -> None:
+    x = np.random.default_rng(1).uniform(0, 100, 1000)  # why divided() is there
+    assert (pl.DataFrame({"x": x}).select(pl.col("x") / 35.0)["x"].to_numpy() != x / 35.0).any()

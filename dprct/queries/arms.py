@@ -48,7 +48,8 @@ def observed_counts(table: Table, column: Column, where: Combinations) -> NDArra
     found = np.zeros(len(where.places), np.int64)
     rows = table.filter(present(column.name))
     for *keys, count in added(rows.select(*where.columns), {}, where.columns):
-        found[where.places[tuple(keys)]] += count
+        if tuple(keys) in where.places:
+            found[where.places[tuple(keys)]] += count
     return found
 
 

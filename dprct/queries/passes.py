@@ -127,13 +127,15 @@ def by_cell(
     Returns
     -------
     list of Part
-        One or several for each cell and cluster that occurs.
+        One or several for each cell and cluster that occurs.  An engine must return the same rows
+        in every pass: one that samples anew, or reads what others change, has no arm sizes.
     """
     rows, keys = _keyed(frame, column, arms)
     if with_value:
         rows = rows.filter(present(column.name))
     found = square_sums(rows, steps_of(column, fill), keys)
-    return [Part(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
+    parts = [Part(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
+    return [part for part in parts if part.cell >= 0]
 
 
 def _keyed(frame: Table, column: Column, arms: Arms) -> tuple[Table, list[str]]:
@@ -158,7 +160,9 @@ def _place(keys: list[Any], arms: Arms) -> tuple[int, int]:
     where = arms.combinations
     if where is None:
         return keys[0], keys[1] if len(keys) > 1 else 0
-    place = where.places[tuple(keys)]
+    place = where.places.get(tuple(keys))
+    if place is None:  # was not there at the door: in no cell, and no error
+        return -1, 0
     return int(arms.codes[place]), 0 if arms.clusters is None else int(arms.clusters[place])
 
 

@@ -129,5 +129,5 @@ def test_an_engine_without_what_brings_its_answers_names_the_extra(
 ) -> None:
     rows = duckdb.sql("select 1.0 as x")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match="dprct.engines"):
+    with pytest.raises(MissingDependencyError, match=r"dprct\[engines\]"):
         table(rows)
