@@ -20,7 +20,7 @@ HEAD = """# How well the intervals of private IPW cover
 
 Written by `scripts/coverage_ipw.py`; {runs} simulated studies per row, nominal coverage 95% (its
 simulation error is about {error:.1f} points). Four covariates uniform on [-1, 1], bounds [-1, 1]
-for everything, effect 0.2, `delta=1e-6`, all other settings the defaults. *Right*: the log odds of
+for everything, effect 0.2, `delta=1e-6`, all other settings but the form the defaults. *Right*: the log odds of
 treatment are .3 + x0. *Wrong*: they are .3 + x0 + x0 |x1|, so that the logistic model fails.
 The plain difference in means has a bias of about +.13 (right) and +.18 (wrong).
 
@@ -33,8 +33,10 @@ Reading it. Errors contain sampling, the propensity weights to first order, and 
 do not contain what the penalty and the trimming leave of the confounding: rows whose bias is a
 large part of the half width are where coverage must fail, and rows in bold do (below 92%). The
 Hajek form is the better one wherever it is estimated, because the noise of the weights mostly
-cancels in its ratios. Where noise is large, intervals cover too often: the released gradient is
-noisy, and its square is taken as it is.
+cancels in its ratios: it is the default where its denominators are expected to be far from their
+noise (`plan` says so). Where noise is large, intervals cover too often: the released gradient is
+noisy, and its square is taken as it is. The default penalty keeps the noise of a propensity weight
+at .7 or less, at the price of a bias towards the difference in means at small n and epsilon.
 """
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from dprct.errors import ParameterError
 
@@ -33,6 +34,9 @@ CHUNK = 1024
 
 WORK = 1.5e9
 """Multiplications (about a second) up to which the accelerated steps are made without asking."""
+
+_MANY = 20_000
+"""Rows from which on the threads of the linear algebra are set to one."""
 
 _UNIT = 2.0**-53
 _SAMPLE, _COARSE, _FINE = 8, 6, 5
@@ -107,9 +111,8 @@ class Solver:
         smooth = 0.25 + lam
         rate = -math.log1p(-math.sqrt(lam / smooth))
         start = math.sqrt(4 * smooth * math.log(2))
-        radius = 10 / math.sqrt(lam)
-        rounding = 2 * _UNIT * (CHUNK + n / CHUNK + 24 + ((d + 2) / 4 + 16 + 4 * lam) * radius)
-        left = 4 * rounding * smooth / lam
+        rounding = _rounding(n, d, lam)
+        left = _left_by_rounding(n, d, lam)
         if left > ROUNDING_SHARE / n:
             raise ParameterError(
                 f"lam={lam:g} is too small for {n:,} rows: rounding errors of the weights would "
@@ -145,6 +148,33 @@ class Solver:
         return self.n * (self.d + 8.0) * self.steps <= WORK
 
 
+def _rounding(n: int, d: int, lam: float) -> float:
+    radius = 10 / math.sqrt(lam)
+    return 2 * _UNIT * (CHUNK + n / CHUNK + 24 + ((d + 2) / 4 + 16 + 4 * lam) * radius)
+
+
+def _left_by_rounding(n: int, d: int, lam: float) -> float:
+    return 4 * _rounding(n, d, lam) * (0.25 + lam) / lam
+
+
+def least_penalty(n: int, d: int) -> float:
+    """Return the least penalty, up to a millionth, that :class:`Solver` takes; at most 1.
+
+    Examples
+    --------
+    >>> least_penalty(1000, 5) < 1e-6 < least_penalty(10**6, 20) < 1e-3
+    True
+    """
+    low, high = 1e-15, 1.0  # what rounding leaves falls with the penalty
+    while high > low * (1 + 1e-6):
+        middle = math.sqrt(low * high)
+        if _left_by_rounding(n, d, middle) <= ROUNDING_SHARE / n:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 def logistic_weights(Z: Array, t: Mask, solver: Solver) -> Array:
     """Return w (d,) with ||grad J(w)|| <= ``solver.tolerance``, for all data; confidential.
 
@@ -164,6 +194,14 @@ def logistic_weights(Z: Array, t: Mask, solver: Solver) -> Array:
     gradient that Newton leaves (and its rounding) exceeds the tolerance, of which no example is
     known.  The tolerance holds either way; only the running time could tell such data apart.
     """
+    if len(Z) < _MANY:
+        return _solved(Z, t, solver)
+    # products of a few thousand rows are too small to share: threads would wait for each other
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _solved(Z, t, solver)
+
+
+def _solved(Z: Array, t: Mask, solver: Solver) -> Array:
     signs = t.astype(np.float64)
     if solver.always_accelerated:
         return _accelerated(Z, signs, solver)

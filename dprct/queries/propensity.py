@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 INTERCEPT = "Intercept"
 
+_CACHED = 4096
+"""Rows that are put side by side at a time."""
+
 _ROUNDING = 1 + 1e-9
 """Rows are this much shorter than their bound, which covers the rounding of their norm."""
 
@@ -141,17 +144,24 @@ class Covariates:
     def rows(self, frame: Frame) -> Array:
         """Return z (n, d) of all rows; confidential, and finite whatever the columns hold."""
         known = {b: b.values(frame) for term in self.terms for b in term}
-        scale = 1 / (math.sqrt(2 * len(self.terms)) * _ROUNDING)
         Z = np.empty((len(frame), self.size))
         Z[:, -1] = math.sqrt(0.5) / _ROUNDING
+        for start in range(0, len(Z), _CACHED):
+            # some rows at a time: the columns of a long table are too far apart for a cache
+            rows = slice(start, start + _CACHED)
+            self._fill(Z[rows], {block: values[rows] for block, values in known.items()})
+        return Z
+
+    def _fill(self, Z: Array, known: Mapping[Block, Array]) -> None:
+        """Put the terms of some rows side by side into Z."""
+        scale = 1 / (math.sqrt(2 * len(self.terms)) * _ROUNDING)
         start = 0
         for term in self.terms:
             found = known[term[0]]
             for block in term[1:]:
-                found = (found[:, :, None] * known[block][:, None, :]).reshape(len(frame), -1)
-            Z[:, start : start + found.shape[1]] = found * scale
+                found = (found[:, :, None] * known[block][:, None, :]).reshape(len(Z), -1)
+            np.multiply(found, scale, out=Z[:, start : start + found.shape[1]])
             start += found.shape[1]
-        return Z
 
 
 def covariates_of(

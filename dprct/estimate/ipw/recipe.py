@@ -19,6 +19,7 @@ from dprct.privacy.budget import Budget, exact
 from dprct.privacy.calibration import analytic_gaussian
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.queries.grid import GRID
+from dprct.queries.logistic import least_penalty
 from dprct.queries.propensity import PropensityGrid
 
 if TYPE_CHECKING:
@@ -126,7 +127,11 @@ class Recipe:
         """
         check_delta(budget)
         multiplier = analytic_gaussian(Fraction(GRID**2), self.d, budget).sigma / GRID
-        lam = propensity_penalty(self.n1, self.d, multiplier) if self.lam is None else self.lam
+        lam = self.lam
+        if lam is None:
+            least = least_penalty(self.n1, self.d)
+            lam = propensity_penalty(self.n1, self.d, multiplier)
+            lam = lam if lam > least else least
         grid = PropensityGrid(self.n1, self.d, lam)
         weights = AnalyticGaussian(budget, grid.l2**2, self.d)
         return Prices(lam, grid, weights, self._parts(budget))
