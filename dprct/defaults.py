@@ -94,6 +94,9 @@ def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:
 CONTROL_SHARES = {"weights": Fraction(1, 2), "prediction": Fraction(1, 2)}
 """Shares of a synthetic control's budget for ridge weights and for the path after treatment."""
 
+MEAN_SHARE = Fraction(1, 2)
+"""Share of the path's budget that goes to the mean by itself, where that is asked (mean_effect)."""
+
 PRE_FIT_SHARE = Fraction(1, 10)
 """Share for the path before treatment, taken from the others in proportion, where it is asked."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from dprct.errors import ModelPicklingError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.synthetic.control_options import Bound, penalty_of, scale_of
-from dprct.estimate.synthetic.panel import panel_of, panel_of_arrays
+from dprct.estimate.synthetic.panel import panel_of
+from dprct.estimate.synthetic.panel_model import PanelModel
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import source
@@ -15,20 +16,20 @@ from dprct.published.control_paths import PublishedControlResults
 from dprct.published.dpsc_steps import Objective, objective_of, output_scale, published_path
 from dprct.results.charging import Receipt, charged
 from dprct.results.plan import Plan
-from dprct.schema import Column, Schema
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from dprct.estimate.synthetic.panel import Name, Panel
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.donors import Scale
+    from dprct.schema import Schema
 
     Array = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ REASON = (
 UNCHARGED = "charged to no ledger, because nothing is promised: this fit is in no total"
 
 
-class SyntheticControl:
+class SyntheticControl(PanelModel):
     """Synthetic control as published: noise on the weights or the objective, and on all donors.
 
     One record is one donor's whole series: a donor may be a state, not a person.
@@ -124,25 +125,6 @@ class SyntheticControl:
         )  # fmt: skip
         scale = scale_of(bound, schema.column(outcome))
         self._set_up(panel, schema, outcome, scale, perturb=perturb, lam=lam, split=split, c=c)
-
-    @classmethod
-    def from_arrays(
-        cls,
-        X: ArrayLike,
-        y: ArrayLike,
-        T0: int,
-        bound: Bound,
-        *,
-        names: Sequence[str] | None = None,
-        treated: str = "treated",
-        times: ArrayLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Return the model of arrays X (n, T) and y (T,); other arguments as for the class."""
-        panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
-        model = cls.__new__(cls)
-        model._set_up(panel, Schema((Column("outcome"),)), "outcome", scale_of(bound), **options)
-        return model
 
     def _set_up(
         self,
@@ -274,12 +256,6 @@ class SyntheticControl:
     def _epsilons(self, budget: Budget) -> tuple[float, float]:
         epsilon = float(budget.epsilon)
         return self.split * epsilon, (1 - self.split) * epsilon
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "SyntheticControl holds confidential rows and is not pickled or copied; pickle the "
-            "results that fit returns"
-        )
 
     def __repr__(self) -> str:
         return f"published.SyntheticControl({self.n} donors, perturb={self.perturb!r})"

@@ -26,7 +26,7 @@ from dprct.queries.arms import (
 )
 from dprct.queries.cells import cell_counts, one_way_counts
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
-from dprct.queries.donors import Donors, ridge_weights, weighted_series
+from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
 from dprct.queries.features import Feature, features_of
 from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
@@ -68,6 +68,7 @@ __all__ = [
     "residual_ratio",
     "ridge_weights",
     "square_reach",
+    "weighted_mean",
     "weighted_series",
     "with_residual",
 ]

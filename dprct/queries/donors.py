@@ -304,18 +304,58 @@ def weighted_series(
     of which one donor moves ``max(w) * width`` at most; ``floor(S 2^20 / that + 1/2)`` is monotone
     and commutes with adding integers, so that numbers 2^20 apart stay so.
     """
+    sums, reach = _weighted_sums(donors, weights, periods)
+    values = [_rounded(total, reach) for total in sums]
+    if target is not None:
+        values += [_rounded(int(k), donors.scale.width) for k in target[periods]]
+    return _sealed(values, len(sums))
+
+
+def weighted_mean(
+    donors: Donors, weights: Array, periods: slice, target: Steps | None = None
+) -> IntegerVector:
+    """Average the donors' weighted series over periods: one number, priced as one.
+
+    Parameters
+    ----------
+    donors, weights, periods, target
+        As for :func:`weighted_series`.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (1,), or (2,) with the target: the mean over the K periods, in the units of
+        :func:`weighted_series`.  One record moves one coordinate by at most 2^20: L1 and L2 2^20.
+
+    Notes
+    -----
+    Relation: replace-one.  The sum over K periods is an exact integer, of which one donor moves
+    ``K max(w) width`` at most (it moves each period by ``max(w) width``), and the treated unit
+    ``K width``; dividing by that and rounding, halves upwards, is monotone and commutes with adding
+    integers, so that sums that far apart stay 2^20 apart.
+    """
+    sums, reach = _weighted_sums(donors, weights, periods)
+    K = len(sums)
+    values = [_rounded(sum(sums), K * reach)]
+    if target is not None:
+        values.append(_rounded(sum(map(int, target[periods])), K * donors.scale.width))
+    return _sealed(values, 1)
+
+
+def _weighted_sums(donors: Donors, weights: Array, periods: slice) -> tuple[list[int], int]:
+    """Return exact weighted sums by period, and by how much one donor can move each."""
     whole = weight_steps(weights)
     chosen = donors.steps[:, periods]
     sums = (np.array(whole, np.int64)[:, None] * chosen).sum(axis=0, dtype=np.int64)
-    reach = sorted(whole)[-1] * donors.scale.width
-    values = [_rounded(int(total), reach) for total in sums]
-    if target is not None:
-        values += [_rounded(int(k), donors.scale.width) for k in target[periods]]
-    K = chosen.shape[1]
+    return [int(total) for total in sums], sorted(whole)[-1] * donors.scale.width
+
+
+def _sealed(values: list[int], moved: int) -> IntegerVector:
+    """Seal values of which one record moves ``moved``, by at most 2^20 each."""
     return IntegerVector(
         np.array(values, dtype=object),
-        l1=GRID * K,
-        l2_squared=GRID**2 * K,
+        l1=GRID * moved,
+        l2_squared=GRID**2 * moved,
         l_inf=GRID,
         relation="replace-one",
     )

@@ -24,8 +24,8 @@ def model(**options: Any) -> SyntheticControl:
 
 def test_the_path_spreads_as_it_must() -> None:
     """Mean and variance of the path are those of the algorithm, computed by hand."""
-    rng = np.random.default_rng(1)
-    paths = np.array([model().fit(400, rng=rng).counterfactual.to_numpy() for _ in range(4000)])
+    rng, made = np.random.default_rng(1), model()
+    paths = np.array([made.fit(400, rng=rng).counterfactual.to_numpy() for _ in range(4000)])
     X = np.add.outer(np.linspace(-0.5, 0.5, 6), np.linspace(0, 0.2, 7))
     f = minimiser(X[:, :4], X.mean(axis=0)[:4], 4.0)
     a, b = 4 * 4 * math.sqrt(14) / (4 * 200), 2 * math.sqrt(3) / 200

@@ -21,6 +21,7 @@ from dprct.queries.donors import (
     series_units,
     squared_norm,
     weight_steps,
+    weighted_mean,
     weighted_series,
 )
 from dprct.queries.grid import GRID
@@ -160,6 +161,44 @@ def test_one_donor_moves_each_period_by_its_reach_and_no_more(scale: Scale) -> N
         if i == 1:
             assert moved == [GRID] * 3  # the largest weight: attained exactly
         assert max(moved) <= GRID
+
+
+def test_a_weighted_mean_is_an_exact_sum_over_periods() -> None:
+    rng = np.random.default_rng(6)
+    X, y, weights = rng.uniform(-1, 1, (7, 9)), rng.uniform(-1, 1, 9), rng.dirichlet(np.ones(7))
+    sealed = weighted_mean(donors(X, 4), weights, slice(4, 9), ONE.steps(y))
+    assert (sealed.size, sealed.l1, sealed.l2_squared) == (2, GRID, GRID**2)
+    whole = weight_steps(weights)
+    total = sum(
+        Fraction(w) * int(k) for w, row in zip(whole, ONE.steps(X), strict=True) for k in row[4:]
+    )
+    wanted = math.floor(total * GRID / (5 * max(whole) * ONE.width) + Fraction(1, 2))
+    path, target = opened(sealed)
+    assert path == wanted
+    own, each = series_units(ONE, weights)
+    assert float(path * own) == pytest.approx((weights @ X[:, 4:]).mean(), abs=5e-6)
+    assert float(target * each) == pytest.approx(y[4:].mean(), abs=5e-6)
+
+
+@pytest.mark.parametrize("scale", [ONE, Scale(0.0, 300.0), Scale(-2.0, 7.0)])
+def test_one_donor_moves_the_mean_by_its_reach_and_no_more(scale: Scale) -> None:
+    rng = np.random.default_rng(5)
+    weights, y = np.array([0.1, 0.6, 0.3]), np.full(5, scale.low)
+    X = rng.uniform(scale.low, scale.high, (3, 5))
+    for i in range(3):
+        ends = []
+        for end in (scale.low, scale.high):
+            Z = X.copy()
+            Z[i] = end
+            sealed = weighted_mean(donors(Z, 2, scale), weights, slice(2, 5), scale.steps(y))
+            ends.append(opened(sealed))
+        assert ends[1][0] - ends[0][0] <= GRID
+        assert ends[1][1] == ends[0][1]  # the treated unit's is another coordinate
+        if i == 1:
+            assert ends[1][0] - ends[0][0] == GRID  # the largest weight: attained exactly
+    box = donors(X, 2, scale)
+    top = opened(weighted_mean(box, weights, slice(2, 5), scale.steps(np.full(5, scale.high))))
+    assert top[1] - opened(weighted_mean(box, weights, slice(2, 5), scale.steps(y)))[1] == GRID
 
 
 def test_donor_and_treated_unit_move_different_coordinates() -> None:

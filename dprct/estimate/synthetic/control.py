@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any
 
-from dprct.errors import ModelPicklingError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.synthetic.control_options import Bound, record_of, scale_of
 from dprct.estimate.synthetic.draws import release_all
-from dprct.estimate.synthetic.panel import Panel, panel_of, panel_of_arrays
+from dprct.estimate.synthetic.panel import Panel, panel_of
+from dprct.estimate.synthetic.panel_model import PanelModel
 from dprct.estimate.synthetic.path_planning import (
     consequences_of,
     facts_of,
@@ -20,13 +21,10 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import charged
 from dprct.results.plan import Plan
-from dprct.schema import Column, Schema
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import ArrayLike
+    from collections.abc import Iterable, Mapping
 
     from dprct.estimate.synthetic.panel import Name
     from dprct.estimate.synthetic.pricing import Noise
@@ -34,9 +32,10 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.queries.donors import Scale
+    from dprct.schema import Schema
 
 
-class SyntheticControl:
+class SyntheticControl(PanelModel):
     """The path of a treated unit without treatment, from donors that are protected.
 
     One record is one donor's whole series: a donor may be a state, not a person.  The people in a
@@ -67,12 +66,15 @@ class SyntheticControl:
         Public bounds of the outcome, instead of those of the schema.
     protect_treated : bool
         Whether the treated unit's series is confidential too; the effect then has its noise.
+    mean_effect : bool
+        Whether the mean after treatment is released by itself too, for part of the path's share;
+        it makes ``att`` more precise where there are more than three periods after treatment.
     pre_fit : bool
         Whether the synthetic path before treatment is released; it has its price.
     placebos : "all", or iterable of str or number
         Donors to be treated in pretence; each run has its price.
-    shares : mapping from {"weights", "prediction", "pre_fit", "placebos"} to number, optional
-        Of the budget, of sum one.
+    shares : mapping from {"weights", "prediction", "mean", "pre_fit", "placebos"} to number
+        Of the budget, of sum one; :mod:`dprct.defaults` if not given.
     noise : {"laplace", "gaussian", "concentrated"}
         Pure privacy; Gaussian differential privacy; zero-concentrated privacy.  The last two need
         ``delta``.
@@ -94,7 +96,7 @@ class SyntheticControl:
        :func:`dprct.privacy.ridge.ridge_l1` (Laplace) or :func:`~dprct.privacy.ridge.ridge_l2`;
     2. ``g``: f shrunk towards equal weights and projected on the simplex, by post-processing;
     3. ``X_post' g`` with noise: one donor moves each of the T - T0 values by at most
-       ``max(g) (high - low)``.
+       ``max(g) (high - low)``, and their mean, if it is asked for, by as much.
 
     What is protected beside donors moves f by ``target_l2`` and its own path by ``high - low``.
     The noise of steps 1 and 3 is exact, on integers.  Series outside the bounds count as the
@@ -134,6 +136,7 @@ class SyntheticControl:
         lam: float | None = None,
         bound: Bound | None = None,
         protect_treated: bool = False,
+        mean_effect: bool = False,
         pre_fit: bool = False,
         placebos: str | Iterable[Name] = (),
         shares: Mapping[str, Real] | None = None,
@@ -150,43 +153,9 @@ class SyntheticControl:
         scale = scale_of(bound, schema.column(outcome))
         self._set_up(
             panel, schema, outcome, scale, weights=weights, lam=lam,
-            protect_treated=protect_treated, pre_fit=pre_fit, placebos=placebos, shares=shares,
-            noise=noise, record=record_of(schema, unit),
+            protect_treated=protect_treated, mean_effect=mean_effect, pre_fit=pre_fit,
+            placebos=placebos, shares=shares, noise=noise, record=record_of(schema, unit),
         )  # fmt: skip
-
-    @classmethod
-    def from_arrays(
-        cls,
-        X: ArrayLike,
-        y: ArrayLike,
-        T0: int,
-        bound: Bound,
-        *,
-        names: Sequence[str] | None = None,
-        treated: str = "treated",
-        times: ArrayLike | None = None,
-        **options: Any,
-    ) -> Self:
-        """Return the model of arrays; other arguments as for the class.
-
-        Parameters
-        ----------
-        X : (n, T) array
-            One row per donor.
-        y : (T,) array
-            The treated unit.
-        T0 : int
-            Pre-periods, the first columns.
-        bound : number or (low, high)
-            Public; numbers outside count as the nearest bound.
-        names : sequence of str, optional
-        treated : str
-        times : (T,) array, optional
-        """
-        panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
-        model = cls.__new__(cls)
-        model._set_up(panel, Schema((Column("outcome"),)), "outcome", scale_of(bound), **options)
-        return model
 
     def _set_up(
         self,
@@ -283,12 +252,6 @@ class SyntheticControl:
             guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
             outcome=self.outcome,
             ledger=receipt.words,
-        )
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "SyntheticControl holds confidential rows and is not pickled or copied; pickle the "
-            "results that fit returns"
         )
 
     def __repr__(self) -> str:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dprct.defaults import CONTROL_SHARES, PLACEBO_SHARE, PRE_FIT_SHARE, ridge_penalty
+from dprct.defaults import (
+    CONTROL_SHARES,
+    MEAN_SHARE,
+    PLACEBO_SHARE,
+    PRE_FIT_SHARE,
+    ridge_penalty,
+)
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.budget import exact
 from dprct.queries.donors import Scale
@@ -78,7 +84,13 @@ def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
 
 
 def shares_of(
-    asked: Mapping[str, Real] | None, rule: Rule, *, pre_fit: bool, placebos: bool, auto: bool
+    asked: Mapping[str, Real] | None,
+    rule: Rule,
+    *,
+    pre_fit: bool,
+    placebos: bool,
+    auto: bool,
+    mean_effect: bool = False,
 ) -> dict[str, Fraction]:
     """Return the share of each part of the budget, adding up to one.
 
@@ -90,6 +102,8 @@ def shares_of(
         Whether there are such parts.
     auto : bool
         Equal weights were chosen in place of ridge ones, whose share goes to the path.
+    mean_effect : bool
+        Whether the mean after treatment is a part of its own.
 
     Raises
     ------
@@ -102,7 +116,7 @@ def shares_of(
     {'weights': Fraction(1, 2), 'prediction': Fraction(1, 2)}
     """
     wanted = ["prediction"] if rule == "uniform" else ["weights", "prediction"]
-    wanted += ["pre_fit"] * pre_fit + ["placebos"] * placebos
+    wanted += ["mean"] * mean_effect + ["pre_fit"] * pre_fit + ["placebos"] * placebos
     if asked is None:
         return _default_shares(wanted)
     found = {name: exact(share, "share") for name, share in asked.items()}
@@ -125,4 +139,7 @@ def _default_shares(wanted: Sequence[str]) -> dict[str, Fraction]:
     left = {name: CONTROL_SHARES[name] for name in wanted if name in CONTROL_SHARES}
     rest = (1 - placebo - fit) / sum(left.values())
     found = {name: share * rest for name, share in left.items()}
+    if "mean" in wanted:
+        found["mean"] = found["prediction"] * MEAN_SHARE
+        found["prediction"] -= found["mean"]
     return found | {k: v for k, v in (("pre_fit", fit), ("placebos", placebo)) if v}

@@ -21,6 +21,7 @@ from dprct.queries.donors import (
     series_steps,
     series_units,
     squared_norm,
+    weighted_mean,
     weighted_series,
 )
 from dprct.queries.grid import GRID
@@ -58,7 +59,7 @@ class Recipe:
         Whether the path before treatment is released.
     placebos : tuple of int
         Donors that are treated in pretence.
-    shares : mapping from {"weights", "prediction", "pre_fit", "placebos"} to Fraction
+    shares : mapping from {"weights", "prediction", "mean", "pre_fit", "placebos"} to Fraction
         Of the budget, of sum one.
     """
 
@@ -105,6 +106,8 @@ class Recipe:
         if name == "weights":
             assert grid is not None
             return Part(share, grid.l1, grid.l2**2, grid.n)
+        if name == "mean":
+            return Part(share, GRID, GRID**2, series)
         K = self.T0 if name == "pre_fit" else self.T - self.T0
         return Part(share, GRID * K, GRID**2 * K, series * K)
 
@@ -156,6 +159,8 @@ class UnitRelease:
     post : Series
     pre : Series or None
         Where the path before treatment was paid for.
+    mean : Series or None
+        Of one value, the mean after treatment, where that was paid for.
     """
 
     unit: str
@@ -165,20 +170,37 @@ class UnitRelease:
     weight_sd: float
     post: Series
     pre: Series | None
+    mean: Series | None = None
 
     @property
     def att(self) -> float:
-        """Mean of the effect over the periods after treatment."""
-        return float(self.post.effect.mean())
+        """Mean effect after treatment: of the path, and of the mean by itself, by precision."""
+        path = float(self.post.effect.mean())
+        if self.mean is None:
+            return path
+        direct = self._direct_share
+        return direct * float(self.mean.effect[0]) + (1 - direct) * path
 
     @property
     def att_noise(self) -> PathNoise:
         """The law of the noise of :attr:`att`."""
-        return self.post.effect_noise.mean_of(len(self.post.effect))
+        path = self.post.effect_noise.mean_of(len(self.post.effect))
+        if self.mean is None:
+            return path
+        direct = self._direct_share
+        return self.mean.effect_noise.times(direct) + path.times(1 - direct)
+
+    @property
+    def _direct_share(self) -> float:
+        """Weight of the mean by itself, from the released weights and public facts alone."""
+        assert self.mean is not None
+        path = self.post.effect_noise.mean_of(len(self.post.effect)).sd
+        return path**2 / (path**2 + self.mean.effect_noise.sd**2)
 
     def state(self) -> dict[str, Any]:
         """Return what was released as JSON-ready values, for the ledger."""
         series = {"post": self.post} | ({"pre": self.pre} if self.pre else {})
+        series |= {"mean": self.mean} if self.mean else {}
         return {
             "weights": None if self.noisy_weights is None else self.noisy_weights.tolist(),
             **{name: s.prediction.tolist() for name, s in series.items()},
@@ -267,21 +289,30 @@ def _release(
         noisy, sd = found.values, found.noise_sd
         weights = usable(noisy, sd)
 
+    confidential = target if public is None else None
+
     def series(name: str, periods: slice) -> Series:
-        sealed = weighted_series(donors, weights, periods, target if public is None else None)
+        sealed = (weighted_mean if name == "mean" else weighted_series)(
+            donors, weights, periods, confidential
+        )
         mechanism = prices.mechanisms[part(name)]
         units = [int(unit) for unit in prices.release(part(name), sealed, noise).units]
         K = sealed.size if public is not None else sealed.size // 2
         own, each = series_units(donors.scale, weights)
         prediction = np.array([float(unit * own) for unit in units[:K]])
         if public is not None:
-            return Series(prediction, public[periods], _law(mechanism, own), PathNoise())
+            known = public[periods].mean(keepdims=True) if name == "mean" else public[periods]
+            return Series(prediction, known, _law(mechanism, own), PathNoise())
         values = np.array([float(unit * each) for unit in units[K:]])
         return Series(prediction, values, _law(mechanism, own), _law(mechanism, each))
 
-    post = series("prediction", slice(recipe.T0, recipe.T))
-    pre = series("pre_fit", slice(0, recipe.T0)) if recipe.pre_fit else None
-    return UnitRelease(names[0], names[1], weights, noisy, sd, post, pre)
+    before, after = slice(0, recipe.T0), slice(recipe.T0, recipe.T)
+    return UnitRelease(
+        names[0], names[1], weights, noisy, sd,
+        post=series("prediction", after),
+        pre=series("pre_fit", before) if recipe.pre_fit else None,
+        mean=series("mean", after) if "mean" in recipe.shares else None,
+    )  # fmt: skip
 
 
 def _law(mechanism: Any, unit: Fraction) -> PathNoise:

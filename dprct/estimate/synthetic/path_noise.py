@@ -49,6 +49,11 @@ class PathNoise:
         laplace = tuple((b / count, m * count) for b, m in self.laplace)
         return PathNoise(laplace, self.variance / count)
 
+    def times(self, factor: float) -> PathNoise:
+        """Return the law of ``factor`` times the noise."""
+        laplace = tuple((b * abs(factor), m) for b, m in self.laplace)
+        return PathNoise(laplace, self.variance * factor**2)
+
     def half_width(self, alpha: float) -> float:
         """Return q with P(|noise| > q) = alpha.
 

@@ -52,11 +52,29 @@ def facts_of(recipe: Recipe, scale: Scale, prices: Priced, chosen: str) -> dict[
     else:
         facts["noise of the path"] = f"sd {path / n:.4g} a period"
     facts["noise of the mean"] = f"the above over {math.sqrt(K):.3g}"
+    if "mean" in recipe.shares:
+        ways = _mean_ways(recipe, scale, prices).items()
+        words = ", ".join(f"{sd:.4g} {way}" for way, sd in ways)
+        facts["noise of the mean"] = f"sd {words}, if weights are equal"
     if recipe.y_norm is None:
         facts["noise of the treated unit"] = f"sd {path:.4g} a period, in the effect as well"
     if recipe.placebos:
         facts |= _placebo_facts(recipe, scale, prices)
     return facts
+
+
+def _mean_ways(recipe: Recipe, scale: Scale, prices: Priced) -> dict[str, float]:
+    """Return the noise of the mean, for equal weights, by what it is computed from."""
+    root_K, shares = math.sqrt(recipe.T - recipe.T0), recipe.shares
+    mean = path_sd(scale, prices, "mean") / recipe.n
+    path = path_sd(scale, prices) / recipe.n / root_K
+    spent = float(shares["prediction"] / (shares["prediction"] + shares["mean"]))
+    return {
+        "by itself": mean,
+        "from the path": path,
+        "from both": 1 / math.hypot(1 / mean, 1 / path),
+        "from a path with the whole share": path * spent,
+    }
 
 
 def consequences_of(recipe: Recipe) -> Iterator[str]:
@@ -131,6 +149,12 @@ def warnings_of(recipe: Recipe, scale: Scale, prices: Priced) -> Iterator[str]:
         yield (
             "the noise of the ridge weights is longer than any weights: what is used will be about "
             "equal weights, for which weights='uniform' has all the budget"
+        )
+    ways = _mean_ways(recipe, scale, prices) if "mean" in recipe.shares else None
+    if ways and ways["from both"] >= ways["from a path with the whole share"] * (1 - 1e-9):
+        yield (
+            "mean_effect=True costs the mean effect more than it gains with these shares and so "
+            "few periods after treatment; leave it out"
         )
     if recipe.placebos and path_sd(
         scale, prices, f"placebo {recipe.placebos[0]}: prediction"

@@ -85,7 +85,7 @@ class SyntheticControlResults:
 
     @property
     def att(self) -> float:
-        """Mean of the effect over the periods after treatment."""
+        """Mean effect after treatment; with ``mean_effect`` more precise than the path's mean."""
         return self.released.att
 
     @property

@@ -21,6 +21,10 @@ _NOTES = (
     "has no standard error here.",
 )
 
+_DIRECT = (
+    "The mean effect was released by itself too: it is more precise than the mean of the rows.",
+)
+
 _HEADS = {
     "observed": "observed",
     "counterfactual": "synthetic",
@@ -96,7 +100,11 @@ def sheet(result: SyntheticControlResults, alpha: float) -> render.Sheet:
         facts=_facts(result),
         headings=tuple(heads.values()),
         rows=render.rows_of(numbers, columns, list(numbers)),
-        notes=(*_NOTES, *str(result.guarantee).splitlines()),
+        notes=(
+            *_NOTES,
+            *(_DIRECT if result.released.mean else ()),
+            *str(result.guarantee).splitlines(),
+        ),
     )
 
 

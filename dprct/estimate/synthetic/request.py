@@ -71,6 +71,7 @@ def requested(
     *,
     weights: Weights = "ridge",
     lam: float | None = None,
+    mean_effect: bool = False,
     pre_fit: bool = False,
     placebos: str | Iterable[Name] = (),
     shares: Mapping[str, Real] | None = None,
@@ -84,7 +85,7 @@ def requested(
     scale : Scale
     target : (T,) array or None
         The treated unit's series where it is public.
-    weights, lam, pre_fit, placebos, shares, noise
+    weights, lam, mean_effect, pre_fit, placebos, shares, noise
         As for :class:`dprct.SyntheticControl`.
 
     Raises
@@ -95,14 +96,21 @@ def requested(
     if weights not in get_args(Weights):
         raise ParameterError(f"weights={given(weights)}; allowed: {', '.join(get_args(Weights))}")
     check_kind(noise)
+    mean_effect, pre_fit = bool(mean_effect), bool(pre_fit)
+    if mean_effect and noise != "laplace":
+        raise ParameterError(
+            f"mean_effect=True buys nothing with noise={noise!r}, where the mean of the path is as "
+            "precise; leave it out, or use noise='laplace'"
+        )
     pretended, penalty = placebos_of(placebos, panel), penalty_of(lam, panel.T0)
     y_norm = None if target is None else public_norm(scale, target[: panel.T0])
     rules: tuple[Rule, ...] = ("ridge", "uniform") if weights == "auto" else (weights,)
     recipes = {}
     for rule in rules:
         parts = shares_of(
-            shares, rule, pre_fit=pre_fit, placebos=bool(pretended), auto=weights == "auto"
-        )
+            shares, rule, pre_fit=pre_fit, placebos=bool(pretended), auto=weights == "auto",
+            mean_effect=mean_effect,
+        )  # fmt: skip
         recipes[rule] = Recipe(
             len(panel.names), len(panel.times), panel.T0, rule, penalty, y_norm, pre_fit,
             pretended, parts,

@@ -101,3 +101,14 @@ def test_shares_of_one_s_own() -> None:
 def test_shares_that_are_no_shares_are_refused(shares, words) -> None:
     with pytest.raises(ParameterError, match=words):
         shares_of(shares, "ridge", pre_fit=False, placebos=False, auto=False)
+
+
+def test_a_mean_by_itself_takes_half_of_the_path() -> None:
+    options = {"pre_fit": False, "placebos": False, "auto": False, "mean_effect": True}
+    found = shares_of(None, "ridge", **options)
+    assert found == {
+        "weights": Fraction(1, 2), "prediction": Fraction(1, 4), "mean": Fraction(1, 4)
+    }  # fmt: skip
+    assert shares_of({"prediction": 0.25, "mean": 0.75}, "uniform", **options)["mean"] == 0.75
+    with pytest.raises(ParameterError, match="each of prediction, mean"):
+        shares_of({"prediction": 1}, "uniform", **options)

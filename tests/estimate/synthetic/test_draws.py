@@ -13,6 +13,7 @@ import pytest
 from dprct.estimate.synthetic.control_options import shares_of
 from dprct.estimate.synthetic.draws import (
     Recipe,
+    UnitRelease,
     placebo_name,
     public_norm,
     release_placebo,
@@ -95,3 +96,39 @@ def test_the_state_is_json_and_holds_no_public_series() -> None:
     assert set(json.loads(json.dumps(state))) == {"weights", "post", "pre"}
     hidden = release_placebo(plain, panel, donors, 0 + 1, prices, source(2)).state()
     assert set(hidden) == {"weights", "post", "pre", "post own", "pre own"}
+
+
+def drawn(T: int, seed: Any, count: int = 1, *, hidden: bool = False) -> list[UnitRelease]:
+    X, y = np.linspace(-0.5, 0.5, 4 * T).reshape(4, T), np.full(T, 0.25)
+    shares = shares_of(None, "uniform", pre_fit=False, placebos=False, auto=False, mean_effect=True)
+    norm = None if hidden else public_norm(ONE, y[:3])
+    plain = Recipe(4, T, 3, "uniform", 60.0, norm, False, (), shares)
+    panel, donors = panel_of_arrays(X, y, 3), Donors(ONE.steps(X), ONE, 3)
+    prices = priced(Budget(8), "laplace", plain.parts())
+    public, noise = None if hidden else y, source(seed)
+    return [release_treated(plain, panel, donors, public, prices, noise) for _ in range(count)]
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_the_mean_by_itself_has_the_law_that_is_stated(hidden: bool) -> None:
+    """Of nine periods: nine tenths of the precision are the mean's own."""
+    truth = 0.25 - np.linspace(-0.5, 0.5, 48).reshape(4, 12)[:, 3:].mean()
+    found = drawn(12, 8, 3000, hidden=hidden)
+    errors = np.array([one.att for one in found]) - truth
+    law = found[0].att_noise
+    assert abs(errors.mean()) < 6.2 * law.sd / math.sqrt(3000)
+    # the standard error of a standard deviation of nearly Laplace noise is about 2%
+    assert errors.std() / law.sd == pytest.approx(1, abs=0.12)
+    covered = (np.abs(errors) <= law.half_width(0.1)).mean()
+    assert covered == pytest.approx(0.9, abs=0.034)
+    path = found[0].post.effect_noise.mean_of(9).sd
+    assert law.sd == pytest.approx(path * math.sqrt(1 / 10), rel=1e-6)
+    state = found[0].state()
+    assert ("mean" in state, "mean own" in state) == (True, hidden)
+
+
+def test_the_mean_by_itself_pays_above_three_periods() -> None:
+    for K, pays in ((2, False), (3, False), (4, True), (9, True)):
+        [one] = drawn(K + 3, 1)
+        whole = one.post.effect_noise.mean_of(K).sd / 2
+        assert (one.att_noise.sd < whole * (1 - 1e-9)) is pays

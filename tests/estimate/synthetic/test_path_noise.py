@@ -43,3 +43,9 @@ def test_no_noise_has_no_width() -> None:
 def test_a_level_that_is_none_is_refused(alpha) -> None:
     with pytest.raises(ParameterError, match="give a number from 1e-06 to 1"):
         PathNoise(((1.0, 1),)).half_width(alpha)
+
+
+def test_a_multiple_has_its_law() -> None:
+    law = PathNoise(((1.0, 2),), 3.0)
+    assert law.times(-0.5).sd == pytest.approx(law.sd / 2)
+    assert law.times(-0.5).half_width(0.1) == pytest.approx(law.half_width(0.1) / 2)

@@ -56,3 +56,16 @@ def test_doubling_the_budget_halves_the_noise() -> None:
     made = model(weights="uniform")
     sds = [path_sd(made.scale, made._request.priced(made.plan(e).budget)[1]) for e in (1, 2)]
     assert sds[0] / sds[1] == pytest.approx(2, rel=1e-9)
+
+
+def test_the_plan_compares_both_ways_to_the_mean() -> None:
+    y = X.mean(axis=0)
+    made = SyntheticControl.from_arrays(X, y, 2, 1.0, weights="uniform", mean_effect=True)
+    plan = made.plan(4)
+    # 6 periods, 20 donors: by itself 2 sqrt(2) 2 / (4 20), the path sqrt(6) times that
+    text = " ".join(str(plan).split())
+    assert "sd 0.07071 by itself, 0.1732 from the path, 0.06547 from both, 0.0866 from a" in text
+    assert made.fit(4, rng=1).att_noise.sd == pytest.approx(0.06547, rel=1e-3)
+    assert not any("mean_effect" in warning for warning in plan.warnings)
+    few = model(weights="uniform", mean_effect=True).plan(4)
+    assert any("mean_effect=True costs the mean effect more" in w for w in few.warnings)

@@ -38,3 +38,11 @@ def test_the_treated_unit_is_the_first_row(result: SyntheticControlResults) -> N
     # the series of a placebo is confidential, and noisy too
     assert table["std.error.noise"].iloc[1] > table["std.error.noise"].iloc[0]
     assert math.isnan(path_tables.pre_rmse(result.released))
+
+
+def test_a_mean_by_itself_is_said_to_be_no_mean_of_the_rows() -> None:
+    X = np.add.outer(np.linspace(-0.4, 0.4, 9), np.linspace(0, 0.1, 8))
+    model = SyntheticControl.from_arrays(X, X.mean(axis=0), 3, 1.0, mean_effect=True)
+    result = model.fit(30, rng=4)
+    assert result.att != pytest.approx(result.effect.mean(), abs=1e-9)
+    assert "by itself too" in " ".join(result.summary().split())

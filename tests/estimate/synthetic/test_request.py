@@ -46,6 +46,7 @@ def test_the_price_is_that_of_the_noise() -> None:
         ({"weights": "simplex"}, "weights='simplex'"),
         ({"noise": "normal"}, "noise='normal'"),
         ({"lam": 0}, "lam=0"),
+        ({"mean_effect": True, "noise": "gaussian"}, "mean_effect=True buys nothing"),
         ({"placebos": ["nobody"]}, "names what is no donor"),
     ],
 )

@@ -1,0 +1,37 @@
+"""Both models of a panel take arrays, and neither is pickled."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from dprct.errors import ModelPicklingError, ParameterError
+from dprct.estimate.synthetic import SyntheticControl
+from dprct.estimate.synthetic.panel_model import PanelModel
+
+X, Y = np.full((3, 5), 0.5), np.full(5, 0.25)
+
+
+def test_arrays_become_a_model_with_names_and_times() -> None:
+    made = SyntheticControl.from_arrays(
+        X, Y, 3, 1.0, names=["a", "b", "ż"], times=range(2000, 2005), weights="uniform"
+    )
+    assert isinstance(made, PanelModel)
+    result = made.fit(10, rng=1)
+    assert result.weights.index.tolist() == ["a", "b", "ż"]
+    assert result.effect.index.tolist() == [2003, 2004]
+
+
+def test_an_option_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ParameterError, match="bound="):
+        SyntheticControl.from_arrays(X, Y, 3, -1.0)
+
+
+def test_confidential_rows_are_not_copied() -> None:
+    made = SyntheticControl.from_arrays(X, Y, 3, 1.0)
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(ModelPicklingError, match="pickle the results"):
+            attempt(made)
