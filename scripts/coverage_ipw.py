@@ -20,8 +20,9 @@ HEAD = """# How well the intervals of private IPW cover
 
 Written by `scripts/coverage_ipw.py`; {runs} simulated studies per row, nominal coverage 95% (its
 simulation error is about {error:.1f} points). Four covariates uniform on [-1, 1], bounds [-1, 1]
-for everything, effect 0.2, `delta=1e-6`, all other settings but the form the defaults. *Right*: the log odds of
-treatment are .3 + x0. *Wrong*: they are .3 + x0 + x0 |x1|, so that the logistic model fails.
+for everything, effect 0.2, `delta=1e-6`, all other settings but the form the defaults. *Right*: the
+log odds of treatment are .3 + x0. *Wrong*: they are .3 + x0 + x0 |x1|, so that the logistic model
+fails.
 The plain difference in means has a bias of about +.13 (right) and +.18 (wrong).
 
 | model | n | epsilon | form | bias | rmse | median half width | coverage | not estimated |

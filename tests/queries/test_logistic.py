@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from dprct.errors import ParameterError
 from dprct.queries import logistic
-from dprct.queries.logistic import Solver, gradient, logistic_weights
+from dprct.queries.logistic import Solver, gradient, least_penalty, logistic_weights
 
 
 def ball(rng: np.random.Generator, n: int, d: int, kind: int) -> np.ndarray:
@@ -120,3 +120,11 @@ def test_the_rounding_bound_holds_against_higher_precision() -> None:
 def test_a_penalty_that_cannot_be_kept_is_refused(lam: float) -> None:
     with pytest.raises(ParameterError, match="lam="):
         Solver(1000, 3, lam)
+
+
+@pytest.mark.parametrize(("n", "d"), [(20, 1), (1000, 5), (5_000_000, 21)])
+def test_the_least_penalty_is_taken_and_a_smaller_one_is_not(n: int, d: int) -> None:
+    least = least_penalty(n, d)
+    assert Solver(n, d, least).lam == least
+    with pytest.raises(ParameterError, match="too small"):
+        Solver(n, d, least * 0.999)

@@ -41,17 +41,19 @@ def too_many(count: int, runs: int) -> bool:
 
 
 def test_intervals_cover(arrays: Callable[..., Any]) -> None:
-    assert not too_many(missed(arrays, 60, 2000, 1.0), 60)
-    assert not too_many(missed(arrays, 30, 2000, 4.0, hajek=True), 30)
+    assert not too_many(missed(arrays, 40, 2000, 1.0), 40)
+    assert not too_many(missed(arrays, 20, 2000, 4.0, hajek=True), 20)
 
 
 def test_conditional_intervals_do_not_contain_the_weights(arrays: Callable[..., Any]) -> None:
     """Power: what the label warns of is found."""
-    count = missed(arrays, 60, 2000, 4.0, errors="conditional")
-    assert too_many(count, 60)
+    count = missed(arrays, 40, 2000, 4.0, errors="conditional", hajek=False, lam=0.001)
+    assert too_many(count, 40)
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("options", [{}, {"hajek": True}, {"noise": "gaussian"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"hajek": False}, {"hajek": True}, {"noise": "gaussian"}], ids=str
+)
 def test_four_thousand_intervals_cover(arrays: Callable[..., Any], options: Any) -> None:
     assert not too_many(missed(arrays, 4000, 2000, 2.0, **options), 4000)

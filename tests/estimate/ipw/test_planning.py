@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from dprct import IPW
-from dprct.estimate.ipw.planning import effect_sd
+from dprct.estimate.ipw.planning import effect_sd, expected_error, slope_kept
+from dprct.estimate.ipw.recipe import Recipe, shares_of
+from dprct.queries.weighted import Scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,8 @@ def test_the_expected_noise_is_about_what_is_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget, options: dict[str, Any]
 ) -> None:
     model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings", **options)
-    planned = effect_sd(model.recipe, model.recipe.priced(budget), 1.0)
+    recipe = model.recipe_at(budget)
+    planned = effect_sd(recipe, recipe.priced(budget), 1.0)
     result = model.fit(2, 1e-6, rng=1)
     assert 0.5 < result.bse_noise.iloc[0] / planned < 2
 
@@ -47,11 +50,48 @@ def test_warnings_name_what_will_disappoint(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     model = IPW.from_formula("treat ~ age", study(100), schema, outcome="earnings")
-    assert any("mostly noise" in text for text in model.plan(0.05, 1e-6).warnings)
-    assert any("not usable" in text for text in model.plan(0.05, 1e-6).warnings)
+    assert any("most of the confounding" in text for text in model.plan(0.05, 1e-6).warnings)
+    assert any("not usable with 100" in text for text in model.plan(0.05, 1e-6).warnings)
+    own = IPW.from_formula("treat ~ age", study(400), schema, outcome="earnings", lam=0.001)
+    assert any("mostly noise" in text for text in own.plan(0.5, 1e-6).warnings)
+    assert not any("mostly noise" in text for text in model.plan(0.05, 1e-6).warnings)
     large = IPW.from_formula("treat ~ age", study(20_000), schema, outcome="earnings")
     assert large.plan(4, 1e-6).warnings == ()
     assert "conditional" not in str(large.plan(4, 1e-6))
+
+
+def test_the_form_is_chosen_by_public_facts_and_said(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    model = IPW.from_formula("treat ~ age", study(2000), schema, outcome="earnings")
+    assert model.plan(0.5, 1e-6).facts["form"].startswith("plain")
+    said = model.plan(4, 1e-6).facts["form"]
+    assert said.startswith("Hajek")
+    assert "exceed 150 (about 1,000 are expected)" in said
+    assert "mass" in model.plan(4, 1e-6).facts["budget"]
+
+
+def test_the_expected_error_is_about_what_is_found(
+    study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget
+) -> None:
+    model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings")
+    recipe = model.recipe_at(budget)
+    planned = expected_error(recipe, recipe.priced(budget), 1.0)
+    assert 0.3 < model.fit(2, 1e-6, rng=1).bse.iloc[0] / planned < 3
+    assert f"{planned:.4g}" in model.plan(2, 1e-6).facts["expected standard error"]
+
+
+def test_a_larger_penalty_leaves_less_of_the_slopes(budget: Budget) -> None:
+    def kept(lam: float) -> float:
+        scheme = Scheme("ate", 0.1)
+        recipe = Recipe(
+            500, 500, 5, scheme, False, "replace-one", "laplace", "total", lam, (), False,
+            shares_of(None, {"effect": 1, "gradient": 1}),
+        )  # fmt: skip
+        return slope_kept(recipe, recipe.priced(budget))
+
+    assert kept(1 / 96) == pytest.approx(0.5)
+    assert kept(0.1) < 0.1 < 0.9 < kept(0.001)
 
 
 def test_the_gradient_noise_is_planned(

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from dprct.defaults import PROPENSITY_NOISE_MOST
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.recipe import Recipe, gradient_l2, parts_of, shares_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.queries.grid import GRID
+from dprct.queries.logistic import least_penalty
 from dprct.queries.weighted import Scheme
 
 BUDGET = Budget(1, 1e-6)
@@ -83,6 +85,27 @@ def test_the_penalty_is_a_public_default_and_can_be_given() -> None:
     assert own.weight_sd < default.weight_sd
     assert made().priced(Budget(4, 1e-6)).lam < default.lam
     assert default.weight_spread > default.weight_sd**2
+
+
+def test_the_default_penalty_keeps_the_noise_of_weights_small_and_is_never_refused() -> None:
+    for n1, d in ((50, 3), (373, 26), (5000, 6)):
+        assert made(n1=n1, d=d).priced(BUDGET).weight_sd < PROPENSITY_NOISE_MOST * 1.01
+    large = made(n1=5_000_000, n2=5_000_000, d=21)
+    assert large.priced(Budget(8, 1e-8)).lam == pytest.approx(least_penalty(5_000_000, 21))
+
+
+def test_the_hajek_form_is_the_default_where_denominators_are_far_from_their_noise() -> None:
+    def hajek(epsilon: float, **changes: Any) -> bool:
+        return made(**changes).default_form(Budget(epsilon, 1e-6)).hajek
+
+    # mass: a third of epsilon, scale 2 / .1, ten scales, twice: 1200 / epsilon
+    assert (hajek(1, n2=1199), hajek(1, n2=1200)) == (False, True)
+    assert (hajek(2, n2=599), hajek(2, n2=600)) == (False, True)
+    assert not hajek(1, n2=2000, scheme=Scheme("att", 0.1))
+    assert hajek(1, n2=2400, scheme=Scheme("att", 0.1))
+    form = made(n2=4000).default_form(BUDGET)
+    assert set(form.shares) == {"effect", "mass", "variance", "gradient"}
+    assert sum(form.shares.values()) == 1
 
 
 def test_a_budget_without_delta_is_refused() -> None:
