@@ -20,8 +20,8 @@ Y = Column("y", bounds=(-1.0, 3.0))
 RECORDS = tuple(itertools.product((-1.0, 0.5, 3.0), (0.0, 1.0)))
 
 
-def two(n: int, share: Fraction, counted: Any = None) -> HiddenArms:
-    return HiddenArms(("t",), ((0.0,), (1.0,)), (1 - share, share), n, counted)
+def two(n: int, share: Fraction, present: str | None = None) -> HiddenArms:
+    return HiddenArms(("t",), ((0.0,), (1.0,)), (1 - share, share), n, present)
 
 
 def number(sealed: IntegerVector, at: int = 0) -> float:
@@ -87,9 +87,9 @@ def test_the_middle_of_the_bounds_counts_for_nothing() -> None:
 
 
 def test_rows_that_do_not_count_and_rows_in_no_arm_move_nothing() -> None:
-    counted = np.array([True, True, False, True])
-    frame = eager(pd.DataFrame({"y": [3.0, -1.0, 3.0, 3.0], "t": [1.0, 0.0, 1.0, float("nan")]}))
-    sums, _ = hidden_sums(frame, Y, two(3, Fraction(1, 2), counted))
+    nan = float("nan")
+    frame = eager(pd.DataFrame({"y": [3.0, -1.0, nan, 3.0], "t": [1.0, 0.0, 1.0, nan]}))
+    sums, _ = hidden_sums(frame, Y, two(3, Fraction(1, 2), present="y"), fill=3.0)
     assert [number(sums, 0), number(sums, 1)] == [-2.0, 2.0]
 
 
