@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from dprct.defaults import (
     ridge_penalty,
 )
 from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.synthetic.panel import number
 from dprct.privacy.budget import exact
 from dprct.queries.donors import Scale
 from dprct.schema.facts import given
@@ -40,15 +42,13 @@ def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
                 "from the data, or give bound="
             )
         return Scale(float(declared[0]), float(declared[1]))
-    ends = bound if isinstance(bound, tuple) else (bound, bound)
-    if len(ends) != 2 or any(
-        isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends
-    ):
+    pair = isinstance(bound, (tuple, list))
+    ends = tuple(map(number, bound)) if isinstance(bound, (tuple, list)) else (number(bound),)
+    if len(ends) != 1 + pair or any(math.isnan(end) for end in ends):
         raise ParameterError(
             f"bound={given(bound)}; give a positive number B, or (low, high), from public knowledge"
         )
-    low, high = float(ends[0]), float(ends[1])
-    return Scale(low, high) if isinstance(bound, tuple) else Scale(-high, high)
+    return Scale(ends[0], ends[1]) if pair else Scale(-ends[0], ends[0])
 
 
 def record_of(schema: Schema, unit: str | None) -> str:
@@ -61,9 +61,10 @@ def penalty_of(lam: object, T0: int) -> float:
     """Return the penalty, 20 T0 by default."""
     if lam is None:
         return ridge_penalty(T0)
-    if isinstance(lam, bool) or not isinstance(lam, (int, float)) or not 0 < lam < float("inf"):
+    penalty = number(lam)
+    if not 0 < penalty < math.inf:
         raise ParameterError(f"lam={given(lam)}; give a number above 0, such as 20 * T0")
-    return float(lam)
+    return penalty
 
 
 def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:

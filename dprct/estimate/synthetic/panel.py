@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,9 +119,10 @@ def panel_of(
     rows = _rows(frame, schema, outcome, (unit, time), (which, when), (len(names), len(times)))
     labels = _labelled(schema, unit, names)
     index, pool = _roles(treated, donors, names, labels, unit)
-    if isinstance(treatment_time, bool) or not isinstance(treatment_time, (int, float)):
+    start = number(treatment_time)
+    if not math.isfinite(start):
         raise ParameterError(f"treatment_time={given(treatment_time)}; give a number of {time!r}")
-    T0 = int(np.searchsorted(times, treatment_time))
+    T0 = int(np.searchsorted(times, start))
     panel = Panel(
         frame.select(outcome), outcome, rows[pool], rows[index],
         tuple(labels[i] for i in pool), labels[index], times, T0,
@@ -144,7 +147,7 @@ def panel_of_arrays(
     ParameterError
         If shapes disagree, a number is missing, or a name is there twice.
     """
-    donors, target = np.array(X, np.float64), np.array(y, np.float64)
+    donors, target = _numbers(X, "X"), _numbers(y, "y")
     if donors.ndim != 2 or target.shape != donors.shape[1:]:
         raise ParameterError(
             f"X has shape {donors.shape} and y {target.shape}; give X (donors, periods) and "
@@ -153,13 +156,36 @@ def panel_of_arrays(
     if not (np.isfinite(donors).all() and np.isfinite(target).all()):
         raise ParameterError("X or y has a value that is not a number; give complete series")
     labels, when = _named(donors.shape, names, treated, times)
-    if isinstance(T0, bool) or not isinstance(T0, int):
+    asked: object = T0
+    if isinstance(asked, bool) or not isinstance(asked, Integral):
         raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
     frame = eager(pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)}))
     cells = np.arange(donors.size + len(when)).reshape(-1, len(when))
-    panel = Panel(frame, OUTCOME, cells[:-1], cells[-1], labels, treated, when, T0)
+    panel = Panel(frame, OUTCOME, cells[:-1], cells[-1], labels, treated, when, int(asked))
     check_shape(panel)
     return panel
+
+
+def number(value: object) -> float:
+    """Return a number of any library as a float, and NaN for what is none.
+
+    Examples
+    --------
+    >>> number(np.int64(1998)), number("1998")
+    (1998.0, nan)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    return float(value)
+
+
+def _numbers(values: ArrayLike, name: str) -> Array:
+    """Return a copy as floats; NumPy's own message would show a value."""
+    try:
+        return np.array(values, np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise ParameterError(f"{name} is no array of numbers; give numbers in rows of one length")
 
 
 def _named(
@@ -167,8 +193,10 @@ def _named(
 ) -> tuple[tuple[str, ...], Array]:
     """Return the donors' names and the times of arrays, checked."""
     n, T = shape
-    labels = tuple(f"donor {i}" for i in range(1, n + 1)) if names is None else tuple(names)
-    when = np.arange(1.0, T + 1) if times is None else np.array(times, np.float64)
+    labels = tuple(f"donor {i}" for i in range(1, n + 1))
+    if names is not None:
+        labels = tuple(str(name) for name in names)
+    when = np.arange(1.0, T + 1) if times is None else _numbers(times, "times")
     if len(labels) != n or when.shape != (T,) or (np.diff(when) <= 0).any():
         raise ParameterError(
             f"names and times do not fit X of shape {shape}; give one name per donor, and "
@@ -188,7 +216,7 @@ def check_shape(panel: Panel) -> None:
     """
     n, T = panel.rows.shape
     if n < 2:
-        raise ParameterError(f"{n} donors; a synthetic control needs at least 2")
+        raise ParameterError(f"donors: {n}; a synthetic control needs at least 2")
     if panel.T0 < 2:
         raise ParameterError(f"T0={panel.T0} periods before treatment; give at least 2")
     if panel.T0 >= T:
@@ -300,6 +328,8 @@ def _roles(
     index = _find(treated, names, labels, "treated", unit)
     if donors is None:
         return index, [i for i in range(len(names)) if i != index]
+    if isinstance(donors, str):
+        raise ParameterError(f"donors={given(donors)} is one name; give a list of names")
     pool = [_find(name, names, labels, "donors", unit) for name in donors]
     if index in pool or len(set(pool)) < len(pool):
         raise ParameterError(
@@ -313,7 +343,7 @@ def _find(
 ) -> int:
     for known in (names, labels):
         for i, name in enumerate(known):
-            if name == wanted and isinstance(wanted, (str, int, float)):
+            if isinstance(wanted, (str, Real)) and name == wanted:
                 return i
     raise ParameterError(
         f"{argument}={given(wanted)} is no {unit!r} of the data; give its name, code or label"

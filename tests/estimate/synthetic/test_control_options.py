@@ -20,6 +20,7 @@ PANEL = panel_of_arrays(np.ones((4, 5)), np.ones(5), 3, names=["a", "b", "ç", "
 
 def test_bounds_are_those_given_or_those_of_the_schema() -> None:
     assert (scale_of(5).low, scale_of(5).high) == (-5, 5)
+    assert (scale_of([0, np.int64(4)]).low, scale_of(np.float32(2)).high) == (0, 2)
     assert (scale_of((0, 3.5)).low, scale_of((0, 3.5)).high) == (0, 3.5)
     declared = scale_of(None, Column("y", bounds=(1.0, 2.0)))
     assert (declared.low, declared.high) == (1, 2)
@@ -38,7 +39,7 @@ def test_a_bound_that_is_none_is_refused(bound) -> None:
 
 def test_the_penalty() -> None:
     assert penalty_of(None, 12) == 240
-    assert penalty_of(7, 12) == 7
+    assert penalty_of(7, 12) == penalty_of(np.int64(7), 12) == 7
 
 
 @pytest.mark.parametrize("lam", [0, -3, "1", True, float("inf"), float("nan")])

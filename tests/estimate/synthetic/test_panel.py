@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import traceback
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -110,10 +113,12 @@ MISTAKES = {
     "donor": (lambda f: f, {"donors": ["Łódź", "région 1"]}, ParameterError, "names the treated"),
     "donors": (lambda f: f, {"donors": ["région 1"] * 2}, ParameterError, "or a unit twice"),
     "unknown": (lambda f: f, {"donors": ["x"]}, ParameterError, "donors='x' is no 'region'"),
-    "one": (lambda f: f, {"donors": ["région 1"]}, ParameterError, "1 donors; .* at least 2"),
+    "one": (lambda f: f, {"donors": ["région 1"]}, ParameterError, "donors: 1; .* at least 2"),
     "early": (lambda f: f, {"treatment_time": 2001}, ParameterError, "T0=1 periods before"),
     "late": (lambda f: f, {"treatment_time": 2050}, ParameterError, "no period after treatment"),
     "when": (lambda f: f, {"treatment_time": "2004"}, ParameterError, "give a number of 'year'"),
+    "nan": (lambda f: f, {"treatment_time": math.nan}, ParameterError, "treatment_time=nan; give"),
+    "one name": (lambda f: f, {"donors": "x"}, ParameterError, "donors='x' is one name; give a"),
     "column": (lambda f: f, {"outcome": "ouput"}, ColumnError, "did you mean 'output'"),
     "text": (lambda f: f, {"outcome": "region"}, SchemaError, "'region' is text, the unit"),
     "text time": (lambda f: f, {"time": "region"}, SchemaError, "time 'region' is text"),
@@ -145,12 +150,28 @@ ARRAYS = {
     "T0": ((X, np.ones(5), 2.5), {}, "T0=2.5; give the number of pre-periods"),
     "T0 low": ((X, np.ones(5), 1), {}, "T0=1 periods before treatment; give at least 2"),
     "no post": ((X, np.ones(5), 5), {}, "no period after treatment"),
-    "one donor": ((X[:1], np.ones(5), 2), {}, "1 donors; a synthetic control needs at least 2"),
+    "text": (
+        ([["secret"] * 5] * 3, np.ones(5), 2),
+        {},
+        "X is no array of numbers; give",
+    ),
+    "ragged": (([[1.0, 2.0], [1.0]], np.ones(2), 2), {}, "X is no array of numbers"),
+    "dates": ((X, np.ones(5), 2), {"times": list("abcde")}, "times is no array of numbers"),
+    "one donor": ((X[:1], np.ones(5), 2), {}, "donors: 1; a synthetic control needs at least 2"),
 }
 
 
 @pytest.mark.parametrize("mistake", ARRAYS)
 def test_each_mistake_in_arrays_has_its_sentence(mistake: str) -> None:
     arguments, options, words = ARRAYS[mistake]
-    with pytest.raises(ParameterError, match=words):
+    with pytest.raises(ParameterError, match=words) as caught:
         panel_of_arrays(*arguments, **options)
+    assert "secret" not in "".join(traceback.format_exception(caught.value)[-1:])
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_numbers_of_numpy_are_numbers(panel, schema, asked) -> None:
+    options = asked | {"treatment_time": np.int64(2004)}
+    assert panel_of(panel(), schema, **options).T0 == 4
+    assert panel_of_arrays(X, np.ones(5), np.int16(2), names=[1, 2, 3]).names == ("1", "2", "3")
