@@ -31,26 +31,40 @@ from dprct.queries.features import Feature, features_of
 from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
 from dprct.queries.moments import MomentsLayout, moments
+from dprct.queries.propensity import (
+    Covariates,
+    PropensityGrid,
+    covariates_of,
+    propensity_weights,
+    treated_rows,
+)
 from dprct.queries.pseudo_outcomes import CodedRows, doubly_robust, residual_ratio
 from dprct.queries.residuals import covariates, with_residual
+from dprct.queries.weighted import Centre, Scheme, Weighted, outcome_units
 
 __all__ = [
     "GRID",
     "HALF_STEPS",
     "AdditiveLayout",
     "Block",
+    "Centre",
     "Clipped",
     "CodedRows",
+    "Covariates",
     "DifferenceAggregates",
     "Donors",
     "Feature",
     "HiddenArms",
     "MomentsLayout",
+    "PropensityGrid",
+    "Scheme",
+    "Weighted",
     "additive_sums",
     "arm_aggregates",
     "cell_counts",
     "clipped_sums",
     "covariates",
+    "covariates_of",
     "cross_products",
     "difference_aggregates",
     "doubly_robust",
@@ -65,9 +79,12 @@ __all__ = [
     "observed_squares",
     "observed_sums",
     "one_way_counts",
+    "outcome_units",
+    "propensity_weights",
     "residual_ratio",
     "ridge_weights",
     "square_reach",
+    "treated_rows",
     "weighted_mean",
     "weighted_series",
     "with_residual",

@@ -22,7 +22,12 @@ from dprct.privacy.aggregate import CellCounts, IntegerVector, _open
 from dprct.privacy.arms import Arms
 from dprct.queries import (
     GRID,
+    Centre,
+    Covariates,
     HiddenArms,
+    PropensityGrid,
+    Scheme,
+    Weighted,
     arm_aggregates,
     cell_counts,
     clipped_sums,
@@ -31,8 +36,12 @@ from dprct.queries import (
     hidden_difference,
     hidden_sums,
     one_way_counts,
+    outcome_units,
+    propensity_weights,
+    treated_rows,
 )
 from dprct.queries.counted import observed_sums
+from dprct.queries.propensity import Block
 from dprct.schema import Column, Schema
 from dprct.schema.table import eager
 
@@ -93,6 +102,33 @@ def of_hidden(frame: Any) -> list[Any]:
     return [found.difference, found.variance, found.control, *hidden_sums(frame, Y, HIDDEN)]
 
 
+def of_propensity(frame: Any) -> list[Any]:
+    Z = Covariates(((Block(X),),)).rows(frame)
+    return [propensity_weights(Z, treated_rows(frame, T, 1.0), PropensityGrid(ROWS, 2, 0.1))]
+
+
+def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
+    """Weight by an index from -35 to 35: odds are trimmed at both ends."""
+    weights = np.array([70.0, 0.0])
+    centre = Centre(treated_mean=0.5, control_mean=-0.5, control_scale=2.0)
+
+    def ask(frame: Any) -> list[Any]:
+        y, _, _ = outcome_units(frame, Y)
+        Z = Covariates(((Block(X),),)).rows(frame)
+        scheme = Scheme(estimand, 0.1)
+        rows = Weighted.of(y, treated_rows(frame, T, 1.0), Z, weights, 0.1, scheme)
+        return [
+            rows.difference(), rows.arm_sums(), rows.masses(), rows.count(), rows.squares(centre),
+            rows.gradient(centre), *rows.balance(y), rows.overlap(weights, 10),
+        ]  # fmt: skip
+
+    return ask
+
+
+# x and y of the row that moves are the same number: differences are reached from one side only, and
+# where odds are trimmed the gradient is zero; tests/queries/test_weighted.py reaches all of them
+WEIGHTED_TIGHT = (False, True, True, True, True, False, False, True, True)
+
 QUERIES: dict[str, Query] = {
     "cells": Query(lambda frame: [cell_counts(frame, CODES)], (True,)),
     "one-way counts": Query(lambda frame: [one_way_counts(frame, CODES)], (True,)),
@@ -109,6 +145,9 @@ QUERIES: dict[str, Query] = {
     "private missingness": Query(
         lambda frame: [observed_sums(frame, Y, TWO)], (True,), design_public=True
     ),
+    "propensity weights": Query(of_propensity, (False,)),
+    "weighted sums, ATE": Query(of_weighted("ate"), WEIGHTED_TIGHT),
+    "weighted sums, ATT": Query(of_weighted("att"), WEIGHTED_TIGHT),
     "private treatment": Query(of_hidden, (True, True, True, True, True)),
 }
 

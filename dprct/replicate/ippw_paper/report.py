@@ -30,9 +30,9 @@ release. The folder holds estimates on the data given: keep it with them.
 - **published, mended**: every row in one part, public norm, penalised intercept, propensities
   within [{TRIM:g}, {1 - TRIM:g}], public bounds of the outcome, noise that is proved at every
   epsilon. (epsilon, delta).
-- **strict**: `dprct.IPW` with its defaults: also with exact noise, a penalty that follows epsilon,
-  and odds freed of the bias of noisy weights before trimming. (epsilon, delta).
-- **strict, Hajek**: the same with `hajek=True`, each arm over its released sum of weights; no
+- **strict**: `dprct.IPW` in its plain form, `hajek=False`: also with exact noise, a penalty that
+  follows epsilon, and odds freed of the bias of noisy weights before trimming. (epsilon, delta).
+- **strict, Hajek**: the same with `hajek=True` (the default where it can be released), each arm over its released sum of weights; no
   effect is released where that sum is not far from its noise.
 
 lam = {LAM:g} and delta = {float(DELTA):g} in the published set-ups. An epsilon that "as printed"
