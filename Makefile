@@ -10,6 +10,7 @@
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
+#   make replicate-cate  the experiments of the paper on heterogeneous effects, into build/cate-paper
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
 VENV ?= .venv
@@ -24,7 +25,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check lint types bench bench-scale java audit replicate-rct replicate-ippw replicate-dpsc r browser clean
+.PHONY: help demo demo-r test check lint types bench bench-scale java audit replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -70,6 +71,10 @@ replicate-rct: $(dev)
 
 replicate-dpsc: $(dev)
 	$(VENV)/bin/dprct replicate dpsc-paper --figures --out build/dpsc-paper $(REPLICATE_ARGS)
+
+replicate-cate: $(dev)
+	$(VENV)/bin/dprct replicate cate-paper --figures --out build/cate-paper \
+		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
 replicate-ippw: $(dev)
 	$(VENV)/bin/dprct replicate ippw-paper --figures --out build/ippw-paper \

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dprct.cli.show import errors, say
 from dprct.errors import MissingDependencyError, ParameterError
-from dprct.replicate import dpsc_paper
+from dprct.replicate import cate_paper, dpsc_paper
 from dprct.replicate.ippw_paper import rerun
 from dprct.replicate.rct_paper import draw_figures, regenerate
 from dprct.replicate.rct_paper.contents import IMPLEMENTED, parse_tables, study_of
@@ -27,6 +27,7 @@ class Paper(enum.StrEnum):
     rct_paper = "rct-paper"
     ippw_paper = "ippw-paper"
     dpsc_paper = "dpsc-paper"
+    cate_paper = "cate-paper"
 
 
 def replicate(
@@ -45,7 +46,7 @@ def replicate(
             min=1,
             help="Releases per method and setting; for rct-paper 300 (15 runs of the paper's 20) "
             "for the simulations and 200 for Liberia by default, for ippw-paper 100 of the "
-            "synthetic designs and 500 of IHDP and LaLonde.",
+            "synthetic designs and 500 of IHDP and LaLonde, for cate-paper 4 samples.",
         ),
     ] = None,
     jobs: Annotated[
@@ -55,7 +56,8 @@ def replicate(
         Path | None,
         typer.Option(
             help="Folder with sim1_confidential.csv, sim2_confidential.csv, liberia_round5.dta, or "
-            "some of them; for ippw-paper with ihdp_npci_1-100.npz and nsw.dta, or one of them."
+            "some of them; for ippw-paper with ihdp_npci_1-100.npz and nsw.dta, or one of them; "
+            "for cate-paper with social.csv.gz."
         ),
     ] = None,
     out: Annotated[
@@ -80,6 +82,9 @@ def replicate(
     dpsc-paper: "Differentially Private Synthetic Control"; errors and bounds, the strict form
     beside.
 
+    cate-paper: "Differentially Private Estimation of Heterogeneous Causal Effects"; DP-EBM, the
+    one-step learner and learners without privacy on setups A to E and a voting design.
+
     What was drawn is kept in the folder, so that an interrupted run goes on where it was. The
     folder holds estimates on the data given: keep it with them.
     """
@@ -98,6 +103,10 @@ def replicate(
         if tables is not None or settings.pop("data") is not None:
             raise ParameterError("--tables and --data are not for dpsc-paper; leave them out")
         _dpsc_paper(folder, figures=figures, **settings)
+    elif paper is Paper.cate_paper:
+        if tables is not None:
+            raise ParameterError("--tables is for rct-paper; leave it out, or name that paper")
+        _cate_paper(folder, figures=figures, **settings)
     else:
         _rct_paper(folder, tables, figures=figures, **settings)
 
@@ -116,6 +125,15 @@ def _dpsc_paper(out: Path, *, figures: bool, **settings: Any) -> None:
         made = dpsc_paper.rerun(out, **settings, progress=_progress(bar))
     say(made.report)
     say(f"report.md and rmse.csv are in {out}")
+    if figures:
+        say(_tried(lambda: made.draw_figures(out)) or "no figures")
+
+
+def _cate_paper(out: Path, *, figures: bool, **settings: Any) -> None:
+    with _bar() as bar:
+        made = cate_paper.rerun(out, **settings, progress=_progress(bar))
+    say(made.report)
+    say(f"report.md and summary.csv are in {out}")
     if figures:
         say(_tried(lambda: made.draw_figures(out)) or "no figures")
 

@@ -1,0 +1,184 @@
+"""Run the experiments again: draw what is not yet there, sum up, write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dprct.errors import MissingDependencyError, ParameterError
+from dprct.io.atomic import atomic_write
+from dprct.published.ebm import installed_version
+from dprct.replicate.cate_paper.cells import Cell
+from dprct.replicate.cate_paper.designs import designs
+from dprct.replicate.cate_paper.figures import write_figures
+from dprct.replicate.cate_paper.forms import NO_PRIVACY
+from dprct.replicate.cate_paper.report import report_of
+from dprct.replicate.cate_paper.summary import summarised
+from dprct.replicate.processes import finished
+from dprct.replicate.rct_paper.cells import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+    from dprct.replicate.cate_paper.designs import Design
+
+    Progress = Callable[[str, int, int], None]
+
+DRAWS = 4
+"""Samples per cell; the paper has 10, in pairs."""
+
+SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
+EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0)
+MAIN_SIZE, MAIN_EPSILON = 16_000, 1.0
+"""Error against epsilon is at this n, and against n at this epsilon, where the paper crosses all.
+
+Its Figure 3 has 4,000 rows for C, D and E; here all designs have as many.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiments:
+    """What came out.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        One row per design, form, n and epsilon (infinite without privacy).
+    report : str
+        Markdown.
+    """
+
+    summary: pd.DataFrame
+    report: str
+
+    def draw_figures(self, folder: Path) -> list[Path]:
+        """Draw the figures as PNG into a folder, and return their files.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        FileError
+            If one cannot be written.
+        """
+        return write_figures(folder, self.summary)
+
+
+def rerun(
+    out: Path,
+    *,
+    data: Path | None = None,
+    draws: int | None = None,
+    jobs: int = 1,
+    seed: int = 1,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> Experiments:
+    """Run the experiments and write ``summary.csv`` and ``report.md``.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for the results and, below ``cells``, for finished draws, which are used again where
+        all their settings are the same.
+    data : Path, optional
+        Folder with ``social.csv.gz``; without it the voting design is left out.
+    draws : int, optional
+        Samples per design, form, n and epsilon; 2 at least, 4 by default.
+    jobs : int
+        Processes.
+    seed : int
+        Of everything drawn: this is a simulation, and nothing of it is a release.
+    quick : bool
+        Two sizes and two epsilons only, and no DP-EBM.
+    progress : callable, optional
+        Called with what was done, how much is done, and how much there is.
+
+    Raises
+    ------
+    ParameterError
+        If an option is not allowed.
+    FileError
+        If data cannot be read, or results not written.
+    MissingDependencyError
+        Without scikit-learn.
+
+    References
+    ----------
+    dp_cate.txt, section 5; ALGORITHMS.md, section 7.
+    """
+    count = DRAWS if draws is None else draws
+    if count < 2 or jobs < 1 or seed < 0:
+        raise ParameterError(
+            f"{count} samples in {jobs} processes from seed {seed}; give 2, 1 and 0 at least"
+        )
+    there, ebm = designs(data), not quick and _has_ebm()
+    cells = [
+        Cell(name, kind, n, epsilons, count, seed, design.digest())
+        for name, design in there.items()
+        for kind in ("strict", "published", "none")
+        if ebm or kind != "published"
+        for n, epsilons in settings(kind, quick=quick)
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    found = _drawn(cells, there, Store(out / "cells"), jobs, progress or _silent)
+    summary = summarised({cell: found[cell] for cell in cells})
+    made = Experiments(summary, report_of(summary, there, count, ebm=ebm or quick))
+    csv = summary.to_csv(index=False, lineterminator="\n")
+    for file_name, text in {"summary.csv": csv, "report.md": made.report}.items():
+        with atomic_write(out / file_name, "w") as file:
+            file.write(text)
+    return made
+
+
+def settings(kind: str, *, quick: bool = False) -> list[tuple[int, str]]:
+    """Return n and the epsilons of every cell of a kind of form.
+
+    Examples
+    --------
+    >>> settings("strict", quick=True), settings("none", quick=True)
+    ([(500, '1'), (2000, '1 4')], [(500, 'inf'), (2000, 'inf')])
+    """
+    sizes, epsilons, main = SIZES, EPSILONS, MAIN_SIZE
+    if quick:
+        sizes, epsilons, main = (500, 2000), (1.0, 4.0), 2000
+    if kind == "none":
+        return [(n, f"{NO_PRIVACY:g}") for n in sizes]
+    every = " ".join(f"{epsilon:g}" for epsilon in epsilons)
+    return [(n, every if n == main else f"{MAIN_EPSILON:g}") for n in sizes]
+
+
+def _drawn(
+    cells: list[Cell],
+    there: Mapping[str, Design],
+    store: Store,
+    jobs: int,
+    progress: Progress,
+) -> dict[Cell, pd.DataFrame]:
+    """Return the draws of every cell, from the store or anew; keep each as it is finished."""
+    found = {cell: kept for cell in cells if (kept := store.load(cell)) is not None}
+    progress("kept from before", len(found), len(cells))
+    # the largest first, so that no process ends alone with one
+    todo = sorted((cell for cell in cells if cell not in found), key=lambda cell: -cell.n)
+    calls = {cell: partial(cell.compute, there[cell.design]) for cell in todo}
+    for cell, draws in finished(calls, jobs):
+        store.save(cell, draws)
+        found[cell] = draws
+        progress(f"{cell.design}, {cell.kind}", len(found), len(cells))
+    return found
+
+
+def _has_ebm() -> bool:
+    try:
+        installed_version()
+    except MissingDependencyError:
+        return False
+    return True
+
+
+def _silent(what: str, done: int, of: int) -> None:
+    """Say nothing."""

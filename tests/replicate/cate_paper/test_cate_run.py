@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from dprct.errors import ParameterError
+from dprct.replicate.cate_paper import rerun, run
+from dprct.replicate.cate_paper.designs import designs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def two_setups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the run short."""
+    few = {name: designs(None)[name] for name in ("A", "B")}
+    monkeypatch.setattr(run, "designs", lambda data: few)
+
+
+@pytest.mark.usefixtures("two_setups")
+def test_a_quick_run_writes_report_table_and_figures(tmp_path: Path) -> None:
+    done: list[tuple[str, int, int]] = []
+    made = rerun(tmp_path, draws=2, quick=True, progress=lambda *now: done.append(now))
+    assert [now[1:] for now in done] == [(k, 8) for k in range(9)]
+    kept = pd.read_csv(tmp_path / "summary.csv")
+    pd.testing.assert_frame_equal(kept, made.summary)
+    assert (tmp_path / "report.md").read_text("utf-8") == made.report
+    for words in ("## Setup B", "## Where the one-step learner loses", "voting design is left out"):
+        assert words in made.report
+    drawn = {path.name for path in made.draw_figures(tmp_path)}
+    assert drawn == {"mse_by_n.png", "mse_by_epsilon.png", "bias_and_variance.png"}
+    # what was drawn is kept
+    again: list[tuple[str, int, int]] = []
+    more = rerun(tmp_path, draws=2, quick=True, progress=lambda *now: again.append(now))
+    assert again == [("kept from before", 8, 8)]
+    assert more.report == made.report
+
+
+@pytest.mark.parametrize("options", [{"draws": 1}, {"jobs": 0}, {"seed": -1}])
+def test_mistakes_are_refused(tmp_path: Path, options: dict[str, int]) -> None:
+    with pytest.raises(ParameterError, match="give 2, 1 and 0 at least"):
+        rerun(tmp_path, **options)
