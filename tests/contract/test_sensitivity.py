@@ -125,8 +125,8 @@ def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
     return ask
 
 
-# x and y of the row that moves are the same number: differences are reached from one side only, and
-# where odds are trimmed the gradient is zero; tests/queries/test_weighted.py reaches all of them
+# x and y of the row that moves are the same number: differences are reached from one side only;
+# where odds are trimmed the gradient is zero (tests/queries/test_weighted.py reaches the former)
 WEIGHTED_TIGHT = (False, True, True, True, True, False, False, True, True)
 
 QUERIES: dict[str, Query] = {

@@ -32,8 +32,9 @@ release. The folder holds estimates on the data given: keep it with them.
   epsilon. (epsilon, delta).
 - **strict**: `dprct.IPW` in its plain form, `hajek=False`: also with exact noise, a penalty that
   follows epsilon, and odds freed of the bias of noisy weights before trimming. (epsilon, delta).
-- **strict, Hajek**: the same with `hajek=True` (the default where it can be released), each arm over its released sum of weights; no
-  effect is released where that sum is not far from its noise.
+- **strict, Hajek**: the same with `hajek=True`, each arm over its released sum of weights (the
+  default where that can be expected to be far from its noise); no effect is released where it is
+  not.
 
 lam = {LAM:g} and delta = {float(DELTA):g} in the published set-ups. An epsilon that "as printed"
 names is not the one it has: with a norm from the sample and no trimming there is no guarantee, and
