@@ -53,6 +53,12 @@ def scores(X: Array, pair: tuple[Array, Array], draws: int, seed: int, **options
         means = [Z[:, T0:].T @ out.weights for Z in pair]
         scale = out.post.noise.laplace[0][0]
         ratio = [np.abs(out.post.prediction - m).sum() / scale for m in means]
+        if out.mean is not None:
+            b = out.mean.noise.laplace[0][0]
+            ratio = [
+                r + abs(out.mean.prediction[0] - m.mean()) / b
+                for r, m in zip(ratio, means, strict=True)
+            ]
         if out.noisy_weights is not None:
             b = prices.mechanisms["weights"].scale * float(recipe.grid.grid)
             ratio = [
@@ -92,3 +98,15 @@ def test_ridge_weights_keep_their_claim(certified: Callable[..., None]) -> None:
 def test_a_short_audit_finds_no_more_than_the_claim() -> None:
     assert not audited(3, 3000, weights="uniform").refutes(EPSILON)
     assert not audited(2, 3000, lam=8.0).refutes(EPSILON)
+    assert not audited(3, 3000, weights="uniform", mean_effect=True).refutes(EPSILON)
+
+
+@pytest.mark.audit
+def test_a_mean_by_itself_keeps_the_claim(certified: Callable[..., None]) -> None:
+    found = audited(5, 60_000, weights="uniform", mean_effect=True)
+    certified(
+        found, EPSILON, method="SyntheticControl",
+        neighbours="5 donors, equal weights, the mean by itself, one series turned",
+        event="likelihood ratio of path and mean", tight=False,
+    )  # fmt: skip
+    assert found.epsilon >= 0.5 * EPSILON
