@@ -36,6 +36,10 @@ _SHORT = 1 - Fraction(1, 10**9)
 more than the whole."""
 
 
+_STEP = Fraction(1, 2)
+"""Of the epsilon at which a finer grid is looked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One release: its share of the budget, and its sensitivity in steps of its grid.
@@ -126,8 +130,9 @@ def priced(budget: Budget, noise: Noise, parts: Mapping[str, Part]) -> Priced:
     Notes
     -----
     Parts compose sequentially: epsilons add, squared mus add, rhos add.  A Gaussian part is given
-    to its mechanism as the (epsilon_i, delta) that its mu_i (or rho_i) converts to; that the sum is
-    within the whole is then checked in exact arithmetic.
+    to its mechanism as the (epsilon_i, delta) that its mu_i (or rho_i) converts to, or as a larger
+    epsilon_i with its smaller delta_i where the whole needs a finer grid; that the sum, with what
+    discrete draws cost, is within the whole is then checked in exact arithmetic.
 
     Examples
     --------
@@ -151,19 +156,43 @@ def _gaussian(budget: Budget, parts: Mapping[str, Part]) -> Priced:
     found = {}
     for name, part in parts.items():
         mu = total * root(part.share, "down") * _SHORT
-        own = budget
         if len(parts) > 1:
-            own = Budget(_spendable(gdp_epsilon(mu, kept)), budget.delta)
-        found[name] = AnalyticGaussian(own, part.l2_squared, part.size)
+            found[name] = _fine_enough(mu, part, budget, len(parts))
+        else:
+            found[name] = AnalyticGaussian(budget, part.l2_squared, part.size)
     draws = [mechanism.noise for mechanism in found.values()]
     _check([draw.mu**2 for draw in draws], total**2)
     slack = sum((draw.slack for draw in draws), Fraction(0))
     if gdp_delta(total, budget.epsilon) + tv_delta(slack, budget.epsilon) > budget.delta:
-        raise ParameterError(
-            f"{budget} is too large to be divided among {len(parts)} releases with "
-            "noise='gaussian', whose draws would need a finer grid; use noise='concentrated'"
-        )
+        raise _too_large(budget, len(parts))
     return Priced(found, "gdp", total)
+
+
+def _fine_enough(mu: Fraction, part: Part, budget: Budget, count: int) -> AnalyticGaussian:
+    """Return Gaussian noise of this mu, on a grid that the whole budget's delta can pay for.
+
+    A mechanism refines its grid for the (epsilon, delta) that it is given.  The same mu has many
+    of these; a larger epsilon has a smaller delta and a finer grid, with the same noise.
+    """
+    kept = budget.delta * (1 - SLACK_SHARE)
+    allowed = budget.delta * SLACK_SHARE / tv_delta(Fraction(1), budget.epsilon) / count
+    own = Budget(_spendable(gdp_epsilon(mu, kept)), budget.delta)
+    found = AnalyticGaussian(own, part.l2_squared, part.size)
+    try:
+        while found.noise.slack > allowed and own.epsilon < budget.epsilon:
+            epsilon = min(own.epsilon + _STEP, budget.epsilon)
+            own = Budget(epsilon, gdp_delta(mu, epsilon) / (1 - SLACK_SHARE))
+            found = AnalyticGaussian(own, part.l2_squared, part.size)
+    except ParameterError as error:  # no sampler reaches that scale
+        raise _too_large(budget, count) from error
+    return found
+
+
+def _too_large(budget: Budget, count: int) -> ParameterError:
+    return ParameterError(
+        f"{budget} is too large to be divided among {count} releases with noise='gaussian', whose "
+        "draws would need a finer grid; use noise='concentrated'"
+    )
 
 
 def _concentrated(budget: Budget, parts: Mapping[str, Part]) -> Priced:

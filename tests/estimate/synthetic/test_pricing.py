@@ -9,7 +9,7 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic.pricing import Part, priced
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import compose_mu, gdp_delta, zcdp_delta
+from dprct.privacy.composition import compose_mu, gdp_delta, tv_delta, zcdp_delta
 
 PARTS = {
     "weights": Part(Fraction(1, 3), 5000, 1_000_000, 25),
@@ -24,13 +24,15 @@ def test_laplace_epsilons_add_up_to_the_budget() -> None:
     assert (found.measure, found.parameter) == ("pure", None)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0, 20.0, 50.0])
 def test_gaussian_parts_compose_within_the_budget(epsilon: float) -> None:
     budget = Budget(epsilon, 1e-6)
     found = priced(budget, "gaussian", PARTS)
     draws = {name: m.noise for name, m in found.mechanisms.items()}
     assert compose_mu([d.mu for d in draws.values()]) <= found.parameter * (1 + Fraction(1, 10**14))
     assert gdp_delta(found.parameter, budget.epsilon) <= budget.delta
+    slack = sum(d.slack for d in draws.values())
+    assert gdp_delta(found.parameter, epsilon) + tv_delta(slack, epsilon) <= budget.delta
     # and spends nearly all of it, in the given proportions
     for name, part in PARTS.items():
         share = float(draws[name].mu / found.parameter) ** 2
@@ -76,7 +78,7 @@ def test_noise_that_a_budget_cannot_pay_is_refused(noise: str, delta: float, wor
 
 def test_a_budget_beyond_the_grid_of_gaussian_draws_is_refused() -> None:
     with pytest.raises(ParameterError, match="use noise='concentrated'"):
-        priced(Budget(50, 1e-6), "gaussian", PARTS)
+        priced(Budget(200, 1e-6), "gaussian", PARTS)
 
 
 def test_shares_that_are_no_whole_are_refused() -> None:
