@@ -193,7 +193,8 @@ class CATE:
     def _propensity(self, own: NDArray[np.bool_], at: Array) -> Array:
         if self.propensity is not None:
             return np.full(len(at), self.propensity)
-        return np.clip(_boosted(self.X[own], self.t[own]).predict(at), TRIM, 1 - TRIM)
+        found = _boosted(self.X[own], self.t[own]).predict(at)
+        return np.asarray(np.clip(found, TRIM, 1 - TRIM))
 
     def __repr__(self) -> str:
         return f"baselines.CATE({self.learner}, no privacy)"
@@ -218,7 +219,9 @@ def _boosted(X: Array, y: Array, weights: Array | None = None) -> Any:
         raise MissingDependencyError.extra(
             "scikit-learn", "learners", "effects without privacy"
         ) from None
-    return HistGradientBoostingRegressor(**SETTINGS).fit(X, y, sample_weight=weights)
+    # with a seed of its own it leaves the global generator alone
+    model = HistGradientBoostingRegressor(**SETTINGS, random_state=0)
+    return model.fit(X, y, sample_weight=weights)
 
 
 def _matrix(data: IntoFrame, names: Sequence[str]) -> Array:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,7 @@ class Cell:
         fits = Fits(design, forms, test.X)
         where = int(hashlib.sha256(self.design.encode()).hexdigest()[:8], 16)
         total: dict[tuple[str, float], Array] = {}
-        rows = []
+        rows: list[dict[str, Any]] = []
         for draw in range(self.draws):
             rng = np.random.default_rng([self.seed, where, self.n, draw])
             sample = design.train(self.n, rng)
@@ -91,5 +91,5 @@ class Cell:
                 total[form, epsilon] = total.get((form, epsilon), 0) + effect / self.draws
         of_mean = {one: float(np.mean((mean - test.tau) ** 2)) for one, mean in total.items()}
         return pd.DataFrame(
-            [row | {"mse_mean": of_mean[str(row["form"]), float(row["epsilon"])]} for row in rows]
+            [row | {"mse_mean": of_mean[row["form"], row["epsilon"]]} for row in rows]
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -84,13 +84,17 @@ def against_constant(summary: pd.DataFrame, designs: Mapping[str, Design]) -> pd
         ``design, title, n, epsilon, mse, constant, lost, won``: lost by more than 10% and two
         Monte Carlo errors, won by more than two.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     strict = summary[summary["form"].map(lambda form: FORMS[form].kind == "strict")]
     for name, design in designs.items():
         part = strict[strict["design"].eq(name)]
         other = part[part["form"].eq(constant_of(design))].set_index(["n", "epsilon"])
-        for row in part[~part["form"].str.startswith("constant")].to_dict("records"):
-            mse, se = other.loc[(row["n"], row["epsilon"]), ["mse", "se"]]
+        records: list[dict[Any, Any]] = part[~part["form"].str.startswith("constant")].to_dict(
+            "records"
+        )
+        for row in records:
+            beside: dict[Any, Any] = other.loc[(row["n"], row["epsilon"])].to_dict()
+            mse, se = float(beside["mse"]), float(beside["se"])
             gap, error = row["mse"] - mse, 2 * float(np.hypot(row["se"], se))
             rows.append(
                 {k: row[k] for k in ("design", "title", "n", "epsilon", "mse")}

@@ -39,6 +39,10 @@ MAIN_SIZE, MAIN_EPSILON = 16_000, 1.0
 Its Figure 3 has 4,000 rows for C, D and E; here all designs have as many.
 """
 
+Scale = tuple[tuple[int, ...], tuple[float, ...], int]
+QUICK: Scale = ((500, 2000), (1.0, 4.0), 2000)
+"""Sizes, epsilons and main size of a quick run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Experiments:
@@ -143,9 +147,7 @@ def settings(kind: str, *, quick: bool = False) -> list[tuple[int, str]]:
     >>> settings("strict", quick=True), settings("none", quick=True)
     ([(500, '1'), (2000, '1 4')], [(500, 'inf'), (2000, 'inf')])
     """
-    sizes, epsilons, main = SIZES, EPSILONS, MAIN_SIZE
-    if quick:
-        sizes, epsilons, main = (500, 2000), (1.0, 4.0), 2000
+    sizes, epsilons, main = QUICK if quick else (SIZES, EPSILONS, MAIN_SIZE)
     if kind == "none":
         return [(n, f"{NO_PRIVACY:g}") for n in sizes]
     every = " ".join(f"{epsilon:g}" for epsilon in epsilons)

@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def two_setups(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the run short."""
-    few = {name: designs(None)[name] for name in ("A", "B")}
+    few = {"B": designs(None)["B"]}
     monkeypatch.setattr(run, "designs", lambda data: few)
+    monkeypatch.setattr(run, "QUICK", ((200, 400), (1.0, 4.0), 400))
 
 
-@pytest.mark.usefixtures("two_setups")
+@pytest.mark.usefixtures("one_setup")
 def test_a_quick_run_writes_report_table_and_figures(tmp_path: Path) -> None:
     done: list[tuple[str, int, int]] = []
     made = rerun(tmp_path, draws=2, quick=True, progress=lambda *now: done.append(now))
-    assert [now[1:] for now in done] == [(k, 8) for k in range(9)]
+    assert [now[1:] for now in done] == [(k, 4) for k in range(5)]
     kept = pd.read_csv(tmp_path / "summary.csv")
     pd.testing.assert_frame_equal(kept, made.summary)
     assert (tmp_path / "report.md").read_text("utf-8") == made.report
@@ -35,7 +36,7 @@ def test_a_quick_run_writes_report_table_and_figures(tmp_path: Path) -> None:
     # what was drawn is kept
     again: list[tuple[str, int, int]] = []
     more = rerun(tmp_path, draws=2, quick=True, progress=lambda *now: again.append(now))
-    assert again == [("kept from before", 8, 8)]
+    assert again == [("kept from before", 4, 4)]
     assert more.report == made.report
 
 
