@@ -39,7 +39,8 @@ def facts_of(
         "estimand": f"{scheme.estimand.upper()} of {words['outcome']}; {words['treated']}",
         "form": form_of(recipe, prices),
         "rows": f"{recipe.n1:,} for the propensity weights, {recipe.n2:,} others for the effect",
-        "penalty": f"lambda {prices.lam:.4g}; it leaves about {kept:.0%} of the slopes of log odds",
+        "penalty": f"lambda {prices.lam:.4g}; it leaves about {kept:.0%} of the slopes of log odds "
+        "(less, where bounds of covariates are wider than two sd from the middle)",
         "propensity weights": f"{recipe.d} with noise sd {prices.weight_sd:.3g} each (the index of "
         "a row moves by at most that, one sd)",
         "trimming": f"propensities within [{scheme.trim:g}, {1 - scheme.trim:g}]",
@@ -72,10 +73,11 @@ def slope_kept(recipe: Recipe, prices: Prices) -> float:
 
     Notes
     -----
-    h / (h + lam) with the curvature h = 1 / (24 K) of a covariate spread evenly over its bounds,
-    z_j = x_j / sqrt(2 K), where about half are treated: E z_j^2 e(1 - e) = 1/(2K) 1/3 1/4.
+    h / (h + lam) with the curvature h = 1 / (32 K) of a covariate whose sd is a quarter of the
+    width of its bounds, z_j = x_j / sqrt(2 K), where about half are treated: E z_j^2 e(1 - e) is
+    1/(2K) 1/4 1/4.  Wider bounds leave less.
     """
-    curvature = 1 / (24 * (recipe.d - 1)) if recipe.d > 1 else 1 / 8
+    curvature = 1 / (32 * max(recipe.d - 1, 1))
     return curvature / (curvature + prices.lam)
 
 

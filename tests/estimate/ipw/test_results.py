@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,3 +73,4 @@ def test_diagnostics_are_released_numbers(result: Any) -> None:
 def test_a_plot_has_one_interval(result: Any) -> None:
     axes = result.plot()
     assert len(axes.lines) + len(axes.collections) > 0
+    plt.close("all")
