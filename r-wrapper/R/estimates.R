@@ -54,10 +54,22 @@ formula.dprct_estimate <- function(x, ...) {
 
 #' @export
 confint.dprct_estimate <- function(object, parm, level = 0.95, ...) {
-  found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
+  found <- if (identical(level, 0.95)) usual_interval(object)
+  if (is.null(found)) {
+    found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
+  }
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
   if (missing(parm)) found else found[parm, , drop = FALSE]
+}
+
+# The interval that came with the numbers: it is there in other sessions, too.
+usual_interval <- function(object) {
+  table <- object$tidy
+  if (!all(c("conf.low", "conf.high") %in% names(table))) {
+    return(NULL)
+  }
+  matrix(c(table$conf.low, table$conf.high), ncol = 2L, dimnames = list(table$term, NULL))
 }
 
 #' @export
@@ -113,7 +125,12 @@ round_table <- function(x) {
 }
 
 #' @export
-coef.dprct_result <- function(object, ...) c(att = object$att, average = object$average)
+coef.dprct_result <- function(object, ...) {
+  if (!is.null(object$coefficients)) {
+    return(object$coefficients)
+  }
+  c(att = object$att, average = object$average)
+}
 
 #' @export
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {

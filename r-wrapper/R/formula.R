@@ -1,6 +1,7 @@
-# An R formula as the text that Python reads: factor() is C(), and so is a column that is a factor in
-# R; ^ inside I() is **, and a name that is no Python identifier stands in backquotes. What the grammar lacks is refused in Python, which
-# names what is allowed; nothing of a formula is ever run there.
+# An R formula as the text that Python reads: factor() is C(), and so is a column that is a factor
+# in R; ^ inside I() is **, and a name that is no Python identifier stands in backquotes. What the
+# grammar lacks is refused in Python, which names what is allowed; nothing of a formula is ever run
+# there.
 formula_text <- function(formula, data = NULL) {
   if (is.character(formula) && length(formula) == 1L && !is.na(formula)) {
     return(formula)

@@ -30,7 +30,8 @@
 #'   nsw <- read_dta(file, facts)
 #'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
 #'   model <- calibrated(re78 ~ treat, nsw,
-#'     treatment = "treat", assignment = complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
+#'     treatment = "treat", assignment = complete("treat", shares = 185 / 445),
+#'     sd = list(re78 = 6500)
 #'   )
 #'   plan(model, epsilon = 1)
 #'   release <- fit(model, epsilon = 1)
@@ -75,8 +76,8 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   `control`, `missing`, `weights`, `sd`, `effects`, `blocks`, `unit`, `index`, `levels`,
 #'   `attrition`, `neighbors`; for `synthetic_control()` `weights`, `lam`, `bound`,
 #'   `protect_treated`, `pre_fit`, `placebos`, `shares`, `noise`; for `ipw()` `estimand`, `lam`,
-#'   `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for `cate()` `propensity`, `learner`,
-#'   `clip`, `parts`, `trim`, `bins`, `groups`.
+#'   `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for `cate()` `propensity`,
+#'   `learner`, `clip`, `parts`, `trim`, `bins`, `groups`.
 #' @return An object of class `dprct_model`; see [fit()]. Of what `cate()` and `private_additive()`
 #'   fit, [predict()] gives the function at new rows.
 #' @examples
@@ -242,6 +243,9 @@ plain_argument <- function(given) {
   if (is.call(given)) {
     return(plain_call(given))
   }
+  if (is.pairlist(given) && !is.null(given)) { # the arguments of function(x) in a call
+    return(as.pairlist(lapply(given, plain_argument)))
+  }
   if (is.null(given) || (is.atomic(given) && length(given) <= 1L)) given else quote(...)
 }
 
@@ -319,16 +323,24 @@ fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng =
 }
 
 check_budget <- function(epsilon, delta) {
-  given <- list(epsilon = epsilon, delta = delta)
-  for (name in names(given)) {
-    value <- given[[name]]
-    if (!is.numeric(value) || length(value) != 1L || is.na(value)) {
-      what <- if (length(value) == 1L && is.na(value)) "NA" else class(value)[1L]
-      if (length(value) != 1L) what <- paste("of length", length(value))
-      refuse("parameter", sprintf("%s is %s; give one number such as %s = %s", name, what, name,
-        c(epsilon = "1", delta = "1e-6")[[name]]), sys.call(-2L))
-    }
+  check_number(epsilon, "epsilon", "1", sys.call(-1L))
+  check_number(delta, "delta", "1e-6", sys.call(-1L))
+}
+
+check_number <- function(value, name, example, call) {
+  if (is.numeric(value) && length(value) == 1L && !is.na(value)) {
+    return(invisible())
   }
+  what <- if (length(value) != 1L) {
+    paste("of length", length(value))
+  } else if (is.na(value)) {
+    "NA"
+  } else {
+    class(value)[1L]
+  }
+  refuse("parameter",
+    sprintf("%s is %s; give one number such as %s = %s", name, what, name, example), call
+  )
 }
 
 # A fit as an R object: the protected file of a release gets its schema, an estimate its call.

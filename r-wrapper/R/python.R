@@ -20,7 +20,8 @@ chosen_python <- function() {
   }
   asked <- Sys.getenv("RETICULATE_PYTHON")
   if (nzchar(asked)) return(list(path = path.expand(asked), by = "RETICULATE_PYTHON"))
-  if (isTRUE(tryCatch(reticulate::virtualenv_exists(environment_name), error = function(e) FALSE))) {
+  made <- tryCatch(reticulate::virtualenv_exists(environment_name), error = function(e) FALSE)
+  if (isTRUE(made)) {
     return(list(path = reticulate::virtualenv_python(environment_name), by = "install_dprct()"))
   }
   found <- tryCatch(reticulate::py_discover_config("dprct"), error = function(e) NULL)
@@ -73,10 +74,15 @@ start_python <- function(call) {
   # use_python() is ignored, with a warning, where RETICULATE_PYTHON is set
   old <- Sys.getenv("RETICULATE_PYTHON", NA)
   Sys.setenv(RETICULATE_PYTHON = choice$path)
-  on.exit(if (is.na(old)) Sys.unsetenv("RETICULATE_PYTHON") else Sys.setenv(RETICULATE_PYTHON = old))
-  tryCatch(reticulate::py_config(), error = function(e) unavailable(
-    "Python '", choice$path, "' cannot be started: ", conditionMessage(e),
-    "; it must be built with a shared library", call = call, parent = e))
+  on.exit(
+    if (is.na(old)) Sys.unsetenv("RETICULATE_PYTHON") else Sys.setenv(RETICULATE_PYTHON = old)
+  )
+  tryCatch(reticulate::py_config(), error = function(e) {
+    # what reticulate says after its first line, of Miniconda, is of no help here
+    unavailable("Python '", choice$path, "' cannot be started (", first_line(e), "); it must have a ",
+                "shared library: on Debian and Ubuntu install libpython3, elsewhere use a Python ",
+                "built with --enable-shared", call = call, parent = e)
+  })
   if (!reticulate::py_available(initialize = TRUE)) {
     unavailable("Python '", choice$path, "' cannot be started", call = call)
   }
@@ -90,15 +96,21 @@ ensure_bridge <- function(call = NULL) {
   hint <- if (running) {
     paste0("; this session had started ", reticulate::py_config()$python,
            " before: restart R to use another")
-  } else "; run install_dprct()"
+  } else {
+    "; run install_dprct()"
+  }
   module <- tryCatch(
     reticulate::import("dprct.rbridge.dispatch", convert = TRUE),
-    error = function(e) unavailable("the Python package dprct cannot be loaded (",
-                                    first_line(e), ")", hint, call = call, parent = e))
+    error = function(e) {
+      unavailable("the Python package dprct cannot be loaded (", first_line(e), ")", hint,
+                  call = call, parent = e)
+    })
   other <- tryCatch(
     module$connect("dprct::the"),
-    error = function(e) unavailable("Python cannot join this R session (", first_line(e), ")", hint,
-                                    call = call, parent = e))
+    error = function(e) {
+      unavailable("Python cannot join this R session (", first_line(e), ")", hint, call = call,
+                  parent = e)
+    })
   shake_hands(other, call)
   the$run <- module$run
   invisible(TRUE)
@@ -144,7 +156,9 @@ dprct_available <- function() {
 #' @rdname dprct_available
 #' @export
 dprct_config <- function() {
-  found <- tryCatch(dprct_call("config"), dprct_error = function(e) list(problem = conditionMessage(e)))
+  found <- tryCatch(
+    dprct_call("config"), dprct_error = function(e) list(problem = conditionMessage(e))
+  )
   found$R <- paste(R.version$major, R.version$minor, sep = ".")
   found$reticulate <- as.character(utils::packageVersion("reticulate"))
   structure(found, class = "dprct_config")

@@ -8,6 +8,9 @@
 #' the missing codes are tagged `NA`s as in \pkg{haven}. Everything else of the file is in the
 #' data frame's schema, which [schema()] returns and which [write_dta()] uses.
 #'
+#' \pkg{haven} has functions of the same two names: attach \pkg{dprct} after it, or write
+#' `dprct::read_dta()`.
+#'
 #' @param path Name of the file.
 #' @param schema A [schema()] that was declared (and perhaps sealed) before the data were read.
 #' @param data A data frame, tibble or data.table, or a release.
@@ -96,13 +99,24 @@ schema.default <- function(x, ...) {
 
 #' @rdname schema
 #' @export
-seal <- function(object, by = "") dprct_call("schema_seal", schema = object, by = by)
+seal <- function(object, by = "") {
+  dprct_call("schema_seal", schema = check_schema(object), by = by)
+}
 
 #' @rdname schema
 #' @export
 write_schema <- function(object, path) {
-  dprct_call("schema_save", schema = object, path = file_name(path))
+  dprct_call("schema_save", schema = check_schema(object), path = file_name(path))
   invisible(path)
+}
+
+check_schema <- function(object) {
+  if (!inherits(object, "dprct_schema")) {
+    refuse("parameter", paste0(
+      "object is ", class(object)[1L], "; give a schema, as schema() and declare() return"
+    ), sys.call(-1L))
+  }
+  object
 }
 
 #' Declare public facts about columns
@@ -114,7 +128,8 @@ write_schema <- function(object, path) {
 #' @param ... One argument per column, a list of facts: `bounds` (two numbers), `levels`, `bins`,
 #'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur), `role`,
 #'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`.
-#' @param facts The same as a named list, for columns whose names are arguments here, such as `unit`.
+#' @param facts The same as a named list, for columns whose names are arguments here, such as
+#'   `unit`.
 #' @param dataset_id Name under which ledgers know the data set.
 #' @param unit Who one record is, such as `"person"`, or a list of `name`, `id`, `max_rows`.
 #' @param confirm_header `TRUE` confirms every fact of the file's header as public.

@@ -74,6 +74,10 @@ toLatex.dprct_result <- function(object, ...) latex_of(object)
 
 #' @rdname documents
 #' @export
+toLatex.dprct_release <- function(object, ...) latex_of(estimates_of(object))
+
+#' @rdname documents
+#' @export
 toLatex.dprct_table <- function(object, ...) latex_of(object)
 
 latex_of <- function(object) {

@@ -56,12 +56,13 @@ glance.dprct_result <- function(x, ...) x$glance
 #' @export
 tidy.dprct_table <- function(x, ...) x$estimates
 
-#' Draw effects with their intervals
+#' Draw effects with their intervals, paths and shapes
 #'
 #' @param x What [fit()] or [ols()] returned.
 #' @param level Of the intervals.
 #' @param ... Passed on to [graphics::plot()].
-#' @return `x`, invisibly. The thick part of a line is what privacy noise alone would give.
+#' @return `x`, invisibly. The thick part of a line is what privacy noise alone would give. Of a
+#'   synthetic control both paths are drawn; of an additive function every level with its interval.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
@@ -96,13 +97,50 @@ plot.dprct_estimate <- function(x, level = 0.95, ...) {
 #' @rdname plots
 #' @export
 plot.dprct_result <- function(x, ...) {
-  if (!"counterfactual" %in% names(x$tidy)) {
-    refuse("parameter", "only paths are drawn; use tidy() and plot its columns")
+  known <- names(x$tidy)
+  if ("counterfactual" %in% known) {
+    plot_path(x$tidy, ...)
+  } else if (all(c("term", "level", "raw") %in% known)) {
+    plot_levels(x$tidy, ...)
+  } else if (all(c("term", "low", "high", "estimate") %in% known)) {
+    plot_scores(x$tidy, ...)
+  } else {
+    refuse("parameter", "this result is no path and no shapes; use tidy() and plot its columns")
   }
-  path <- x$tidy
+  invisible(x)
+}
+
+plot_path <- function(path, ...) {
   lines <- cbind(path$observed, path$counterfactual)
   graphics::matplot(path$time, lines,
     type = "l", lty = 1:2, col = 1, xlab = "Time", ylab = "Observed and counterfactual", ...
   )
-  invisible(x)
+}
+
+# Each level alone with its interval, and the smoothed function as a cross.
+plot_levels <- function(levels, ...) {
+  at <- rev(seq_len(nrow(levels)))
+  proved <- c("low", "high") %in% names(levels)
+  ends <- if (all(proved)) levels[c("low", "high")] else levels[c("raw", "raw")]
+  reach <- range(0, ends, levels$raw, levels$estimate, finite = TRUE)
+  graphics::plot(levels$raw, at,
+    xlim = reach, yaxt = "n", ylab = "", xlab = "Level alone, and smoothed (x)", pch = 19, ...
+  )
+  graphics::axis(2, at = at, labels = trimws(paste(levels$term, levels$level)), las = 1)
+  graphics::abline(v = 0, lty = 3)
+  graphics::segments(ends[[1L]], at, ends[[2L]], at)
+  graphics::points(levels$estimate, at, pch = 4)
+}
+
+# Steps without intervals, one panel per feature.
+plot_scores <- function(scores, ...) {
+  features <- unique(scores$term)
+  old <- graphics::par(mfrow = c(1L, length(features)))
+  on.exit(graphics::par(old))
+  for (feature in features) {
+    rows <- scores[scores$term == feature, ]
+    graphics::plot(c(rows$low, rows$high[nrow(rows)]), c(rows$estimate, rows$estimate[nrow(rows)]),
+      type = "s", xlab = feature, ylab = "Score", ...
+    )
+  }
 }

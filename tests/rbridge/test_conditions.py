@@ -67,6 +67,12 @@ def test_a_defect_says_which_kind_it_is(r):
     assert caught(BudgetError("asked for 2"))["message"] == "asked for 2"
 
 
+def test_messages_are_in_the_words_of_r(r):
+    got = caught(BudgetError("declare bounds=(low, high)"))["message"]
+    assert got == "declare bounds = c(low, high)"
+    assert caught(ValueError("bounds=(low, high)"))["message"] == "ValueError: bounds=(low, high)"
+
+
 def test_notes_are_part_of_the_message(r):
     error = BudgetError("asked for 2")
     error.add_note("while planning")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from dprct.rbridge.convert import Matrix, Record, Table
 from dprct.release.base import Release
 from dprct.results.base import LinearResults
@@ -118,16 +120,28 @@ def estimate_record(result: LinearResults, first: str, live: Any = None) -> Reco
 def other_record(result: Any) -> Record:
     """Return a result without a covariance, such as a path, as R's ``dprct_result``.
 
-    Published forms lack some of the views; R has then none to show.
+    Published forms lack some of the views: R has then no table to show, and a table of the numbers
+    that there are.
     """
     views = {
         name: getattr(result, method)() if hasattr(result, method) else None
         for name, method in _VIEWS.items()
     }
     values = {name: getattr(result, name, None) for name in ("att", "average", "nobs", "weights")}
+    params = getattr(result, "params", None)
+    if views["tidy"] is None and params is not None:
+        views["tidy"] = pd.DataFrame({"term": list(params.index), "estimate": params.to_numpy()})
+    if views["glance"] is None:
+        facts = {"nobs": values["nobs"], "guarantee": result.guarantee.measure}
+        views["glance"] = pd.DataFrame({k: [v] for k, v in facts.items() if v is not None})
     return Record(
         ("dprct_result",),
-        {**values, **views, "guarantee": guarantee_record(result.guarantee)},
+        {
+            **values,
+            **views,
+            "coefficients": params,
+            "guarantee": guarantee_record(result.guarantee),
+        },
         live=result,
     )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _TYPES = {"logical": "byte", "factor": "long", "character": "strL"}
 _FORMATS = {"date": ("d", "%td"), "time": ("c", "%tc")}
 _WHOLE = ("integer", "integer64")
+_DECLARED = ("bounds", "levels", "decimals", "bins", "missing", "role", "fate", "derived")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,9 @@ def schema_of(headers: Sequence[Header], known: Schema | None, rows: int, label:
         same = known.file.rows == rows
         return (known if same else replace(known, file=replace(known.file, rows=rows))).as_opened()
     sets = dict(known.file.value_labels)
+    for header in headers:
+        if header.column.name in known.names and header.column.name not in standing:
+            _warn_of_lost_facts(header, known)
     columns = [
         known.column(h.column.name) if h.column.name in standing else _with_set(h, sets)
         for h in headers
@@ -179,6 +183,18 @@ def _labels(name: str, taken: Mapping[str, Any], recoding: Recoding) -> Mapping[
         else:
             _warn(f"column {name!r} labels numbers that are not whole, which Stata cannot")
     return out
+
+
+def _warn_of_lost_facts(header: Header, known: Schema) -> None:
+    """Say that a column is no longer the one whose facts were declared, where any were."""
+    name = header.column.name
+    lost = [fact for fact in _DECLARED if getattr(known.column(name), fact) not in (None, "")]
+    if lost:
+        _warn(
+            f"column {name!r} is no longer as its schema describes it (its label, value labels or "
+            f"type changed), so that what was declared of it is left out: {', '.join(lost)}; "
+            "declare it again"
+        )
 
 
 def _with_set(header: Header, sets: dict[str, Mapping[Code, str]]) -> Column:

@@ -40,6 +40,15 @@ nsw_calibrated <- function(...) {
   )
 }
 
+published_heterogeneous <- function() {
+  facts <- declare(nsw_facts(), age = list(bounds = c(16, 60), missing = "never"))
+  data <- read_dta(nsw_file(), facts)
+  data$re78 <- pmin(data$re78, 40000)
+  published_cate(re78 ~ age, data,
+    treatment = "treat", assignment = design_of_nsw(), accept_uncertified = TRUE
+  )
+}
+
 # Six donors and a treated region, long.
 panel <- function() {
   units <- c("treated", paste0("donor", 1:6))

@@ -72,6 +72,41 @@ test_that("options are checked, and named", {
   }
 })
 
+test_that("refusals speak R", {
+  skip_without_python()
+  refused <- tryCatch(
+    private_ate(re78 ~ treat, read_dta(nsw_file()), assignment = design_of_nsw()), error = identity
+  )
+  expect_match(conditionMessage(refused), "bounds = c(low, high)", fixed = TRUE)
+  expect_error(fit(nsw_ate(), epsilon = 1, accountant = "file.json"), "such as accountant(epsilon=1)",
+    fixed = TRUE, class = "dprct_parameter_error"
+  )
+  expect_error(seal(5), "give a schema", class = "dprct_parameter_error")
+  expect_error(write_schema(5, tempfile()), "give a schema", class = "dprct_parameter_error")
+})
+
+test_that("a declared column whose labels change is warned of, not dropped in silence", {
+  skip_without_python()
+  data <- nsw()
+  attr(data$treat, "labels") <- c(no = 0, yes = 1)
+  expect_warning(dprct:::dprct_call("schema_of_frame", data = data),
+    "'treat' is no longer.*levels", class = "dprct_warning"
+  )
+  expect_no_warning(dprct:::dprct_call("schema_of_frame", data = nsw()))
+})
+
+test_that("an error inside a design is R's, and what it returns is checked", {
+  skip_without_python()
+  rows <- data.frame(id = 1:4)
+  mine <- custom(function(rows) stop("my own mistake"), "t", shares = 0.5)
+  expect_error(assign_arms(mine, rows), "my own mistake", class = "simpleError")
+  refused <- tryCatch(
+    assign_arms(custom(function(rows) 1:3, "t", shares = 0.5), rows), error = identity
+  )
+  expect_s3_class(refused, "dprct_parameter_error")
+  expect_match(deparse(conditionCall(refused))[1L], "function(rows) 1:3", fixed = TRUE)
+})
+
 test_that("the Python traceback is there on demand only", {
   skip_without_python()
   refused <- tryCatch(plan(nsw_ate(), epsilon = -1), error = identity)
@@ -119,9 +154,11 @@ test_that("nothing that is kept of a call holds a row", {
   expect_s3_class(kept$error, "dprct_error")
   secret <- serialize(271828.5, NULL, xdr = FALSE)
   secret <- utils::tail(secret, 8L)
-  holds <- function(x) grepl(rawToChar(as.raw(secret[secret != 0])), rawToChar(bytes_of(x)),
-    fixed = TRUE, useBytes = TRUE
-  )
+  holds <- function(x) {
+    grepl(rawToChar(as.raw(secret[secret != 0])), rawToChar(bytes_of(x)),
+      fixed = TRUE, useBytes = TRUE
+    )
+  }
   bytes_of <- function(x) {
     bytes <- serialize(x, NULL, xdr = FALSE)
     bytes[bytes != 0]

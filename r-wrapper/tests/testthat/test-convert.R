@@ -74,6 +74,9 @@ test_that("what is lost is said", {
 
 test_that("calls with functions, empty arguments and NULL are kept as calls", {
   plain <- dprct:::plain_call
-  expect_identical(plain(quote(f(function() g(1), NULL, x[, 1]))), quote(f(function() g(1), NULL, x[, 1])))
+  kept <- quote(f(function() g(1), NULL, x[, 1]))
+  expect_identical(plain(kept), kept)
+  closure <- deparse(plain(quote(f(function(rows, n = 3) rbinom(n, 1, 0.5)))))
+  expect_identical(closure, "f(function(rows, n = 3) rbinom(n, 1, 0.5))")
   expect_identical(plain(as.call(list(quote(f), iris))), quote(f(...)))
 })

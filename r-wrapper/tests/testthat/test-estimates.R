@@ -70,7 +70,9 @@ test_that("results keep their numbers when saved", {
   expect_identical(coef(again), coef(result))
   expect_identical(tidy(again), tidy(result))
   attr(again, "dprct_live")$session <- "another session"
-  expect_error(confint(again), class = "dprct_session_error")
+  expect_identical(confint(again), confint(result))
+  expect_equal(confint(result), confint(result, level = 0.95 + 1e-12), tolerance = 1e-8)
+  expect_error(confint(again, level = 0.9), class = "dprct_session_error")
 })
 
 test_that("synthetic controls give a path", {
@@ -130,15 +132,38 @@ test_that("effects of treatments that were not randomised, and heterogeneous one
   expect_true(confint(effects)[1L] <= coef(effects) && coef(effects) <= confint(effects)[2L])
   additive <- fit(private_additive(y ~ x, rows, facts), epsilon = 5, rng = 1)
   expect_identical(names(coef(additive)), "average")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(plot(effects), effects)
+  expect_identical(plot(additive), additive)
   expect_error(published_cate(y ~ x, rows, facts, treatment = "t", propensity = 0.5),
     "not certified",
     class = "dprct_confirmation_error"
   )
 })
 
-test_that("a method that this Python package lacks is named", {
+test_that("the published IPW gives its number and says that nothing is promised", {
   skip_without_python()
-  found <- tryCatch(published_ipw(treat ~ age, nsw(), outcome = "re78"), dprct_error = identity)
-  expect_true(inherits(found, c("dprct_model", "dprct_error")))
-  if (inherits(found, "error")) expect_no_match(conditionMessage(found), "Error:|Traceback")
+  model <- published_ipw(treat ~ age, read_dta(nsw_file()), outcome = "re78")
+  expect_error(plan(model, epsilon = 5, delta = 1e-6), "classical=FALSE", fixed = TRUE)
+  result <- fit(model, epsilon = 0.5, delta = 1e-6, rng = 1)
+  expect_s3_class(result, "dprct_result")
+  expect_identical(names(coef(result)), tidy(result)$term)
+  expect_identical(nrow(glance(result)), 1L)
+  expect_false(guarantee(result)$holds)
+})
+
+test_that("the published CATE gives a function and says that nothing is promised", {
+  skip_without_python()
+  skip_if(inherits(
+    tryCatch(published_heterogeneous(), dprct_missing_dependency_error = identity), "error"
+  ), "needs the Python package interpret")
+  result <- fit(published_heterogeneous(), epsilon = 5, delta = 1e-6, rng = 1)
+  expect_s3_class(result, "dprct_result")
+  expect_identical(length(predict(result, data.frame(age = c(20, 30)))), 2L)
+  expect_identical(nrow(glance(result)), 1L)
+  expect_false(guarantee(result)$holds)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(plot(result), result)
 })

@@ -23,7 +23,9 @@ test_that("the package's own choice of Python wins, and RETICULATE_PYTHON stays"
   used <- dprct_config()$executable
   said <- in_new_session(c(
     sprintf('Sys.setenv(DPRCT_PYTHON = "%s", RETICULATE_PYTHON = "/nonexistent/python")', used),
-    sprintf('cat(identical(dprct_config()$executable, "%s"), Sys.getenv("RETICULATE_PYTHON"))', used)
+    sprintf(
+      'cat(identical(dprct_config()$executable, "%s"), Sys.getenv("RETICULATE_PYTHON"))', used
+    )
   ))
   expect_identical(said, "TRUE /nonexistent/python")
 })

@@ -93,6 +93,7 @@ test_that("fixest and modelsummary read the released file", {
 test_that("utility is for the custodian and says so", {
   skip_without_python()
   release <- fit(nsw_calibrated(), epsilon = 1)
+  expect_s3_class(toLatex(release), "Latex")
   expect_warning(report <- utility(read_dta(nsw_file()), release, re78 ~ treat), "disclosure",
     class = "dprct_warning"
   )

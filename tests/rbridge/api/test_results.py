@@ -56,7 +56,8 @@ def test_a_result_without_some_views_has_none_of_them() -> None:
 
     fields = other_record(Bare()).fields
     assert (fields["att"], fields["text"]) == (1.5, "text")
-    assert [fields[name] for name in ("tidy", "glance", "latex", "html")] == [None] * 4
+    assert [fields[name] for name in ("tidy", "latex", "html")] == [None] * 3
+    assert fields["glance"].to_dict("list") == {"guarantee": ["none"]}
 
 
 def plain(value: Any) -> Iterator[Any]:

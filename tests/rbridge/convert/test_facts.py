@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import pytest
 
+from dprct.errors import DprctWarning
 from dprct.io.user_missing import Recoding
 from dprct.rbridge.convert import from_r
 from dprct.rbridge.convert.facts import Header, schema_of
@@ -46,7 +48,12 @@ def test_another_number_of_rows_is_another_fact():
 )
 def test_a_column_that_changed_in_r_has_r_facts(other):
     assert not other.stands_in(KNOWN)
-    schema = schema_of([other, DAY], KNOWN.seal(), 2, "")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        schema = schema_of([other, DAY], KNOWN.seal(), 2, "")
+    # a column that is gone is no surprise; one that changed has lost what was declared of it
+    about = [] if other.column.name == "b" else ["column 'a' is no longer"]
+    assert [str(one.message)[:23] for one in said] == about
     assert schema.seal_of is None
     assert schema.column(other.column.name).levels is None
     assert schema.column("d") == KNOWN.column("d")
@@ -54,7 +61,8 @@ def test_a_column_that_changed_in_r_has_r_facts(other):
 
 
 def test_new_labels_take_a_free_name():
-    schema = schema_of([replace(LABELLED, labels={0: "never"}), DAY], KNOWN, 2, "")
+    with pytest.warns(DprctWarning, match="levels; declare it again"):
+        schema = schema_of([replace(LABELLED, labels={0: "never"}), DAY], KNOWN, 2, "")
     assert schema.column("a").value_label == "a_1"
     assert dict(schema.labels_of("a")) == {0: "never"}
     assert dict(schema.file.value_labels["a"]) == {1: "other"}

@@ -239,7 +239,8 @@ def test_a_frame_with_its_schema_comes_back_with_every_fact(r):
     again = from_r(r.room["d"])
     assert again.schema.columns == schema.columns
     assert again.schema.file.value_labels == schema.file.value_labels
-    changed = from_r(r("{d$got <- NULL; d$new <- c(1.5, 2); d$day <- as.numeric(d$day); d}"))
+    with pytest.warns(DprctWarning, match="'day' is no longer .* bounds; declare it again"):
+        changed = from_r(r("{d$got <- NULL; d$new <- c(1.5, 2); d$day <- as.numeric(d$day); d}"))
     assert [c.name for c in changed.schema.columns] == ["day", "at", "name", "new"]
     assert changed.schema.column("name") == schema.column("name")
     assert changed.schema.column("day") == Column("day")
