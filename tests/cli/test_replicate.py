@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dprct.replicate.cate_paper import run as cate_run
+from dprct.replicate.cate_paper.designs import designs
 from dprct.replicate.ippw_paper import run
 
 if TYPE_CHECKING:
@@ -71,7 +73,23 @@ def test_the_forms_of_synthetic_control_are_compared(
     assert dprct(*arguments, "--data", tmp_path).code == 2
 
 
-@pytest.mark.parametrize("paper", ["rct", "ippw", "dpsc"])
+def test_experiments_on_effects_that_vary_say_what_they_left_out(
+    dprct: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cate_run, "SIZES", (200, 400))
+    monkeypatch.setattr(cate_run, "EPSILONS", (1.0, 8.0))
+    monkeypatch.setattr(cate_run, "MAIN_SIZE", 400)
+    monkeypatch.setattr(cate_run, "designs", lambda data: {"B": designs(data)["B"]})
+    monkeypatch.setattr(cate_run, "_has_ebm", lambda: False)
+    arguments = ("replicate", "cate-paper", "--draws", "2", "--jobs", "1", "--out", tmp_path)
+    ran = dprct(*arguments)
+    assert (ran.code, ran.err) == (0, "")
+    assert "DP-EBM is left out: interpret-core is not installed" in ran.out
+    assert (tmp_path / "summary.csv").is_file()
+    assert dprct(*arguments, "--tables", "1").code == 2
+
+
+@pytest.mark.parametrize("paper", ["rct", "ippw", "dpsc", "cate"])
 def test_make_has_a_target_for_it(checkout: Path, paper: str) -> None:
     makefile = (checkout / "Makefile").read_text("utf-8")
     assert f"\nreplicate-{paper}: " in makefile
