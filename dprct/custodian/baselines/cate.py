@@ -12,6 +12,7 @@ from dprct.defaults import TRIM
 from dprct.errors import MissingDependencyError, ParameterError
 from dprct.formula.columns import columns_of
 from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.noise import source
 from dprct.results.confidential import WATERMARK, Confidential
 from dprct.schema.facts import given
 
@@ -171,7 +172,7 @@ class CATE:
         """Return pseudo-outcomes (n,) and weights (n,), from nuisances of the other fold."""
         target, weights = np.empty(len(self.y)), np.ones(len(self.y))
         fold = np.empty(len(self.y), int)
-        rng = np.random.default_rng(self.seed)
+        rng = source(self.seed).post_processing_rng()
         for arm in (0, 1):  # both arms are in both folds
             rows = rng.permutation(np.flatnonzero(self.t == arm))
             fold[rows] = np.arange(len(rows)) % FOLDS

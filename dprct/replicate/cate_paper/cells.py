@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.replicate.cate_paper.designs import stream
 from dprct.replicate.cate_paper.fits import Fits
 from dprct.replicate.cate_paper.forms import FORMS, forms_of
 
@@ -83,7 +84,7 @@ class Cell:
         total: dict[tuple[str, float], Array] = {}
         rows: list[dict[str, Any]] = []
         for draw in range(self.draws):
-            rng = np.random.default_rng([self.seed, where, self.n, draw])
+            rng = stream(self.seed, where, self.n, draw)
             sample = design.train(self.n, rng)
             for form, epsilon, effect in fits.on(sample, epsilons, int(self.key, 16) + draw):
                 mse = float(np.mean((effect - test.tau) ** 2))

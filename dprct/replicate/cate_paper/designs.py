@@ -11,6 +11,7 @@ from scipy.linalg import toeplitz
 from scipy.special import expit
 
 from dprct.errors import FileError
+from dprct.privacy.noise import source as noise_source
 from dprct.replicate.cate_paper.voting import VOTING_FILE, voting_people
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Design:
 
     def test(self, seed: int) -> Sample:
         """Return the people on whom errors are measured, none of whom is learnt from."""
-        rng = np.random.default_rng([seed, 0, 1])
+        rng = stream(seed, 0, 1)
         if self.file:
             return self._voting(TEST_ROWS, rng, test=True)
         return self._simulated(TEST_ROWS, rng)
@@ -113,7 +114,7 @@ class Design:
         assert self.file is not None
         people, voted = voting_people(self.file)
         # whoever is in the test set is in no other set
-        order = np.random.default_rng(0).permutation(len(people))
+        order = stream(0).permutation(len(people))
         pool = order[:TEST_ROWS] if test else order[TEST_ROWS:]
         if n > len(pool):
             raise FileError(f"{self.file} has too few people without a letter for n={n}")
@@ -128,6 +129,12 @@ class Design:
     def _within(self, X: Array, t: Array, y: Array, tau: Array) -> Sample:
         low, high = np.array([f[1:] for f in self.features]).T
         return Sample(np.clip(X, low, high), t, np.clip(y, *self.bounds), tau)
+
+
+def stream(*words: int) -> np.random.Generator:
+    """Return a generator for simulation that depends on numbers below 2^32, in their order."""
+    seed = sum(word << 32 * k for k, word in enumerate(words))
+    return noise_source(seed).post_processing_rng()
 
 
 def features_of(name: str, n: int, rng: np.random.Generator) -> Array:

@@ -68,7 +68,7 @@ class Fits:
         """
         frame = framed(self.design, sample)
         rows = self._coded(frame, sample) if self.kind == "strict" else None
-        seeds = np.random.default_rng(seed)
+        seeds = source(seed).post_processing_rng()
         for form in self.forms:
             for epsilon in epsilons:
                 own = int(seeds.integers(2**31))
