@@ -79,8 +79,8 @@ start_python <- function(call) {
   )
   tryCatch(reticulate::py_config(), error = function(e) {
     # what reticulate says after its first line, of Miniconda, is of no help here
-    unavailable("Python '", choice$path, "' cannot be started (", first_line(e), "); it must have a ",
-                "shared library: on Debian and Ubuntu install libpython3, elsewhere use a Python ",
+    unavailable("Python '", choice$path, "' cannot be started (", first_line(e), "); it must have ",
+                "a shared library: on Debian and Ubuntu install libpython3, elsewhere use a Python ",
                 "built with --enable-shared", call = call, parent = e)
   })
   if (!reticulate::py_available(initialize = TRUE)) {

@@ -78,7 +78,8 @@ test_that("refusals speak R", {
     private_ate(re78 ~ treat, read_dta(nsw_file()), assignment = design_of_nsw()), error = identity
   )
   expect_match(conditionMessage(refused), "bounds = c(low, high)", fixed = TRUE)
-  expect_error(fit(nsw_ate(), epsilon = 1, accountant = "file.json"), "such as accountant(epsilon=1)",
+  expect_error(
+    fit(nsw_ate(), epsilon = 1, accountant = "file.json"), "such as accountant(epsilon=1)",
     fixed = TRUE, class = "dprct_parameter_error"
   )
   expect_error(seal(5), "give a schema", class = "dprct_parameter_error")
