@@ -107,6 +107,6 @@ def live_of(
     if again is None:
         raise SessionError(
             f"this {name} was made in another session, and only its numbers were saved; "
-            "make it again in this session"
+            "ask for the rest in that session (a new fit would spend the budget again)"
         )
     return again(fields_of())
