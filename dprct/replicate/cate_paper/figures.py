@@ -52,7 +52,7 @@ def _saved(path: Path, rows: pd.DataFrame, along: str, what: tuple[str, ...]) ->
         _curves(ax, rows[rows["design"].eq(name)], along, what, forms)
         title = name if name == "voting" else f"setup {name}"
         ax.set(xscale="log", yscale="log", xlabel=along, ylabel=" and ".join(what), title=title)
-        ax.legend(fontsize=5)
+        ax.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     figure: Any = axes[0].figure
     try:
         with atomic_write(path, "wb") as file:
