@@ -33,6 +33,7 @@ class Balance:
     --------
     >>> from dprct.privacy.budget import Budget
     >>> from dprct.privacy.entries import Ledger
+    >>> from dprct.privacy.states import Memory
     >>> empty = Ledger(Budget(1), "replace-one", "person", "sequential")
     >>> print(Balance(empty, Memory(empty)).remaining)
     epsilon=1

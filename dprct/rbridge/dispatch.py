@@ -51,12 +51,14 @@ class _Console(io.TextIOBase):
 
     def __init__(self, fallback: TextIO | None, *, err: bool) -> None:
         self._fallback, self._err, self._waiting = fallback, err, ""
+        self._saying = False
 
     def writable(self) -> bool:
         return True
 
     def write(self, words: str) -> int:
-        if threading.current_thread() is not threading.main_thread():
+        # where Python hosts R, what R says is printed by Python, and would come back here
+        if self._saying or threading.current_thread() is not threading.main_thread():
             return self._fallback.write(words) if self._fallback is not None else len(words)
         self._waiting += words
         if "\n" in words or "\r" in words:
@@ -66,7 +68,11 @@ class _Console(io.TextIOBase):
     def flush(self) -> None:
         if self._waiting and threading.current_thread() is threading.main_thread():
             words, self._waiting = self._waiting.replace("\0", ""), ""
-            attach().function("say")(short_texts([words]), flag(self._err))
+            self._saying = True
+            try:
+                attach().function("say")(short_texts([words]), flag(self._err))
+            finally:
+                self._saying = False
 
 
 class _Listener(logging.Handler):

@@ -54,8 +54,8 @@ footer { margin-top: 1.5rem; border-top: 1px solid var(--rule); padding-top: .5r
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #444; --rule: #bbb; --paper: #fff;
     --desk: #fff; --tint: #f3f5f7; --mark: #1f4e79; --alarm: #8c1d18; }
-  html { font-size: 8.4pt; }
-  body { line-height: 1.3; }
+  html { font-size: 7.9pt; }
+  body { line-height: 1.25; }
   main { max-width: none; margin: 0; padding: 0; border: 0; }
   header { padding-bottom: .5rem; margin-bottom: .7rem; }
   h2 { margin: .95rem 0 .2rem; font-size: 1.15rem; }

@@ -106,6 +106,11 @@ def test_what_python_prints_goes_through_r(r):
     assert list(r("said")) == ["printed", "unfinished"]
 
 
+def test_what_r_prints_through_python_does_not_come_back(r, caplog):
+    assert status(r.cross("test_speak")) == "ok"
+    assert "RecursionError" not in caplog.text
+
+
 def test_an_object_lives_as_long_as_r_holds_it(r):
     from dprct.rbridge.convert.records import live
 

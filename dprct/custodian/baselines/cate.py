@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -222,7 +223,10 @@ def _boosted(X: Array, y: Array, weights: Array | None = None) -> Any:
         ) from None
     # with a seed of its own it leaves the global generator alone
     model = HistGradientBoostingRegressor(**SETTINGS, random_state=0)
-    return model.fit(X, y, sample_weight=weights)
+    with warnings.catch_warnings():
+        # from joblib, on machines without a command that counts the cores
+        warnings.filterwarnings("ignore", "Could not find the number of physical cores")
+        return model.fit(X, y, sample_weight=weights)
 
 
 def _matrix(data: IntoFrame, names: Sequence[str]) -> Array:
