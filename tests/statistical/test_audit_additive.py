@@ -43,7 +43,7 @@ def scores(moved: bool, draws: int) -> np.ndarray[tuple[int], np.dtype[np.float6
 @pytest.mark.audit
 def test_the_claim_holds_and_is_nearly_reached(certified: Callable[..., None]) -> None:
     result = lower_bound(
-        scores(moved=False, draws=60_000), scores(moved=True, draws=60_000),
+        scores(moved=False, draws=200_000), scores(moved=True, draws=200_000),
         delta=float(BUDGET.delta), alpha=1e-9,
     )  # fmt: skip
     certified(
