@@ -32,7 +32,7 @@ The plain difference in means has a bias of about +.13 (right) and +.18 (wrong).
 FOOT = """
 Reading it. Errors contain sampling, the propensity weights to first order, and privacy noise. They
 do not contain what the penalty and the trimming leave of the confounding: rows whose bias is a
-large part of the half width are where coverage must fail, and rows in bold do (below 92%). The
+large part of the half width are where coverage must fail; rows below 92% are in bold. The
 Hajek form is the better one wherever it is estimated, because the noise of the weights mostly
 cancels in its ratios: it is the default where its denominators are expected to be far from their
 noise (`plan` says so). Where noise is large, intervals cover too often: the released gradient is
