@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 
 from dprct.defaults import VALID_LEVELS
-from dprct.errors import FormulaError, ModelPicklingError, ParameterError, SchemaError
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.estimate.base import EstimateModel
 from dprct.estimate.contrasts import contrasts_of
 from dprct.estimate.door import (
     any_table_of,
@@ -27,24 +28,20 @@ from dprct.estimate.door import (
 from dprct.estimate.experiment import experiment_of
 from dprct.estimate.horvitz import HiddenOutcome, check_hidden
 from dprct.estimate.index import adjusted, indexes_of
-from dprct.estimate.mechanism import state_of
+from dprct.estimate.mechanism import Released, state_of
 from dprct.estimate.planning import facts_of, warnings_of
 from dprct.estimate.power import power_table
 from dprct.estimate.promises import promise_of
 from dprct.estimate.reporting import results_of
+from dprct.estimate.results import PrivateATEResults
 from dprct.estimate.saved import restored, saved
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
-from dprct.privacy.noise import source
-from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema.legal import validate
 from dprct.schema.table import row_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
     import pandas as pd
 
     from dprct.assignment.base import Design
@@ -53,16 +50,13 @@ if TYPE_CHECKING:
     from dprct.estimate.door import AnyOutcome
     from dprct.estimate.experiment import BlockRule, UnitRule
     from dprct.estimate.index import Bounds, IndexRule
-    from dprct.estimate.mechanism import Released
-    from dprct.estimate.results import PrivateATEResults
-    from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
 
 
-class PrivateATE:
+class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
     """Average treatment effects of an experiment, under pure differential privacy.
 
     Parameters
@@ -254,20 +248,22 @@ class PrivateATE:
         options = {"treatment": arms, **options}
         return cls(data, schema, outcome=[f.names[0] for f in parsed.outcomes], **options)
 
-    def plan(self, epsilon: Real) -> Plan:
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
         """Return prices, noise and expected standard errors; free, a function of public facts.
 
         Parameters
         ----------
         epsilon : number
             Above 0.
+        delta : number
+            0: the noise is pure.
         """
-        budget = Budget.asked(epsilon)
+        budget = Budget.asked(epsilon, delta)
+        self._check(budget)
         names = self.experiment.arms
         facts = {"n": f"{self.n:,} rows", "arms": ", ".join(names)}
         warnings: list[str] = []
         for outcome in self.outcomes:
-            outcome.check(budget.epsilon)
             sd = self.sd.get(outcome.column.name)
             facts |= facts_of(outcome, names, self.contrasts, budget.epsilon, sd, self.levels)
             warnings += warnings_of(outcome, self.contrasts, budget.epsilon, sd, self.levels)
@@ -297,8 +293,7 @@ class PrivateATE:
             One row per outcome and effect; :func:`dprct.estimate.power.power_table` says of what.
         """
         budget = Budget.asked(epsilon)
-        for outcome in self.outcomes:
-            outcome.check(budget.epsilon)
+        self._check(budget)
         return power_table(self.outcomes, self.contrasts, budget.epsilon, self.sd, self.levels)
 
     def guarantee(self, budget: Budget) -> Guarantee:
@@ -313,46 +308,19 @@ class PrivateATE:
             indexes=self.indexes,
         )
 
-    def fit(
-        self, epsilon: Real, *, accountant: Accountant | None = None, rng: object = None
-    ) -> PrivateATEResults:
-        """Spend the budget, once, and return the effects.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0; pure.
-        accountant : Accountant, optional
-            Is charged before anything is drawn; by default the ledger beside the data file, if
-            there is one.
-        rng : int or numpy.random.Generator, optional
-            For simulation only: the guarantee is void.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon is not allowed.
-        BudgetError
-            If the budget does not fit; then nothing is drawn.
-        """
-        budget = Budget.asked(epsilon)
+    def _check(self, budget: Budget) -> None:
+        if budget.delta:
+            raise ParameterError(
+                "delta is above 0, and PrivateATE draws Laplace noise, which is pure; leave delta "
+                "out"
+            )
         for outcome in self.outcomes:
             outcome.check(budget.epsilon)
-        noise = source(rng)
-        guarantee = self.guarantee(budget)
-        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
-        found = self._draw(budget.epsilon, noise)
-        receipt.save(self._state(found))
-        if noise.simulation:
-            guarantee = guarantee.as_simulation()
-        return self._results(found, guarantee, receipt.words)
 
-    def _draw(self, epsilon: Fraction, noise: NoiseSource) -> list[Released]:
-        """Draw what is released of each outcome; the caller has charged epsilon for all of them."""
-        return [o.release(self._frame, epsilon, noise) for o in self.outcomes]
+    def _draw(self, budget: Budget, noise: NoiseSource) -> list[Released]:
+        return [o.release(self._frame, budget.epsilon, noise) for o in self.outcomes]
 
     def _state(self, found: Sequence[Released]) -> dict[str, Any]:
-        """Return what was drawn as JSON-ready values, for the ledger."""
         return state_of(self.outcomes, found)
 
     def _saved(self, found: Sequence[Released]) -> list[dict[str, Any]]:
@@ -366,7 +334,6 @@ class PrivateATE:
     def _results(
         self, found: Sequence[Released], guarantee: Guarantee, ledger: str
     ) -> PrivateATEResults:
-        """Return the results object of what was drawn: post-processing."""
         return results_of(
             self.outcomes,
             found,
@@ -377,12 +344,6 @@ class PrivateATE:
             ledger,
             self.n,
             indexes=self.indexes,
-        )
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "PrivateATE holds confidential rows and is not pickled or copied; pickle the results "
-            "that fit returns"
         )
 
     def __repr__(self) -> str:

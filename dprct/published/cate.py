@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from dprct.defaults import TRIM
 from dprct.errors import (
     ColumnError,
     ConfirmationError,
-    ModelPicklingError,
     ParameterError,
     SchemaError,
 )
@@ -27,6 +26,7 @@ from dprct.privacy.noise import source
 from dprct.published.ebm import CONDITIONS, READ_OFF, EBMFit, fitted_ebm, installed_version
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.charging import noted
+from dprct.results.confidential import HoldsRows
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
 from dprct.schema.table import eager, numbers_of
@@ -47,7 +47,7 @@ Learner = Literal["dr", "r", "s"]
 TREATED = "treated"
 
 
-class CATE:
+class CATE(HoldsRows):
     """The published private CATE: nuisances and second stage are interpret's DP-EBMs.
 
     Its guarantee is **as claimed by interpret, under the conditions that are enforced here, and not
@@ -268,12 +268,6 @@ class CATE:
                 "DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n"
             )
         return budget
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "CATE holds confidential rows and is not pickled or copied; pickle the results that "
-            "fit returns"
-        )
 
     def __repr__(self) -> str:
         return f"published.CATE(n={self.n}, outcome: {self.outcome}, learner: {self.learner})"

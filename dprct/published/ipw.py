@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dprct.errors import ModelPicklingError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.ipw.options import check_choice, penalty_of, split_of
 from dprct.formula import design
 from dprct.privacy.budget import Budget
@@ -21,6 +21,7 @@ from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import source
 from dprct.published.ipw_steps import Estimand, logistic_weights, weighted_difference
 from dprct.results.charging import Receipt, charged
+from dprct.results.confidential import HoldsRows
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
 from dprct.schema.facts import given
@@ -79,7 +80,7 @@ class PublishedIPWResults:
         )
 
 
-class IPW:
+class IPW(HoldsRows):
     """PP-IPW: Gaussian noise on logistic weights and on the weighted difference, as published.
 
     Parameters
@@ -380,12 +381,6 @@ class IPW:
                 "accountant out"
             )
         return Receipt(UNCHARGED)
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "IPW holds confidential rows and is not pickled or copied; pickle the results that "
-            "fit returns"
-        )
 
     def __repr__(self) -> str:
         return f"published.IPW(n={self.n}, estimand={self.estimand!r})"

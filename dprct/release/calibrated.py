@@ -284,7 +284,7 @@ class Calibrated(ReleaseModel):
         slopes = None
         if self._slopes is not None:
             states["slopes"], slopes = self._slopes.draw(self.ate._frame, part.slopes, noise)
-        effects = self.ate._draw(part.effects.epsilon, noise)
+        effects = self.ate._draw(part.effects, noise)
         states["effects"] = self.ate._state(effects)
         states["drawn"] = {
             "effects": self.ate._saved(effects),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -15,7 +15,6 @@ from dprct.encode import Coded, encodings
 from dprct.errors import (
     DprctWarning,
     LedgerError,
-    ModelPicklingError,
     ParameterError,
     SchemaError,
 )
@@ -31,6 +30,7 @@ from dprct.release.keys import key_limits, repeats, unit_rows
 from dprct.release.resuming import resumed_state, with_study
 from dprct.release.writing import check_name, rehearse
 from dprct.results.charging import Receipt, charged, resumable
+from dprct.results.confidential import HoldsRows
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
 from dprct.schema.table import (
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
-class ReleaseModel(ABC):
+class ReleaseModel(HoldsRows, ABC):
     """A release method bound to confidential data; the data leave it through ``fit`` only.
 
     Parameters
@@ -316,12 +316,6 @@ class ReleaseModel(ABC):
             guarantee = guarantee.as_simulation()
         limits = (*self._limits(), *key_limits(self.schema))
         return released(table, self.schema, guarantee, plan, receipt.words, limits, self.keep)
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            f"{type(self).__name__} holds confidential rows and is not pickled or copied; "
-            "pickle the release that fit returns"
-        )
 
     def __repr__(self) -> str:
         names = ", ".join(modelled(self.schema))

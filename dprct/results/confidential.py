@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dprct.errors import DisclosureError, DprctWarning
+from dprct.errors import DisclosureError, DprctWarning, ModelPicklingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,18 @@ class Confidential:
         raise DisclosureError(
             f"a {type(self).__name__} is confidential and is not pickled; keep the frames that you "
             "need, with the confidential data"
+        )
+
+
+class HoldsRows:
+    """Base of models, which hold confidential rows and stay in the process that made them."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ModelPicklingError(
+            f"{type(self).__name__} holds confidential rows and is not pickled or copied; pickle "
+            "the results or the release that fit returns"
         )
 
 

@@ -8,6 +8,7 @@ import pytest
 from dprct import PrivateATE
 from dprct.estimate.mechanism import Released
 from dprct.estimate.saved import restored, saved
+from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 
 if TYPE_CHECKING:
@@ -26,6 +27,6 @@ def test_json_brings_released_effects_back(
     if len(arms) == 1:
         data = data[data["t2"] == 0]
     model = PrivateATE(data, schema, outcome="y", treatment=arms)
-    found: list[Any] = model._draw(model.outcomes[0].share, source())
+    found: list[Any] = model._draw(Budget(model.outcomes[0].share), source())
     assert all(isinstance(one, Released) for one in found)
     assert [restored(json.loads(json.dumps(saved(one)))) for one in found] == found

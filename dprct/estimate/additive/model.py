@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dprct.defaults import ADDITIVE_BINS
-from dprct.errors import ModelPicklingError
 from dprct.estimate.additive.door import bound_table, clip_of, features_of_formula, fill_of
 from dprct.estimate.additive.fitted import AdditiveFit
 from dprct.estimate.additive.planning import noise_facts, noise_warnings
 from dprct.estimate.additive.promises import check_neighbors, promise_of
-from dprct.estimate.additive.release import layout_of, released_sums
+from dprct.estimate.additive.release import layout_of, mechanism_of, released_sums
 from dprct.estimate.additive.results import AdditiveResults
 from dprct.estimate.additive.terms import terms_of
+from dprct.estimate.base import EstimateModel
 from dprct.privacy.budget import Budget
-from dprct.privacy.noise import source
 from dprct.queries import CodedRows
-from dprct.results.charging import charged
 from dprct.results.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
     from dprct.queries import AdditiveLayout
     from dprct.schema import Schema
 
 
-class PrivateAdditive:
+class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
     """The mean of an outcome as a sum of shapes of features, under differential privacy.
 
     Parameters
@@ -167,56 +165,25 @@ class PrivateAdditive:
             budget, self.schema.unit.name, self.n, self.terms, self.outcome, [self.layout(budget)]
         )
 
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-    ) -> AdditiveResults:
-        """Spend the budget, once, and return the function.
+    def _check(self, budget: Budget) -> None:
+        mechanism_of(self.layout(budget), budget)
 
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            Above 0 for Gaussian noise.
-        accountant : Accountant, optional
-            Is charged before anything is drawn; by default the ledger beside the data file, if
-            there is one.
-        rng : int or numpy.random.Generator, optional
-            For simulation only: the guarantee is void.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon or delta is not allowed.
-        BudgetError
-            If the budget does not fit; then nothing is drawn.
-        """
-        budget = Budget.asked(epsilon, delta)
-        noise, guarantee = source(rng), self.guarantee(budget)
-        layout = self.layout(budget)
-        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
+    def _draw(self, budget: Budget, noise: NoiseSource) -> AdditiveFit:
         rows = CodedRows.of(self._frame, self.terms.encodings, self.column, self.fill)
         target = rows.outcome - self.middle
-        sums = released_sums(rows.codes, target, layout, budget, noise)
-        fit = AdditiveFit(self.terms, sums, self.middle)
-        receipt.save(fit.state())
+        sums = released_sums(rows.codes, target, self.layout(budget), budget, noise)
+        return AdditiveFit(self.terms, sums, self.middle)
+
+    def _state(self, found: AdditiveFit) -> dict[str, Any]:
+        return found.state()
+
+    def _results(self, found: AdditiveFit, guarantee: Guarantee, ledger: str) -> AdditiveResults:
         return AdditiveResults(
-            fit=fit,
-            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
+            fit=found,
+            guarantee=guarantee,
             outcome=self.outcome,
             what=f"mean of {self.outcome}",
-            ledger=receipt.words,
-        )
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "PrivateAdditive holds confidential rows and is not pickled or copied; pickle the "
-            "results that fit returns"
+            ledger=ledger,
         )
 
     def __repr__(self) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
-from dprct.errors import ModelPicklingError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.additive.door import (
     bound_table,
     clip_of,
@@ -13,17 +13,18 @@ from dprct.estimate.additive.door import (
     fill_of,
     treatment_code,
 )
+from dprct.estimate.additive.fitted import AdditiveFit
 from dprct.estimate.additive.planning import noise_facts, noise_warnings
 from dprct.estimate.additive.promises import check_neighbors, promise_of
+from dprct.estimate.additive.release import mechanism_of
 from dprct.estimate.additive.terms import terms_of
+from dprct.estimate.base import EstimateModel
 from dprct.estimate.cate.learners import Learner, Recipe, learned
 from dprct.estimate.cate.partition import shares_of, sizes_of
 from dprct.estimate.cate.propensity import known_propensity, trim_of
 from dprct.estimate.cate.results import CATEResults
 from dprct.privacy.budget import Budget
-from dprct.privacy.noise import source
 from dprct.queries import CodedRows
-from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
 
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment.base import Design
-    from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
 
 
-class CATE:
+class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
     """The effect of a treatment as a sum of shapes of features, under differential privacy.
 
     Parameters
@@ -221,50 +222,28 @@ class CATE:
             [*layouts.values()], more,
         )  # fmt: skip
 
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-    ) -> CATEResults:
-        """Spend the budget, once, and return the effect function.
+    def _check(self, budget: Budget) -> None:
+        for layout in self.recipe.layouts(budget).values():
+            mechanism_of(layout, budget)
 
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            Above 0 for Gaussian noise.
-        accountant : Accountant, optional
-            Is charged before anything is drawn; by default the ledger beside the data file, if
-            there is one.
-        rng : int or numpy.random.Generator, optional
-            For simulation only: the guarantee is void.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon or delta is not allowed.
-        BudgetError
-            If the budget does not fit; then nothing is drawn.
-        """
-        budget = Budget.asked(epsilon, delta)
-        noise, guarantee = source(rng), self.guarantee(budget)
-        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
+    def _draw(self, budget: Budget, noise: NoiseSource) -> dict[str, AdditiveFit]:
         encodings = self.recipe.terms.encodings
         rows = CodedRows.of(self._frame, encodings, self.column, self.fill, self._treatment)
-        found = learned(self.recipe, rows, budget, noise)
-        receipt.save({name: fit.state() for name, fit in found.items()})
-        effect = found.pop("effect")
+        return learned(self.recipe, rows, budget, noise)
+
+    def _state(self, found: dict[str, AdditiveFit]) -> dict[str, Any]:
+        return {name: fit.state() for name, fit in found.items()}
+
+    def _results(
+        self, found: dict[str, AdditiveFit], guarantee: Guarantee, ledger: str
+    ) -> CATEResults:
         return CATEResults(
-            fit=effect,
-            nuisances=found,
-            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
+            fit=found["effect"],
+            nuisances={name: fit for name, fit in found.items() if name != "effect"},
+            guarantee=guarantee,
             outcome=self.outcome,
             what=f"effect of {self.treatment} on {self.outcome}",
-            ledger=receipt.words,
+            ledger=ledger,
             no_sampling=self._no_sampling(),
             learner=self.learner,
             sizes=dict(self.recipe.sizes),
@@ -283,12 +262,6 @@ class CATE:
         if self.learner == "r":
             return "the R-learner divides by noisy sums of weights that depend on the data"
         return ""
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "CATE holds confidential rows and is not pickled or copied; pickle the results that "
-            "fit returns"
-        )
 
     def __repr__(self) -> str:
         names = ", ".join(self.recipe.terms.names[: self.recipe.terms.features])

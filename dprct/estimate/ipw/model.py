@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from dprct.defaults import VALID_LEVELS
-from dprct.errors import ColumnError, FormulaError, ModelPicklingError, ParameterError
+from dprct.errors import ColumnError, FormulaError, ParameterError
+from dprct.estimate.base import EstimateModel
 from dprct.estimate.door import levels_of, table_of, with_bounds
-from dprct.estimate.ipw.draws import Rows, released
+from dprct.estimate.ipw.draws import Released, Rows, released
 from dprct.estimate.ipw.inputs import arrays_as_table, balanced_blocks, terms_of
 from dprct.estimate.ipw.options import (
     check_choice,
@@ -20,14 +21,13 @@ from dprct.estimate.ipw.options import (
     treated_code,
 )
 from dprct.estimate.ipw.planning import facts_of, guarantee_of, warnings_of
-from dprct.estimate.ipw.recipe import Errors, Noise, Recipe, parts_of, shares_of
+from dprct.estimate.ipw.recipe import Errors, Noise, Prices, Recipe, parts_of, shares_of
 from dprct.estimate.ipw.reporting import results_of
+from dprct.estimate.ipw.results import IPWResults
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
-from dprct.privacy.noise import source
 from dprct.queries.propensity import covariates_of, treated_rows
 from dprct.queries.weighted import outcome_units
-from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema.legal import validate
 
@@ -36,16 +36,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from dprct.estimate.ipw.results import IPWResults
     from dprct.formula import Factor
-    from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
     from dprct.queries.weighted import Estimand
     from dprct.schema.schema import Schema
 
 
-class IPW:
+Drawn = tuple[Released, Recipe, Prices]
+"""What a fit drew, and the prices by which it is read."""
+
+
+class IPW(EstimateModel[Drawn, IPWResults]):
     """The effect of a treatment by inverse probability weighting, with covariates protected too.
 
     Parameters
@@ -305,53 +308,26 @@ class IPW:
         }
         return guarantee_of(budget, self.recipe, lam, words, self.schema.unit.name)
 
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-    ) -> IPWResults:
-        """Spend the budget, once, and return the effect.
+    def _check(self, budget: Budget) -> None:
+        self.recipe_at(budget).priced(budget)
 
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number
-            Above 0, far below 1/n.
-        accountant : Accountant, optional
-            Is charged before anything is drawn; by default the ledger beside the data file, if
-            there is one.
-        rng : int or numpy.random.Generator, optional
-            For simulation only: the guarantee is void.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon or delta is not allowed.
-        BudgetError
-            If the budget does not fit; then nothing is drawn.
-        """
-        budget = Budget.asked(epsilon, delta)
+    def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
         recipe = self.recipe_at(budget)
         prices = recipe.priced(budget)
-        noise = source(rng)
-        guarantee = self.guarantee(budget)
-        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
-        found = released(recipe, self._rows(), prices, noise)
-        receipt.save(found.state())
+        return released(recipe, self._rows(), prices, noise), recipe, prices
+
+    def _state(self, found: Drawn) -> dict[str, Any]:
+        return found[0].state()
+
+    def _results(self, found: Drawn, guarantee: Guarantee, ledger: str) -> IPWResults:
         words = {
             "outcome": self._outcome.name,
             "formula": self.formula,
             "estimand": self._estimand(),
-            "ledger": receipt.words,
+            "ledger": ledger,
         }
-        return results_of(
-            found, recipe, prices, float(self._radius), self.design,
-            guarantee.as_simulation() if noise.simulation else guarantee, words, self.levels,
-        )  # fmt: skip
+        radius = float(self._radius)
+        return results_of(*found, radius, self.design, guarantee, words, self.levels)
 
     def _rows(self) -> Rows:
         """Return all rows as numbers; confidential, for the duration of a fit."""
@@ -376,12 +352,6 @@ class IPW:
         return (
             f"Estimand: mean effect on {who[self.recipe.scheme.estimand]} of {self._outcome.name} "
             f"clipped to [{low:g}, {high:g}]; {self._said}."
-        )
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "IPW holds confidential rows and is not pickled or copied; pickle the results that "
-            "fit returns"
         )
 
     def __repr__(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
+from dprct.estimate.base import EstimateModel
 from dprct.estimate.synthetic.control_options import Bound, record_of, scale_of
-from dprct.estimate.synthetic.draws import release_all
+from dprct.estimate.synthetic.draws import Recipe, UnitRelease, release_all
 from dprct.estimate.synthetic.panel import Panel, panel_of
 from dprct.estimate.synthetic.panel_model import PanelModel
 from dprct.estimate.synthetic.path_planning import (
@@ -18,8 +19,6 @@ from dprct.estimate.synthetic.path_planning import (
 from dprct.estimate.synthetic.path_results import SyntheticControlResults
 from dprct.estimate.synthetic.request import Weights, requested
 from dprct.privacy.budget import Budget
-from dprct.privacy.noise import source
-from dprct.results.charging import charged
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
 
@@ -28,14 +27,18 @@ if TYPE_CHECKING:
 
     from dprct.estimate.synthetic.panel import Name
     from dprct.estimate.synthetic.pricing import Noise
-    from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
     from dprct.queries.donors import Scale
     from dprct.schema import Schema
 
 
-class SyntheticControl(PanelModel):
+Drawn = tuple[Recipe, list[UnitRelease]]
+"""What a fit drew: the treated unit's path first, then placebos; and by which recipe."""
+
+
+class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]):
     """The path of a treated unit without treatment, from donors that are protected.
 
     One record is one donor's whole series: a donor may be a state, not a person.  The people in a
@@ -203,44 +206,19 @@ class SyntheticControl(PanelModel):
         words = (self._unit, self.outcome, self._panel.treated)
         return guarantee_of(budget, recipe, prices, self.scale, words)
 
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-    ) -> SyntheticControlResults:
-        """Spend the budget, once, and return the paths.
+    def _check(self, budget: Budget) -> None:
+        self._request.priced(budget)
 
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            For Gaussian noise, above 0.
-        accountant : Accountant, optional
-            Is charged before anything is drawn; by default the ledger beside the data file, if
-            there is one.
-        rng : int or numpy.random.Generator, optional
-            For simulation only: the guarantee is void.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon or delta is not allowed.
-        BudgetError
-            If the budget does not fit; then nothing is drawn.
-        """
-        budget = Budget.asked(epsilon, delta)
+    def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
         recipe, prices, _ = self._request.priced(budget)
-        noise = source(rng)
-        guarantee = self.guarantee(budget)
-        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
-        released, *pretended = release_all(
-            recipe, self._panel, self.scale, self._target, prices, noise
-        )
-        receipt.save({one.unit: one.state() for one in (released, *pretended)})
+        found = release_all(recipe, self._panel, self.scale, self._target, prices, noise)
+        return recipe, found
+
+    def _state(self, found: Drawn) -> dict[str, Any]:
+        return {one.unit: one.state() for one in found[1]}
+
+    def _results(self, found: Drawn, guarantee: Guarantee, ledger: str) -> SyntheticControlResults:
+        recipe, (released, *pretended) = found
         return SyntheticControlResults(
             released=released,
             placebos=tuple(pretended),
@@ -249,9 +227,9 @@ class SyntheticControl(PanelModel):
             target=self._target,
             rule=recipe.rule,
             lam=self.lam,
-            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
+            guarantee=guarantee,
             outcome=self.outcome,
-            ledger=receipt.words,
+            ledger=ledger,
         )
 
     def __repr__(self) -> str:

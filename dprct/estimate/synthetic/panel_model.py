@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from dprct.errors import ModelPicklingError
 from dprct.estimate.synthetic.control_options import Bound, scale_of
 from dprct.estimate.synthetic.panel import panel_of_arrays
+from dprct.results.confidential import HoldsRows
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class PanelModel:
+class PanelModel(HoldsRows):
     """A model that holds a confidential panel."""
 
     _set_up: Callable[..., None]
@@ -58,9 +58,3 @@ class PanelModel:
         model = cls.__new__(cls)
         model._set_up(panel, Schema((Column("outcome"),)), "outcome", scale_of(bound), **options)
         return model
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise ModelPicklingError(
-            "SyntheticControl holds confidential rows and is not pickled or copied; pickle the "
-            "results that fit returns"
-        )
