@@ -156,11 +156,12 @@ def _release_in_main_thread(ri: Any) -> deque[Any]:
     capi = ri._rinterface
     release, main = capi._release, threading.get_ident()
     forgotten: deque[Any] = deque()
+    # at exit the names of this module are gone before the last object is
+    suppress, thread = contextlib.suppress, threading.get_ident
 
     def __del__(self: Any) -> None:
-        # an exception here would be printed, and at exit the module is half gone
-        with contextlib.suppress(Exception):
-            if threading.get_ident() == main:
+        with suppress(Exception):  # an exception here would be printed
+            if thread() == main:
                 release(self._cdata)
             else:
                 forgotten.append(self._cdata)

@@ -58,7 +58,7 @@ test_that("options are checked, and named", {
   expect_error(calibrated(re78 ~ treat, nsw(), NULL, "treat", NULL, 3), "no name",
     class = "dprct_parameter_error"
   )
-  expect_error(plan(nsw_ate(), epsilon = 1, delta = 1e-6), "no delta",
+  expect_error(plan(nsw_ate(), epsilon = 1, delta = 1e-6), "leave delta out",
     class = "dprct_parameter_error"
   )
   expect_error(plan(nsw_ate(), epsilon = -1), "epsilon", class = "dprct_error")

@@ -46,7 +46,7 @@ def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
 
 
 def test_what_a_method_does_not_take_is_refused(effect: Any) -> None:
-    with pytest.raises(ParameterError, match="takes no delta"):
+    with pytest.raises(ParameterError, match="leave delta out"):
         exported("plan")(effect, 1.0, 1e-6)
     with pytest.raises(ParameterError, match="takes no confirm"):
         exported("fit")(effect, 1.0, confirm=True)
