@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
@@ -14,6 +13,7 @@ from dprct.estimate.effects import combined
 from dprct.estimate.plotting import effects_plot
 from dprct.estimate.tabulation import tabulated
 from dprct.results.base import LinearResults
+from dprct.results.intervals import checked_alpha, interval_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,14 +80,8 @@ class PrivateATEResults(LinearResults):
         (k, 2) DataFrame
             Columns 0 and 1 are the lower and the upper end.
         """
-        given: object = alpha
-        if not isinstance(given, (int, float)) or not 0 < given < 1:
-            raise ParameterError(f"alpha={alpha!r}; give a number between 0 and 1 such as 0.05")
-        half = np.array([effect.half_width(float(alpha)) for effect in self.effects])
-        values = self.params.to_numpy()
-        return pd.DataFrame(
-            np.column_stack([values - half, values + half]), index=self.params.index
-        )
+        size = checked_alpha(alpha)
+        return interval_frame(self.params, [one.half_width(size) for one in self.effects])
 
     def contrast(self, contrast: str | Mapping[str, float]) -> PrivateATEResults:
         """Compare arms with each other; free, for it uses what was released already.

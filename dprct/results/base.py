@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.errors import ParameterError
 from dprct.results import render
+from dprct.results.intervals import checked_alpha, interval_frame
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,12 +107,8 @@ class LinearResults:
         (k, 2) DataFrame
             Columns 0 and 1 are the lower and the upper end.
         """
-        given: object = alpha
-        if not isinstance(given, (int, float)) or not 0 < given < 1:
-            raise ParameterError(f"alpha={alpha!r}; give a number between 0 and 1 such as 0.05")
-        half = special.stdtrit(self.df_inference, 1 - alpha / 2) * self.bse.to_numpy()
-        ends = np.column_stack([self.params.to_numpy() - half, self.params.to_numpy() + half])
-        return pd.DataFrame(ends, index=self.params.index)
+        quantile = special.stdtrit(self.df_inference, 1 - checked_alpha(alpha) / 2)
+        return interval_frame(self.params, quantile * self.bse.to_numpy())
 
     def cov_params(self) -> pd.DataFrame:
         """Return a copy of the covariance of the coefficients."""

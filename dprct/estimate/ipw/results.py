@@ -10,9 +10,9 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from dprct.errors import ParameterError
 from dprct.estimate.plotting import effects_plot
 from dprct.results.base import LinearResults
+from dprct.results.intervals import checked_alpha, interval_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,12 +92,7 @@ class IPWResults(LinearResults):
         (1, 2) DataFrame
             Columns 0 and 1 are the lower and the upper end.
         """
-        given: object = alpha
-        if not isinstance(given, (int, float)) or not 0 < given < 1:
-            raise ParameterError(f"alpha={alpha!r}; give a number between 0 and 1 such as 0.05")
-        half = self.effect.half_width(float(alpha))
-        ends = [[self.effect.value - half, self.effect.value + half]]
-        return pd.DataFrame(ends, index=self.params.index)
+        return interval_frame(self.params, self.effect.half_width(checked_alpha(alpha)))
 
     def propensity(self, data: Any) -> NDArray[np.float64]:
         """Return the released propensity of rows that you may see, trimmed; (n,).

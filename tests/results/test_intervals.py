@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.errors import ParameterError
+from dprct.results.intervals import checked_alpha, interval_frame
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.05, 5, True, "0.05", None, float("nan")])
+def test_what_is_no_size_of_a_test_is_refused(alpha: object) -> None:
+    with pytest.raises(ParameterError, match=r"alpha=.*such as 0\.05"):
+        checked_alpha(alpha)
+
+
+def test_values_given_by_mistake_are_not_printed() -> None:
+    with pytest.raises(ParameterError, match="alpha=Series") as refused:
+        checked_alpha(pd.Series([12345.0]))
+    assert "12345" not in str(refused.value)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert checked_alpha(np.float64(0.1)) == 0.1
+
+
+def test_ends_are_a_half_width_away() -> None:
+    found = interval_frame(pd.Series({"a": 1.0, "b": -1.0}), [0.5, 2.0])
+    assert found.to_numpy().tolist() == [[0.5, 1.5], [-3.0, 1.0]]
+    assert list(found.index) == ["a", "b"]
+    assert list(found.columns) == [0, 1]
