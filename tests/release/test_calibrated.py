@@ -20,6 +20,10 @@ from dprct.errors import (
     SimulationError,
 )
 from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget
+from dprct.privacy.composition import per_row, sequential
+from dprct.privacy.marginals import OneWayHistograms
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.results.validity import Validity
 
 if TYPE_CHECKING:
@@ -167,6 +171,38 @@ def test_protected_clusters_pay_for_all_their_rows(make_trial: Trial, trial_sche
     assert "1/30" in facts["covariates: price of clusters"]
     assert "epsilon=0.2" in facts["covariates: noise"]  # a fifth of 30, for 30 rows
     assert model.fit(30).guarantee.unit == "cluster of school"
+
+
+@pytest.mark.parametrize("unit", ["person", "cluster"])
+def test_the_parts_of_a_release_cost_what_was_charged(
+    unit: str, make_trial: Trial, trial_schema: Schema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Effects, covariates and slopes together; those drawn row by row at a cluster's price."""
+    data = make_trial(1800)
+    arm = np.random.default_rng(1).permutation(np.arange(60) % 3)[data["school"].astype(int)]
+    data = data.assign(t=(arm == 1) * 1.0, t2=(arm == 2) * 1.0)
+    rows, limit = (30, {"largest_cluster": 30}) if unit == "cluster" else (1, {})
+    model = calibrated(
+        data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
+        unit=unit, covariates="marginals", gamma="moments", **limit,
+    )  # fmt: skip
+    of_rows: list[Budget] = []
+    of_units: list[Budget] = []
+    for mechanism, kept in (
+        (OneWayHistograms, of_rows), (AnalyticGaussian, of_rows), (DiscreteLaplace, of_units),
+    ):  # fmt: skip
+
+        def watched(self: Any, *given: Any, real: Any = mechanism.release, kept: Any = kept) -> Any:
+            kept.append(self.budget)
+            return real(self, *given)
+
+        monkeypatch.setattr(mechanism, "release", watched)
+    model.fit(30, 1e-6)
+    part = model._division(Budget(30, 1e-6))
+    assert part.whole == Budget(30, 1e-6)
+    assert sum(of_units, Budget(0)) == sequential([part.effects, per_row(part.covariates, rows)])
+    assert of_rows[0] == per_row(part.covariates, rows)  # its Laplace noise is among of_units
+    assert of_rows[1:] == [per_row(part.slopes, rows)]
 
 
 def test_blocks_keep_their_public_sizes(trial: pd.DataFrame, trial_schema: Schema) -> None:

@@ -24,6 +24,9 @@ from dprct.errors import (
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
+from dprct.privacy.composition import per_row
+from dprct.privacy.histogram import SparseHistogram, StabilityHistogram
+from dprct.privacy.marginals import OneWayHistograms
 from dprct.release import Marginals, MVHistogram
 from dprct.schema import Column, Schema, Unit
 
@@ -224,6 +227,31 @@ def test_several_rows_of_a_unit_divide_the_budget() -> None:
     release = two.fit(1)
     assert release.guarantee.unit == "household"
     release.schema.validate(release.protected)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_a_unit_s_rows_are_drawn_for_what_was_charged_together(
+    most: int, delta: float, kind: type[ReleaseModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Budget] = []
+    for mechanism in (SparseHistogram, StabilityHistogram, OneWayHistograms):
+
+        def watched(self: Any, *given: Any, real: Any = mechanism.release) -> Any:
+            drawn.append(self.budget)
+            return real(self, *given)
+
+        monkeypatch.setattr(mechanism, "release", watched)
+    schema = Schema((Column("hh", "int"), Column("got", "byte"))).declare(
+        got={**LEVELS, "fate": "modelled"},
+        hh={"fate": "drop"},
+        unit=Unit("household", "hh", max_rows=most),
+    )
+    data = pd.DataFrame({"hh": np.arange(400) // most * 1.0, "got": np.arange(400) % 2.0})
+    purse = Accountant(2, 1e-6, unit="household")
+    kind(data, schema).fit(2, delta, accountant=purse, confirm=True)
+    assert purse.remaining == Budget(0, 1e-6 - delta)
+    assert drawn == [per_row(Budget(2, delta), most)]
 
 
 @pytest.mark.parametrize("kind_of_frame", ["polars", "shuffled", "float32", "integers"])
