@@ -27,6 +27,14 @@ class DprctWarning(UserWarning):
 class ParameterError(DprctError, ValueError):
     """An argument such as ``epsilon`` is outside what is allowed."""
 
+    @classmethod
+    def unknown(cls, name: str, known: Iterable[str], where: str) -> ParameterError:
+        """Say which argument does not exist and which one is closest to it."""
+        known = list(known)
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}=?" if close else f"allowed: {', '.join(known)}"
+        return cls(f"{where} has no option {name}=; {hint}")
+
 
 class SchemaError(DprctError, ValueError):
     """A public fact is missing, contradictory, or broken by the data."""

@@ -146,8 +146,6 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]
         noise: Noise = "laplace",
         neighbors: str = "replace-one",
     ) -> None:
-        if neighbors != "replace-one":
-            raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one'")
         schema = schema.seal()
         panel = panel_of(
             data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
@@ -157,7 +155,8 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]
         self._set_up(
             panel, schema, outcome, scale, weights=weights, lam=lam,
             protect_treated=protect_treated, mean_effect=mean_effect, pre_fit=pre_fit,
-            placebos=placebos, shares=shares, noise=noise, record=record_of(schema, unit),
+            placebos=placebos, shares=shares, noise=noise, neighbors=neighbors,
+            record=record_of(schema, unit),
         )  # fmt: skip
 
     def _set_up(
@@ -169,9 +168,12 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]
         *,
         weights: Weights = "ridge",
         protect_treated: bool = False,
+        neighbors: str = "replace-one",
         record: str = "donor",
         **options: Any,
     ) -> None:
+        if neighbors != "replace-one":
+            raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one'")
         self._panel, self._target = panel, None if protect_treated else panel.target
         self._request = requested(panel, scale, self._target, weights=weights, **options)
         self.schema, self.outcome, self.scale, self._unit = schema, outcome, scale, record
