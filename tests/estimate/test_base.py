@@ -64,6 +64,21 @@ def test_the_saved_state_is_what_was_released(
     assert [one["y"]["effects"][0]["value"] for one in kept] == [result.params["t"]]
 
 
+def test_a_draw_that_was_begun_stays_charged(
+    model: PrivateATE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever interrupts fits until he likes one has paid for all of them."""
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model, "_draw", interrupted)
+    purse = Accountant(1, relation="replace-one-design-public")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(0.75, accountant=purse)
+    assert purse.remaining == Budget(0.25)
+
+
 TWO, THREE = Simple("t", shares=0.5), Complete(["t", "t2"])
 
 

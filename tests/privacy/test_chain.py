@@ -51,6 +51,19 @@ def test_the_chain_knows_order_and_terms(edit: str, facts: dict[str, Any]) -> No
         Ledger.from_dict(signed_again(facts))
 
 
+def test_every_term_and_every_fact_of_an_entry_stands_in_the_chain(facts: dict[str, Any]) -> None:
+    beside = {"format", "version", "contents", "saved", "checksum", "entries"}
+    earlier, last = facts["entries"][:-1], facts["entries"][-1]
+    changed = [{**facts, name: "another"} for name in facts.keys() - beside]
+    assert len(changed) == 6
+    changed += [
+        {**facts, "entries": [*earlier, {**last, name: "another"}]}
+        for name in last.keys() - {"chain"}
+    ]
+    heads = {chained(values)[-1] for values in (facts, *changed)}
+    assert len(heads) == 1 + len(changed)
+
+
 def test_a_chain_computed_anew_has_another_head(facts: dict[str, Any]) -> None:
     """Who forges all hashes is caught by the certificates, which carry the head of their time."""
     heads = chained(facts)

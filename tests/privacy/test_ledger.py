@@ -123,6 +123,17 @@ def test_a_lock_held_elsewhere_is_waited_for_then_reported(path: Path) -> None:
         assert accountant.spent == Budget(0)
 
 
+def test_a_ledger_is_begun_under_its_lock(tmp_path: Path) -> None:
+    """Two processes that begin one ledger at once must not both find none and write it."""
+    path = tmp_path / "trial.ledger.json"
+    with (
+        LedgerFile(path).locked(),
+        pytest.raises(LedgerError, match="locked by another process"),
+    ):
+        Accountant.open(path, dataset_id="trial", epsilon=1, timeout=0.05)
+    assert not path.exists()
+
+
 def test_the_lock_of_a_killed_process_is_gone(path: Path) -> None:
     with held_elsewhere(path) as holder:
         holder.kill()
