@@ -16,6 +16,9 @@ from dprct.io.streaming import schema_beside
 def convert(
     source: Annotated[Path, typer.Argument(help="A .dta or .parquet file.")],
     target: Annotated[Path, typer.Argument(help="The file to write, .parquet or .dta.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace TARGET, and a schema that says otherwise.")
+    ] = False,
 ) -> None:
     """Turn SOURCE into TARGET row by row, the schema beside the .parquet file."""
     with Progress(
@@ -24,7 +27,10 @@ def convert(
     ) as bar:  # fmt: skip
         task = bar.add_task("rows", total=None)
         convert_file(
-            source, target, lambda done, total: bar.update(task, completed=done, total=total)
+            source,
+            target,
+            lambda done, total: bar.update(task, completed=done, total=total),
+            overwrite=force,
         )
     beside = schema_beside(target if target.suffix.lower() == ".parquet" else source)
     say(f"wrote {target}; its schema is {beside}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
-from typing import IO, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from dprct.errors import StataFormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Cursor:
@@ -71,6 +75,15 @@ class Cursor:
         found = self.file.read(len(tag)) == tag.encode("ascii")
         self.file.seek(self.at)
         return found
+
+    @contextlib.contextmanager
+    def visit(self, to: int, field: str) -> Iterator[None]:
+        """Go to a later byte, and return from there."""
+        back = self.at
+        self.jump(to, field)
+        yield
+        self.at = back
+        self.file.seek(back)
 
     def rewind(self) -> None:
         """Go back to the start of the file."""

@@ -200,7 +200,7 @@ def _named(error: StataFormatError, path: str | os.PathLike[str]) -> StataFormat
 
 def _check_agreement(found: Schema, declared: Schema, path: str | os.PathLike[str]) -> None:
     """Refuse a file whose header says something else than the schema; name what differs."""
-    differs = _differences(found, declared)
+    differs = differences(found, declared)
     if differs:
         raise SchemaError(
             f"the header of {os.fspath(path)!r} differs from the schema in {'; '.join(differs)}; "
@@ -208,7 +208,8 @@ def _check_agreement(found: Schema, declared: Schema, path: str | os.PathLike[st
         )
 
 
-def _differences(found: Schema, declared: Schema) -> list[str]:
+def differences(found: Schema, declared: Schema) -> list[str]:
+    """Return the facts of a file in which its header differs from a schema, in words."""
     if found.names != declared.names:
         other = sorted(set(found.names) ^ set(declared.names))
         return [f"the columns ({', '.join(other[:8])})" if other else "the order of the columns"]

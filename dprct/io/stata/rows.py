@@ -12,13 +12,14 @@ from dprct.errors import SchemaError
 from dprct.io.stata.header import Header, row_dtype
 from dprct.io.stata.numbers import mark_missing, packed_numbers
 from dprct.io.stata.strings import Decoded, packed_strings
-from dprct.io.stata.strl import StrlWriter, look_up, read_strls
+from dprct.io.stata.strl import Strls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dprct.io.stata.cursor import Cursor
     from dprct.io.stata.layout import ByteOrder, Layout
+    from dprct.io.stata.strl_writer import StrlWriter
     from dprct.schema.facts import Column
 
 _CHUNK_BYTES = 2**20  # rows are transposed in pieces that stay in the processor's cache
@@ -47,11 +48,10 @@ def read_frame(
     found = _read_columns(cursor, header, wanted, range(header.rows) if rows is None else rows)
     if header.layout.tagged:
         cursor.expect("</data>", "data")
-        strls = read_strls(cursor, header.layout)
+        strls = Strls(cursor, header.layout, header.byteorder)
         long = [c.name for c in wanted if c.type == "strL"]
-        cells = [found[name] for name in long]
-        texts = look_up(cursor, cells, strls, header.layout, header.byteorder)
-        found.update(zip(long, texts, strict=True))
+        strls.settle(found[name] for name in long)
+        found.update((name, strls.texts(found[name])) for name in long)
     for column in wanted:
         if not column.is_text:
             mark_missing(found[column.name], column, header.data_at)
@@ -138,10 +138,12 @@ def pack_columns(
     SchemaError
         If a value does not fit; the message names column, type and rule.
     """
-    return [
+    packed = [
         _packed(data[column.name], number, column, layout, strls)
         for number, column in enumerate(columns, 1)
     ]
+    strls.end_piece(len(data))
+    return packed
 
 
 def _packed(

@@ -1,27 +1,26 @@
-"""Long text and binary objects (strL), which lie apart from the rows that refer to them."""
+"""Reading long text and binary objects (strL), which lie apart from the rows that refer to them."""
 
 from __future__ import annotations
 
 import struct
+from array import array
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.errors import SchemaError
-from dprct.io.stata.fields import packed_text
 from dprct.io.stata.layout import LAYOUTS, ByteOrder, Layout
 from dprct.io.stata.strings import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable
 
     from dprct.io.stata.cursor import Cursor
-    from dprct.schema.facts import Column
+
+BINARY, TEXT = 129, 130
+"""Kinds of strL."""
 
 _FIELD = "strLs"
-_BINARY, _TEXT = 129, 130
-_LONGEST = 2_000_000_000
 
 Cells = NDArray[np.uint64]
 
@@ -45,124 +44,167 @@ def cell_number(variable: int, row: int, layout: Layout, byteorder: ByteOrder) -
     return variable + (row << bits) if byteorder == "<" else (variable << (64 - bits)) + row
 
 
-def read_strls(cursor: Cursor, layout: Layout) -> dict[tuple[int, int], str | bytes]:
-    """Read the section of strLs by the variable and row that hold them first."""
-    found: dict[tuple[int, int], str | bytes] = {}
-    cursor.expect("<strls>", _FIELD)
-    while cursor.peek("GSO"):
-        cursor.expect("GSO", _FIELD)
-        key = cursor.number("I", _FIELD), cursor.number(layout.gso_row, _FIELD)
-        kind, length = cursor.number("B", _FIELD), cursor.number("I", _FIELD)
-        if kind not in (_BINARY, _TEXT):
-            cursor.fail("a strL is neither text nor binary; copy the file again", _FIELD)
-        if key in found:
-            cursor.fail("two strLs have the same place; copy the file again", _FIELD)
-        found[key] = _content(cursor.take(length, _FIELD), kind, layout)
-    cursor.expect("</strls>", _FIELD)
-    return found
+def gso_head(layout: Layout, byteorder: ByteOrder) -> struct.Struct:
+    """Return what stands before a strL: mark, variable, row, kind and length."""
+    return struct.Struct(f"{byteorder}3sI{layout.gso_row}BI")
 
 
-def _content(content: bytes, kind: int, layout: Layout) -> str | bytes:
-    if kind == _BINARY:
-        return content
-    text = decoded(content.split(b"\0", 1)[0], layout.encoding)
-    return RawText(text) if isinstance(text, bytes) else text
-
-
-def look_up(
-    cursor: Cursor,
-    cells: Sequence[Cells],
-    strls: Mapping[tuple[int, int], str | bytes],
-    layout: Layout,
-    byteorder: ByteOrder,
-) -> list[NDArray[np.object_]]:
-    """Return the texts that the cells of the strL columns refer to.
-
-    Notes
-    -----
-    ReadStat (and with it haven) writes release 119 with the cells of 118; where the cells make
-    no sense as 119 but do as 118, they are read so.
-    """
-    layouts = [layout, LAYOUTS[118]] if layout.release == 119 else [layout]
-    for candidate in layouts:
-        texts = {cell_number(*key, candidate, byteorder): text for key, text in strls.items()}
-        texts[0] = ""
-        try:
-            return [_objects([texts[number] for number in c.tolist()]) for c in cells]
-        except KeyError:
-            continue
-    return cursor.fail("a row refers to a strL that does not exist; copy the file again", _FIELD)
-
-
-def _objects(texts: Sequence[str | bytes]) -> NDArray[np.object_]:
-    out = np.empty(len(texts), object)
-    out[:] = texts
-    return out
-
-
-class StrlWriter:
-    """Collects the strLs of a file while its cells are packed.
+class Strls:
+    """Where every strL of a file lies; contents are read when they are asked for.
 
     Parameters
     ----------
+    cursor : Cursor
+        Stands at the section of strLs, and after it when this is made.
     layout : Layout
     byteorder : {"<", ">"}
+
+    Raises
+    ------
+    StataFormatError
+        If the section is damaged.
+
+    Notes
+    -----
+    Only heads are read here, once.  21 bytes are kept of each strL, however long it is: number,
+    place, length and kind.
     """
 
-    def __init__(self, layout: Layout, byteorder: ByteOrder) -> None:
-        self.layout, self.byteorder = layout, byteorder
-        self._objects: dict[tuple[int, int], tuple[int, bytes]] = {}
+    def __init__(self, cursor: Cursor, layout: Layout, byteorder: ByteOrder) -> None:
+        self.cursor, self.layout, self.byteorder = cursor, layout, byteorder
+        numbers, places, lengths, kinds = _scan(cursor, layout, byteorder)
+        self._numbers = np.frombuffer(numbers, np.uint64)
+        self._places = np.frombuffer(places, np.uint64)
+        self._lengths = np.frombuffer(lengths, np.uint32)
+        self._kinds = np.frombuffer(kinds, np.uint8)
+        self._sort()
 
-    def cells(self, values: Sequence[object], variable: int, column: Column) -> Cells:
-        """Return the cells of a strL column; equal contents are kept once.
+    def settle(self, cells: Iterable[Cells]) -> None:
+        """Learn, from all cells of the file, which release's cells they are.
+
+        Notes
+        -----
+        ReadStat (and with it haven) writes release 119 with the cells of 118; where the cells
+        make no sense as 119, they are read so.
+        """
+        if self.layout.release == 119 and not all(self._known(c).all() for c in cells):
+            self._renumber(LAYOUTS[118])
+
+    def sizes(self, cells: Cells) -> NDArray[np.int64]:
+        """Return how many bytes the content of every cell has."""
+        found = self._found(cells)
+        sizes = np.zeros(len(cells), np.int64)
+        if len(self._numbers):
+            sizes = np.where(cells == 0, 0, self._lengths[found].astype(np.int64))
+        return sizes
+
+    def texts(self, cells: Cells) -> NDArray[np.object_]:
+        """Return the contents that cells refer to, each distinct one read once.
 
         Parameters
         ----------
-        values : sequence of str or bytes, length n
-        variable : int
-            Place of the column, from 1.
-        column : Column
+        cells : ndarray of uint64, shape (n,)
 
         Returns
         -------
-        ndarray of uint64, shape (n,)
+        ndarray of object, shape (n,)
+            str; bytes for a binary object, :class:`RawText` for undecodable text.
 
         Raises
         ------
-        SchemaError
-            If a value is neither text nor bytes, or too long.
+        StataFormatError
+            If a cell refers to nothing.
+
+        Notes
+        -----
+        In the order of the file, as Stata writes strLs in the order of the rows that hold them.
         """
-        numbers: dict[tuple[int, bytes], int] = {(_TEXT, b"\0"): 0}
-        out = []
-        for row, value in enumerate(values, 1):
-            content = _packed(value, column, self.layout)
-            number = numbers.get(content)
-            if number is None:
-                number = cell_number(variable, row, self.layout, self.byteorder)
-                numbers[content] = number
-                self._objects[row, variable] = content
-            out.append(number)
-        return np.array(out, np.uint64)
+        distinct, inverse = np.unique(cells, return_inverse=True)
+        contents = np.empty(len(distinct), object)
+        contents[:] = ""
+        used = np.flatnonzero(distinct)
+        found = self._found(distinct[used])
+        for i in np.argsort(self._places[found]).tolist():
+            contents[used[i]] = self._content(int(found[i]))
+        self.cursor.file.seek(self.cursor.at)
+        texts: NDArray[np.object_] = contents[inverse]
+        return texts
 
-    def section(self) -> bytes:
-        """Return the section of strLs, by row and then variable, as Stata wants them."""
-        head = struct.Struct(f"{self.byteorder}I{self.layout.gso_row}BI")
-        packed = [
-            b"GSO" + head.pack(variable, row, kind, len(content)) + content
-            for (row, variable), (kind, content) in sorted(self._objects.items())
-        ]
-        return b"<strls>" + b"".join(packed) + b"</strls>"
+    def _content(self, i: int) -> str | bytes:
+        self.cursor.file.seek(int(self._places[i]))
+        length = int(self._lengths[i])
+        content = self.cursor.file.read(length)
+        if len(content) != length:
+            self.cursor.fail("the file became shorter while it was read; read it again", _FIELD)
+        if self._kinds[i] == BINARY:
+            return content
+        text = decoded(content.split(b"\0", 1)[0], self.layout.encoding)
+        return RawText(text) if isinstance(text, bytes) else text
+
+    def _found(self, cells: Cells) -> NDArray[np.intp]:
+        """Return where the cells stand among the numbers; any place for an empty one."""
+        if not self._known(cells).all():
+            self.cursor.fail(
+                "a row refers to a strL that does not exist; copy the file again", _FIELD
+            )
+        return np.minimum(np.searchsorted(self._numbers, cells), max(len(self._numbers) - 1, 0))
+
+    def _known(self, cells: Cells) -> NDArray[np.bool_]:
+        at = np.searchsorted(self._numbers, cells)
+        known: NDArray[np.bool_] = cells == 0
+        inside = at < len(self._numbers)
+        known[inside] |= self._numbers[at[inside]] == cells[inside]
+        return known
+
+    def _renumber(self, layout: Layout) -> None:
+        """Use the numbers of another release; a strL that has none there is no more found."""
+        bits, other = 8 * self.layout.strl_variable, 8 * layout.strl_variable
+        low = np.uint64(bits if self.byteorder == "<" else 64 - bits)
+        lower, upper = self._numbers & ((np.uint64(1) << low) - np.uint64(1)), self._numbers >> low
+        variable, row = (lower, upper) if self.byteorder == "<" else (upper, lower)
+        fits = variable < np.uint64(1 << other)
+        variable, row = np.where(fits, variable, 0), np.where(fits, row, 0)
+        self._numbers = (
+            variable + (row << np.uint64(other))
+            if self.byteorder == "<"
+            else (variable << np.uint64(64 - other)) + row
+        )
+        self._sort()
+
+    def _sort(self) -> None:
+        if np.all(self._numbers[1:] > self._numbers[:-1]):
+            return
+        order = np.argsort(self._numbers, kind="stable")
+        self._numbers, self._places = self._numbers[order], self._places[order]
+        self._lengths, self._kinds = self._lengths[order], self._kinds[order]
+        if np.any((self._numbers[1:] == self._numbers[:-1]) & (self._numbers[1:] > 0)):
+            self.cursor.fail("two strLs have the same place; copy the file again", _FIELD)
 
 
-def _packed(value: object, column: Column, layout: Layout) -> tuple[int, bytes]:
-    what = f"column {column.name!r} (strL)"
-    if isinstance(value, str):
-        return _TEXT, packed_text(value, _LONGEST, layout, what) + b"\0"
-    if isinstance(value, RawText):
-        return _TEXT, bytes(value) + b"\0"
-    if isinstance(value, bytes) and len(value) <= _LONGEST:
-        return _BINARY, value
-    raise SchemaError(
-        f"{what} holds something that is neither text nor at most {_LONGEST:,} bytes; "
-        "Stata has no missing text, give '' instead"
-    )
+def _scan(
+    cursor: Cursor, layout: Layout, byteorder: ByteOrder
+) -> tuple[array[int], array[int], array[int], array[int]]:
+    """Return number, place, length and kind of every strL, in the order of the file."""
+    numbers, places, lengths, kinds = array("Q"), array("Q"), array("I"), array("B")
+    head, file = gso_head(layout, byteorder), cursor.file
+    most_variable = 1 << 8 * layout.strl_variable
+    most_row = 1 << 64 - 8 * layout.strl_variable
+    cursor.expect("<strls>", _FIELD)
+    while (read := file.read(head.size)).startswith(b"GSO"):
+        if len(read) < head.size:
+            cursor.need(head.size, _FIELD)
+        _, variable, row, kind, length = head.unpack(read)
+        if kind not in (BINARY, TEXT):
+            cursor.fail("a strL is neither text nor binary; copy the file again", _FIELD)
+        if variable >= most_variable or row >= most_row:
+            cursor.fail("a strL has a place that no row can name; copy the file again", _FIELD)
+        cursor.need(head.size + length, _FIELD)
+        numbers.append(cell_number(variable, row, layout, byteorder))
+        places.append(cursor.at + head.size)
+        lengths.append(length)
+        kinds.append(kind)
+        cursor.at += head.size + length
+        file.seek(length, 1)
+    file.seek(cursor.at)
+    cursor.expect("</strls>", _FIELD)
+    return numbers, places, lengths, kinds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from dprct.io.stata.header import MAP_ENTRIES, row_dtype
 from dprct.io.stata.labels import pack_label_sets
 from dprct.io.stata.layout import LAYOUTS, RELEASES, Layout, default_format, type_code
 from dprct.io.stata.rows import pack_columns, write_rows
-from dprct.io.stata.strl import StrlWriter
+from dprct.io.stata.strl_writer import StrlWriter
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -77,11 +77,13 @@ def write_dta(
     strls = StrlWriter(layout, schema.file.byteorder)
     packed = pack_columns(data, schema.columns, layout, strls)
     types = [column.type for column in schema.columns]
-    before, after = framing(schema, layout, len(data), strls)
+    around = framing(schema, layout, len(data), strls.size)
     with atomic_write(path) as file:
-        file.write(before)
+        file.write(around.before)
         write_rows(file, packed, types, schema.file.byteorder)
-        file.write(after)
+        file.write(around.between)
+        strls.copy_to(file)
+        file.write(around.after)
 
 
 def layout_of(schema: Schema, version: int | None = None) -> Layout:
@@ -96,8 +98,16 @@ def layout_of(schema: Schema, version: int | None = None) -> Layout:
     return LAYOUTS[version]
 
 
-def framing(schema: Schema, layout: Layout, rows: int, strls: StrlWriter) -> tuple[bytes, bytes]:
-    """Return what stands before and after the rows."""
+class Framing(NamedTuple):
+    """What stands before the rows, between the rows and the strLs, and after these."""
+
+    before: bytes
+    between: bytes
+    after: bytes
+
+
+def framing(schema: Schema, layout: Layout, rows: int, strls: int) -> Framing:
+    """Return what stands around so many rows and bytes of strLs; its lengths depend on neither."""
     return (_tagged if layout.tagged else _binary)(schema, layout, rows, strls)
 
 
@@ -120,8 +130,8 @@ def _check_names(data: pd.DataFrame, schema: Schema) -> None:
     )
 
 
-def _tagged(schema: Schema, layout: Layout, rows: int, strls: StrlWriter) -> tuple[bytes, bytes]:
-    """Return what stands before and after the rows in releases 117 and later."""
+def _tagged(schema: Schema, layout: Layout, rows: int, strls: int) -> Framing:
+    """Return what stands around the rows in releases 117 and later."""
     order, file = schema.file.byteorder, schema.file
     start = _tagged_start(schema, layout, rows)
     types, *blocks = _descriptors(schema, layout)
@@ -139,14 +149,19 @@ def _tagged(schema: Schema, layout: Layout, rows: int, strls: StrlWriter) -> tup
     ]
     width = row_dtype([column.type for column in schema.columns], order).itemsize
     data = len(b"<data></data>") + rows * width
-    ends = [strls.section(), pack_label_sets(file.value_labels, layout, order), b"</stata_dta>"]
+    labels = pack_label_sets(file.value_labels, layout, order)
+    long = len(b"<strls></strls>") + strls
     map_length = len(b"<map></map>") + 8 * MAP_ENTRIES
-    lengths = [map_length, *map(len, sections), data, *map(len, ends)]
+    lengths = [map_length, *map(len, sections), data, long, len(labels), len(b"</stata_dta>")]
     places = [0, len(start)]
     for length in lengths:
         places.append(places[-1] + length)
     table = b"<map>" + struct.pack(f"{order}{MAP_ENTRIES}Q", *places) + b"</map>"
-    return start + table + b"".join(sections) + b"<data>", b"</data>" + b"".join(ends)
+    return Framing(
+        start + table + b"".join(sections) + b"<data>",
+        b"</data><strls>",
+        b"</strls>" + labels + b"</stata_dta>",
+    )
 
 
 def _tagged_start(schema: Schema, layout: Layout, rows: int) -> bytes:
@@ -164,8 +179,8 @@ def _tagged_start(schema: Schema, layout: Layout, rows: int) -> bytes:
     return b"".join(parts)
 
 
-def _binary(schema: Schema, layout: Layout, rows: int, _: StrlWriter) -> tuple[bytes, bytes]:
-    """Return what stands before and after the rows in releases 113 to 115."""
+def _binary(schema: Schema, layout: Layout, rows: int, _: int) -> Framing:
+    """Return what stands around the rows in releases 113 to 115."""
     order, file = schema.file.byteorder, schema.file
     before = [
         bytes([layout.release, 2 if order == "<" else 1, 1, 0]),
@@ -175,7 +190,7 @@ def _binary(schema: Schema, layout: Layout, rows: int, _: StrlWriter) -> tuple[b
         *_descriptors(schema, layout),
         _characteristics(schema, layout) + bytes(5),
     ]
-    return b"".join(before), pack_label_sets(file.value_labels, layout, order)
+    return Framing(b"".join(before), b"", pack_label_sets(file.value_labels, layout, order))
 
 
 def _descriptors(schema: Schema, layout: Layout) -> list[bytes]:

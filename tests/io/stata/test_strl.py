@@ -8,7 +8,8 @@ import pytest
 from dprct.errors import SchemaError, StataFormatError
 from dprct.io.stata.cursor import Cursor
 from dprct.io.stata.layout import LAYOUTS
-from dprct.io.stata.strl import RawText, StrlWriter, cell_number, look_up, read_strls
+from dprct.io.stata.strl import RawText, Strls, cell_number
+from dprct.io.stata.strl_writer import StrlWriter
 from dprct.schema import Column
 
 CASES = [(release, order) for release in (117, 118, 119) for order in "<>"]
@@ -18,13 +19,27 @@ VALUES = ["pear", "", b"\0\xff", "pear", "é", RawText(b"\xff\xfe"), b"", b"pear
 def written(release, order, values=VALUES):
     layout = LAYOUTS[release]
     writer = StrlWriter(layout, order)
-    return writer.cells(values, 2, Column("s", "strL")), writer.section(), layout
+    cells = writer.cells(values, 2, Column("s", "strL"))
+    writer.end_piece(len(values))
+    return cells, section_of(writer), layout
+
+
+def section_of(writer):
+    out = io.BytesIO()
+    writer.copy_to(out)
+    assert len(out.getvalue()) == writer.size
+    return b"<strls>" + out.getvalue() + b"</strls>"
+
+
+def strls_of(section, layout, order="<"):
+    cursor = Cursor(io.BytesIO(section), len(section))
+    return Strls(cursor, layout, order)
 
 
 def read(cells, section, layout, order):
-    cursor = Cursor(io.BytesIO(section), len(section))
-    cursor.byteorder = order
-    return look_up(cursor, [cells], read_strls(cursor, layout), layout, order)[0].tolist()
+    strls = strls_of(section, layout, order)
+    strls.settle([cells])
+    return strls.texts(cells).tolist()
 
 
 @pytest.mark.parametrize(("release", "order"), CASES)
@@ -44,9 +59,11 @@ def test_equal_contents_are_kept_once_and_stand_in_the_order_of_their_rows():
     second = writer.cells(["c", "", "c"], 2, Column("y", "strL"))
     assert first.tolist() == [cell_number(1, row, layout, "<") for row in (1, 2, 1)]
     assert second.tolist() == [cell_number(2, 1, layout, "<"), 0, cell_number(2, 1, layout, "<")]
-    section = writer.section()
-    cursor = Cursor(io.BytesIO(section), len(section))
-    assert list(read_strls(cursor, layout)) == [(1, 1), (2, 1), (1, 2)]
+    writer.end_piece(3)
+    assert [text[:1] for text in section_of(writer).split(b"GSO")[1:]] == [b"\1", b"\2", b"\1"]
+    assert [text[-2:] for text in section_of(writer)[:-8].split(b"GSO")[1:]] == [
+        b"b\0", b"c\0", b"a\0",
+    ]  # fmt: skip
 
 
 def test_cells_have_the_bytes_of_the_specification():
@@ -78,7 +95,7 @@ def test_damaged_sections_are_refused():
     odd = b"<strls>" + gso.replace(b"\x82", b"\x07") + b"</strls>"
     for damaged, why in ((twice, "same place"), (odd, "neither text nor binary")):
         with pytest.raises(StataFormatError, match=why):
-            read_strls(Cursor(io.BytesIO(damaged), len(damaged)), layout)
+            strls_of(damaged, layout)
 
 
 @pytest.mark.parametrize("value", [None, 1.0, float("nan"), "a\0b"])
