@@ -48,11 +48,26 @@ class Confidential:
 
 
 class HoldsRows:
-    """Base of models, which hold confidential rows and stay in the process that made them."""
+    """Base of models, which hold confidential rows and stay in the process that made them.
+
+    Notes
+    -----
+    ``__reduce_ex__`` is what :mod:`pickle` and :mod:`copy` ask, at every protocol, and what joblib
+    and cloudpickle are built on.  Tools that ask for the state by itself are refused as well.
+    """
 
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self._stays()
+
+    def __reduce__(self) -> NoReturn:
+        self._stays()
+
+    def __getstate__(self) -> NoReturn:
+        self._stays()
+
+    def _stays(self) -> NoReturn:
         raise ModelPicklingError(
             f"{type(self).__name__} holds confidential rows and is not pickled or copied; pickle "
             "the results or the release that fit returns"

@@ -3,12 +3,24 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
-from dprct.errors import DisclosureError, DprctWarning
-from dprct.results.confidential import WATERMARK, Confidential, caution, is_confidential, marked
+from dprct.errors import DisclosureError, DprctWarning, ModelPicklingError
+from dprct.results.confidential import (
+    WATERMARK,
+    Confidential,
+    HoldsRows,
+    caution,
+    is_confidential,
+    marked,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,31 @@ def test_a_report_does_not_leave_the_process(holder: object) -> None:
             pickle.dumps(holder(Report()), protocol)  # type: ignore[operator]
     with pytest.raises(DisclosureError):
         copy.deepcopy(Report())
+
+
+class Model(HoldsRows):
+    def __init__(self) -> None:
+        self.rows = [0.5]
+
+    def fit(self) -> None:
+        """Stay here."""
+
+
+WAYS: dict[str, Callable[[Model], object]] = {
+    **{f"protocol {k}": partial(pickle.dumps, protocol=k) for k in range(6)},
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "inside": lambda model: pickle.dumps({"a": [model]}),
+    "its method": lambda model: pickle.dumps(model.fit),
+    "reduced": lambda model: model.__reduce__(),
+    "its state": lambda model: model.__getstate__(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_leaves_on_no_way(way: str) -> None:
+    with pytest.raises(ModelPicklingError, match="Model holds confidential rows"):
+        WAYS[way](Model())
 
 
 def test_reports_and_their_frames_are_known() -> None:
