@@ -157,8 +157,16 @@ class ReleaseModel(HoldsRows, ABC):
         """Return the synthetic columns, by post-processing."""
 
     def _revived(self, state: Mapping[str, Any]) -> Any:
-        """Return from a saved state what :meth:`_draw` returned beside it."""
-        raise NotImplementedError
+        """Return from a saved state what :meth:`_draw` returned beside it.
+
+        Raises
+        ------
+        LedgerError
+            Where the method has no guarantee, and so pays for nothing and saves nothing.
+        """
+        raise LedgerError(
+            f"{type(self).__name__} saves nothing that it could be resumed from; fit it again"
+        )
 
     @abstractmethod
     def _limits(self) -> tuple[str, ...]:
@@ -237,10 +245,7 @@ class ReleaseModel(HoldsRows, ABC):
         """
         ledger = resumable(accountant, self.schema)
         entry = ledger.entry(entry_id)
-        if type(self)._revived is ReleaseModel._revived or not entry.priced:
-            raise LedgerError(f"{type(self).__name__} cannot be resumed from it; fit it again")
-        plan = self.plan(entry.budget.epsilon, entry.budget.delta)
-        state = resumed_state(ledger, entry, self, plan)
+        state, plan = resumed_state(ledger, entry, self)
         words = (
             f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
             "nothing now: resumed from its saved state, the rows are a fresh draw from the same "

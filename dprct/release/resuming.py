@@ -34,9 +34,9 @@ def with_study(state: Mapping[str, Any], model: ReleaseModel, plan: Plan) -> dic
 
 
 def resumed_state(
-    accountant: Accountant, entry: Entry, model: ReleaseModel, plan: Plan
-) -> dict[str, Any]:
-    """Return what was saved for an entry, if the model is the one that it was saved for.
+    accountant: Accountant, entry: Entry, model: ReleaseModel
+) -> tuple[dict[str, Any], Plan]:
+    """Return what was saved for an entry and its plan, if the model is that which it was saved for.
 
     Raises
     ------
@@ -44,6 +44,11 @@ def resumed_state(
         If nothing was saved, or it belongs to another method or to other public facts: decoded by
         other bins or labels, released counts would be counts of something else.
     """
+    if not entry.priced:
+        raise LedgerError(
+            f"entry {entry.id} notes a release without a guarantee, of which nothing is saved: "
+            f"{type(model).__name__} cannot be resumed from it; fit it again"
+        )
     if not accountant.is_saved(entry.id):
         raise LedgerError(
             f"entry {entry.id} was charged, and its process ended before anything was saved; it "
@@ -55,12 +60,13 @@ def resumed_state(
             f"entry {entry.id} paid for {entry.method!r}, not for {model.method!r}; resume it "
             "with that method"
         )
+    plan = model.plan(entry.budget.epsilon, entry.budget.delta)
     if state.get(_STUDY) != _study(model, plan):
         raise LedgerError(
             f"the data file or what the study declares is not what it was when entry {entry.id} "
             "was released; restore both to resume it"
         )
-    return state
+    return state, plan
 
 
 def _study(model: ReleaseModel, plan: Plan) -> dict[str, Any]:

@@ -75,12 +75,7 @@ def charged(
     """
     if noise.simulation:
         return Receipt("charged to no ledger (simulation)")
-    if accountant is not None and not isinstance(accountant, Accountant):
-        raise ParameterError(
-            f"accountant is {type(accountant).__name__}; give a dprct.Accountant, such as "
-            "dprct.Accountant(epsilon=1)"
-        )
-    accountant = _beside(schema) if accountant is None else accountant
+    accountant = _given_or_beside(accountant, schema)
     if accountant is None:
         return Receipt("charged to no ledger")
     assert guarantee.budget is not None
@@ -155,14 +150,25 @@ def resumable(accountant: Accountant | None, schema: Schema) -> Accountant:
     ------
     LedgerError
         If there is none.
+    ParameterError
+        If ``accountant`` is something else.
     """
-    found = _beside(schema) if accountant is None else accountant
+    found = _given_or_beside(accountant, schema)
     if found is None:
         raise LedgerError(
             "there is no ledger beside the data, so nothing was saved to resume from; give "
             "accountant=, or declare dataset_id"
         )
     return found
+
+
+def _given_or_beside(accountant: Accountant | None, schema: Schema) -> Accountant | None:
+    if accountant is not None and not isinstance(accountant, Accountant):
+        raise ParameterError(
+            f"accountant is {type(accountant).__name__}; give a dprct.Accountant, such as "
+            "dprct.Accountant(epsilon=1)"
+        )
+    return _beside(schema) if accountant is None else accountant
 
 
 def _beside(schema: Schema) -> Accountant | None:

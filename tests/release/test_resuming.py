@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dprct import Accountant, Calibrated, Marginals, MVHistogram, ols, published
-from dprct.errors import LedgerError
+from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.release import histogram, marginals
 from dprct.release.resuming import with_study
@@ -145,3 +145,23 @@ def test_what_has_no_guarantee_is_not_resumed() -> None:
     for model in (published.MVHistogram(table(), SCHEMA), MVHistogram(table(), SCHEMA)):
         with pytest.raises(LedgerError, match="cannot be resumed from it; fit it again"):
             model.resume("1", accountant=accountant)
+
+
+def test_another_method_s_entry_is_named_whatever_it_was_charged() -> None:
+    """A delta that the plan of this method would refuse is not what is wrong."""
+    accountant = Accountant(4, 1e-6, relation="replace-one-design-public")
+    Marginals(table(), SCHEMA).fit(1, 1e-6, accountant=accountant)
+    with pytest.raises(LedgerError, match="paid for 'Marginals"):
+        calibrated(table(), covariates="filler").resume("1", accountant=accountant)
+    with pytest.raises(LedgerError, match="paid for 'Marginals"):
+        published.MVHistogram(table(), SCHEMA).resume("1", accountant=accountant)
+
+
+def test_a_method_without_a_guarantee_has_nothing_to_revive() -> None:
+    with pytest.raises(LedgerError, match="saves nothing that it could be resumed from; fit it"):
+        published.MVHistogram(table(), SCHEMA)._revived({})
+
+
+def test_what_is_no_accountant_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"accountant is str; give a dprct\.Accountant"):
+        MVHistogram(table(), SCHEMA).resume("1", accountant="study.ledger")  # type: ignore[arg-type]
