@@ -36,11 +36,11 @@ from dprct.queries.propensity import (
     PropensityGrid,
     covariates_of,
     propensity_weights,
-    treated_rows,
 )
 from dprct.queries.pseudo_outcomes import CodedRows, doubly_robust, residual_ratio
+from dprct.queries.records import CompactTable, Records, read_once
 from dprct.queries.residuals import covariates, with_residual
-from dprct.queries.weighted import Centre, Scheme, Weighted, outcome_units
+from dprct.queries.weighted import Centre, Scheme, Weighted
 
 __all__ = [
     "GRID",
@@ -50,6 +50,7 @@ __all__ = [
     "Centre",
     "Clipped",
     "CodedRows",
+    "CompactTable",
     "Covariates",
     "DifferenceAggregates",
     "Donors",
@@ -57,6 +58,7 @@ __all__ = [
     "HiddenArms",
     "MomentsLayout",
     "PropensityGrid",
+    "Records",
     "Scheme",
     "Weighted",
     "additive_sums",
@@ -79,12 +81,11 @@ __all__ = [
     "observed_squares",
     "observed_sums",
     "one_way_counts",
-    "outcome_units",
     "propensity_weights",
+    "read_once",
     "residual_ratio",
     "ridge_weights",
     "square_reach",
-    "treated_rows",
     "weighted_mean",
     "weighted_series",
     "with_residual",

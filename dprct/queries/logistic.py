@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -18,6 +18,8 @@ from threadpoolctl import threadpool_limits
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -32,6 +34,9 @@ ROUNDING_SHARE = 0.05
 CHUNK = 1024
 """Rows that are added up in one matrix product."""
 
+PIECE = 8 * CHUNK
+"""Rows that are asked for at a time."""
+
 WORK = 1.5e9
 """Multiplications (about a second) up to which the accelerated steps are made without asking."""
 
@@ -40,6 +45,48 @@ _MANY = 20_000
 
 _UNIT = 2.0**-53
 _SAMPLE, _COARSE, _FINE = 8, 6, 5
+
+
+class Rows(Protocol):
+    """Rows z of norm at most 1, in memory or made anew piece by piece; confidential."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def chunk(self, start: int, stop: int) -> Array:
+        """Return rows ``start`` to ``stop`` (or the last), contiguous."""
+
+    def every(self, step: int) -> Rows:
+        """Return every ``step``-th row."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Held:
+    """Rows in memory.
+
+    Parameters
+    ----------
+    Z : (n, d) array
+    """
+
+    Z: Array
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.Z)
+
+    def chunk(self, start: int, stop: int) -> Array:
+        """Return rows ``start`` to ``stop`` (or the last)."""
+        return self.Z[start:stop]
+
+    def every(self, step: int) -> Held:
+        """Return every ``step``-th row."""
+        return Held(np.ascontiguousarray(self.Z[::step]))
+
+
+def rows_of(Z: Array | Rows) -> Rows:
+    """Return an array as rows, and rows as they are."""
+    return Held(np.ascontiguousarray(Z)) if isinstance(Z, np.ndarray) else Z
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +222,12 @@ def least_penalty(n: int, d: int) -> float:
     return high
 
 
-def logistic_weights(Z: Array, t: Mask, solver: Solver) -> Array:
+def logistic_weights(Z: Array | Rows, t: Mask, solver: Solver) -> Array:
     """Return w (d,) with ||grad J(w)|| <= ``solver.tolerance``, for all data; confidential.
 
     Parameters
     ----------
-    Z : (n, d) array
+    Z : (n, d) array, or Rows
         Rows of norm at most 1.
     t : (n,) array of bool
         Whether s_i = 1.
@@ -193,64 +240,75 @@ def logistic_weights(Z: Array, t: Mask, solver: Solver) -> Array:
     would take minutes: a public number of Newton steps comes first, and they are made only if the
     gradient that Newton leaves (and its rounding) exceeds the tolerance, of which no example is
     known.  The tolerance holds either way; only the running time could tell such data apart.
+
+    Every step is a pass over the rows in pieces, the same whether they are in memory or made anew:
+    so are the bits of the result.
     """
-    if len(Z) < _MANY:
-        return _solved(Z, t, solver)
+    rows = rows_of(Z)
+    if len(rows) < _MANY:
+        return _solved(rows, t, solver)
     # products of a few thousand rows are too small to share: threads would wait for each other
     with threadpool_limits(limits=1, user_api="blas"):
-        return _solved(Z, t, solver)
+        return _solved(rows, t, solver)
 
 
-def _solved(Z: Array, t: Mask, solver: Solver) -> Array:
-    signs = t.astype(np.float64)
+def _solved(rows: Rows, t: Mask, solver: Solver) -> Array:
     if solver.always_accelerated:
-        return _accelerated(Z, signs, solver)
-    w = _newton(Z, signs, solver)
-    if math.sqrt(float(np.square(gradient(Z, signs, w, solver.lam)).sum())) <= (
+        return _accelerated(rows, t, solver)
+    w = _newton(rows, t, solver)
+    if math.sqrt(float(np.square(gradient(rows, t, w, solver.lam)).sum())) <= (
         solver.tolerance - solver.rounding
     ):
         return w
-    return _accelerated(Z, signs, solver)
+    return _accelerated(rows, t, solver)
 
 
-def gradient(Z: Array, t: Array, w: Array, lam: float) -> Array:
+def gradient(Z: Array | Rows, t: Mask, w: Array, lam: float) -> Array:
     """Return grad J(w) (d,), up to ``Solver.rounding``; confidential."""
+    rows = rows_of(Z)
     total = np.zeros(len(w))
-    for start in range(0, len(Z), CHUNK):
-        rows = Z[start : start + CHUNK]
-        total += (expit(rows @ w) - t[start : start + CHUNK]) @ rows
-    return np.asarray(total / len(Z) + lam * w)
+    for piece, labels in _pieces(rows, t):
+        for start in range(0, len(piece), CHUNK):
+            part = piece[start : start + CHUNK]
+            total += (expit(part @ w) - labels[start : start + CHUNK]) @ part
+    return np.asarray(total / len(rows) + lam * w)
 
 
-def _accelerated(Z: Array, t: Array, solver: Solver) -> Array:
+def _pieces(rows: Rows, t: Mask) -> Iterator[tuple[Array, Mask]]:
+    for start in range(0, len(rows), PIECE):
+        yield rows.chunk(start, start + PIECE), t[start : start + PIECE]
+
+
+def _accelerated(rows: Rows, t: Mask, solver: Solver) -> Array:
     smooth = 0.25 + solver.lam
     root = math.sqrt(solver.lam / smooth)
     momentum = (1 - root) / (1 + root)
     x = y = np.zeros(solver.d)
     for _ in range(solver.steps):
-        before, x = x, y - gradient(Z, t, y, solver.lam) / smooth
+        before, x = x, y - gradient(rows, t, y, solver.lam) / smooth
         y = x + momentum * (x - before)
     return x
 
 
-def _newton(Z: Array, t: Array, solver: Solver) -> Array:
+def _newton(rows: Rows, t: Mask, solver: Solver) -> Array:
     """Return the point after a public number of Newton steps, on a part of the rows and on all."""
     w = np.zeros(solver.d)
-    for rows, labels, steps in ((Z[::_SAMPLE], t[::_SAMPLE], _COARSE), (Z, t, _FINE)):
-        for _ in range(steps):
-            w = w - np.linalg.solve(*_curvature(rows, labels, w, solver.lam))
+    part, labels = rows.every(_SAMPLE), t[::_SAMPLE]
+    for _ in range(_COARSE):
+        w = w - np.linalg.solve(*_curvature(part, labels, w, solver.lam))
+    for _ in range(_FINE):
+        w = w - np.linalg.solve(*_curvature(rows, t, w, solver.lam))
     return np.asarray(np.nan_to_num(w.clip(-1e6, 1e6)))
 
 
-def _curvature(Z: Array, t: Array, w: Array, lam: float) -> tuple[Array, Array]:
+def _curvature(rows: Rows, t: Mask, w: Array, lam: float) -> tuple[Array, Array]:
     """Return the Hessian and the gradient of J at w."""
     H, g = np.zeros((len(w), len(w))), np.zeros(len(w))
-    for start in range(0, len(Z), 8 * CHUNK):
-        rows = Z[start : start + 8 * CHUNK]
-        p = expit(rows @ w)
-        half = rows * np.sqrt(p * (1 - p))[:, None]
+    for piece, labels in _pieces(rows, t):
+        p = expit(piece @ w)
+        half = piece * np.sqrt(p * (1 - p))[:, None]
         H += half.T @ half
-        g += (p - t[start : start + 8 * CHUNK]) @ rows
-    H /= len(Z)
+        g += (p - labels) @ piece
+    H /= len(rows)
     H.flat[:: len(H) + 1] += lam
-    return H, np.asarray(g / len(Z) + lam * w)
+    return H, np.asarray(g / len(rows) + lam * w)

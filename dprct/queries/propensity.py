@@ -13,18 +13,22 @@ import numpy as np
 
 from dprct.errors import FormulaError, SchemaError
 from dprct.privacy.aggregate import IntegerVector
+from dprct.queries.compact import compact, smallest_integer
 from dprct.queries.grid import GRID
 from dprct.queries.logistic import Solver, logistic_weights
+from dprct.schema.table import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from narwhals.typing import IntoDType
     from numpy.typing import NDArray
 
     from dprct.formula.syntax import Factor
     from dprct.privacy.guarantee import Relation
+    from dprct.queries.logistic import Rows
     from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Frame, Table
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
@@ -67,26 +71,59 @@ class Block:
         own = tuple(f"C({name})[T.{_spelled(level)}]" for level in self.levels) or (name,)
         return (*own, f"missing({name})") if self.missing else own
 
-    def values(self, frame: Frame) -> Array:
-        """Return the numbers (n, m) of all rows; total, whatever the column holds."""
-        series = frame[self.column.name]
+    @property
+    def dtype(self) -> IntoDType:
+        """What a row of it takes in memory: a double, or the smallest integer for a level."""
+        return smallest_integer(len(self.levels) + 2) if self.levels else nw.Float64
+
+    def coded(self, frame: Table) -> nw.Expr:
+        """Return the column as one number of each row, to be read once: see :meth:`settled`.
+
+        Of levels it is k for the k-th of them, 0 for none, and one more than there are for a
+        missing value; of a number the number, null or NaN where it is missing.
+        """
+        name = self.column.name
         if self.column.is_text:
-            found = np.array(series.to_list(), dtype=object)
-            return np.column_stack([found == level for level in self.levels]).astype(np.float64)
-        x = np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
-        absent = np.isnan(x)
+            return _text_code(_text(frame, name), self.levels)
+        x = nw.col(name).cast(nw.Float64)
+        if not self.levels:
+            return x
+        numbers = [float(level) for level in self.levels]
+        found = [nw.when(x == v).then(k).otherwise(0) for k, v in enumerate(numbers, 1)]
+        code = nw.sum_horizontal(*found)
         if self.fill is not None:
-            x, absent = np.where(absent, self.fill, x), np.zeros(len(x), bool)
-        if self.levels:
-            parts = [(x == float(level)).astype(np.float64) for level in self.levels]
+            absent = numbers.index(self.fill) + 1 if self.fill in numbers else 0
         else:
-            assert self.column.bounds is not None
-            low, high = map(float, self.column.bounds)
-            middle, half = low / 2 + high / 2, high / 2 - low / 2
-            parts = [np.where(absent, 0.0, ((x - middle) / half).clip(-1, 1))]
-        if self.missing:
-            parts.append(absent.astype(np.float64))
-        return np.column_stack(parts)
+            absent = len(numbers) + 1 if self.missing else 0
+        return nw.when(x.is_null() | x.is_nan()).then(absent).otherwise(code)
+
+    def settled(self, raw: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the rows at some places (m,): codes, or numbers in [-1, 1], NaN where missing."""
+        values: NDArray[Any] = raw[places]
+        if self.levels:
+            return values
+        assert self.column.bounds is not None
+        low, high = map(float, self.column.bounds)
+        middle, half = low / 2 + high / 2, high / 2 - low / 2
+        if self.fill is not None:
+            values[np.isnan(values)] = self.fill
+        values -= middle
+        with np.errstate(over="ignore"):  # what is far outside is clipped, however far
+            values /= half
+        np.clip(values, -1, 1, out=values)
+        if not self.missing:
+            values[np.isnan(values)] = 0.0
+        return values
+
+    def values(self, settled: NDArray[Any]) -> Array:
+        """Return the numbers (m, k) of some rows; total, whatever the column holds."""
+        if self.levels:
+            codes = np.arange(1, len(self.levels) + 1 + self.missing)
+            return np.asarray(settled[:, None] == codes, np.float64)
+        if not self.missing:
+            return np.asarray(settled[:, None])
+        absent = np.isnan(settled)
+        return np.column_stack([np.where(absent, 0.0, settled), absent])
 
 
 @dataclass(frozen=True)
@@ -141,16 +178,32 @@ class Covariates:
         """Number of coordinates, d."""
         return len(self.names)
 
-    def rows(self, frame: Frame) -> Array:
-        """Return z (n, d) of all rows; confidential, and finite whatever the columns hold."""
-        known = {b: b.values(frame) for term in self.terms for b in term}
-        Z = np.empty((len(frame), self.size))
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of all terms, each once: what is read of a row."""
+        return tuple(dict.fromkeys(b for term in self.terms for b in term))
+
+    def rows(self, settled: Mapping[Block, NDArray[Any]]) -> Array:
+        """Return z (m, d) of some rows, given what :meth:`Block.settled` made of each block.
+
+        Confidential, and finite whatever the columns hold.
+        """
+        m = len(settled[self.blocks[0]])
+        Z = np.empty((m, self.size))
         Z[:, -1] = math.sqrt(0.5) / _ROUNDING
-        for start in range(0, len(Z), _CACHED):
+        for start in range(0, m, _CACHED):
             # some rows at a time: the columns of a long table are too far apart for a cache
             rows = slice(start, start + _CACHED)
-            self._fill(Z[rows], {block: values[rows] for block, values in known.items()})
+            self._fill(Z[rows], {b: b.values(settled[b][rows]) for b in self.blocks})
         return Z
+
+    def of_table(self, frame: Frame) -> Array:
+        """Return z (n, d) of the rows of a table in memory, in their order."""
+        named = {f"{block.column.name}{j}": block for j, block in enumerate(self.blocks)}
+        coded = {name: block.coded(frame) for name, block in named.items()}
+        raw = compact(frame, coded, {name: block.dtype for name, block in named.items()})
+        places = np.arange(len(frame))
+        return self.rows({b: b.settled(raw[name], places) for name, b in named.items()})
 
     def _fill(self, Z: Array, known: Mapping[Block, Array]) -> None:
         """Put the terms of some rows side by side into Z."""
@@ -278,13 +331,13 @@ class PropensityGrid:
 
 
 def propensity_weights(
-    Z: Array, t: Mask, grid: PropensityGrid, relation: Relation = "replace-one"
+    Z: Array | Rows, t: Mask, grid: PropensityGrid, relation: Relation = "replace-one"
 ) -> IntegerVector:
     """Fit the propensity model and round its weights to their grid.
 
     Parameters
     ----------
-    Z : (n, d) array
+    Z : (n, d) array, or rows that are made anew in pieces
         As :meth:`Covariates.rows` gives them.
     t : (n,) array of bool
     grid : PropensityGrid
@@ -308,12 +361,27 @@ def propensity_weights(
     )
 
 
-def treated_rows(frame: Frame, column: Column, treated: Any) -> Mask:
-    """Return who is treated (n,); whoever has no such code is not; confidential."""
-    series = frame[column.name]
+def treated_code(frame: Table, column: Column, treated: Any) -> nw.Expr:
+    """Return who is treated, 1 or 0, as an expression; whoever has no such code is not."""
     if column.is_text:
-        return np.asarray(np.array(series.to_list(), dtype=object) == treated, bool)
-    return np.asarray(np.asarray(series.cast(nw.Float64).to_numpy()) == float(treated), bool)
+        code = _text_code(_text(frame, column.name), (treated,))
+    else:
+        is_it = nw.col(column.name).cast(nw.Float64) == float(treated)
+        code = nw.when(is_it).then(1).otherwise(0)
+    return code
+
+
+def _text(frame: Table, name: str) -> nw.Expr:
+    # a categorical refuses to be compared with texts that it does not have
+    categorical = isinstance(schema_of(frame)[name], (nw.Enum, nw.Categorical))
+    return nw.col(name).cast(nw.String) if categorical else nw.col(name)
+
+
+def _text_code(text: nw.Expr, levels: Sequence[float | str]) -> nw.Expr:
+    """Return k for the k-th level, 0 for another text; a null is the empty text, as in Stata."""
+    codes = {level: k for k, level in enumerate(levels, 1)}
+    known = text.replace_strict(list(codes), list(codes.values()), default=0, return_dtype=nw.Int64)
+    return nw.when(text.is_null()).then(codes.get("", 0)).otherwise(known)
 
 
 def _spelled(level: float | str) -> str:

@@ -4,35 +4,36 @@ Every record's term is computed in floating point from its own row and released 
 its public range, clipped to it and rounded to an integer; the integers are added exactly.  What the
 floating point does to a term is therefore never part of a sensitivity.
 
-Outcomes are y = (outcome - mid) / R in [-1, 1], R half the width of the bounds.
+Outcomes are y = (outcome - mid) / R in [-1, 1], R half the width of the bounds; ``HALF`` is also
+how many steps a term has from 0 to the end of its range.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.arms import filled_steps
-from dprct.queries.grid import GRID, Clipped
+from dprct.queries.grid import GRID
+from dprct.queries.logistic import PIECE, Held
+from dprct.queries.records import HALF
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
     from dprct.privacy.guarantee import Relation
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.queries.propensity import Block
+    from dprct.queries.records import Records
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
 Estimand = Literal["ate", "att", "atc"]
-
-HALF = GRID // 2
-"""Steps of a term from 0 to the end of its range."""
 
 _SPARE = 1 + 1e-9
 
@@ -117,20 +118,45 @@ class Centre:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Piece:
+    """Some records with their weights; confidential.
+
+    Parameters
+    ----------
+    y : (m,) array
+        In [-1, 1].
+    t : (m,) array of bool
+    Z : (m, d) array
+    rows : slice
+        Where they are among all records.
+    treated, control : (m,) array
+        The weight a record has if it is treated, and if it is not.
+    treated_slope, control_slope : (m,) array
+        Their derivatives in z'w; 0 where trimmed.
+    """
+
+    y: Array
+    t: Mask
+    Z: Array
+    rows: slice
+    treated: Array
+    control: Array
+    treated_slope: Array
+    control_slope: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Weighted:
     """Records with their weights: confidential, except for the scheme and n.
 
     Parameters
     ----------
-    y : (n,) array
-        In [-1, 1].
-    t : (n,) array of bool
-    Z : (n, d) array
-        Covariates, of norm at most 1.
-    treated, control : (n,) array
-        The weight a record has if it is treated, and if it is not.
-    treated_slope, control_slope : (n,) array
-        Their derivatives in z'w; 0 where trimmed.
+    records : Records
+        n of them.
+    weights : (d,) array
+        Released, w + N(0, noise_sd^2 I).
+    noise_sd : float
+        Their noise, s1; 0 to leave the odds as they are.
     scheme : Scheme
     relation : {"replace-one", "replace-one-design-public"}
 
@@ -138,59 +164,52 @@ class Weighted:
     -----
     A record replaced by any other has another term in the range of its arm; under replace-one it
     may change arm, too.  Each method says by how much that moves what it returns.
+
+    Records are gone through in pieces; what is added are integers, so that neither the pieces nor
+    the order matter.  Pieces of rows that are in memory are kept, others are made anew each time.
+
+    E exp(-z'w~) = exp(-z'w + s1^2 ||z||^2 / 2), so that ``exp(-u - s1^2 ||z||^2 / 2)``, and
+    likewise with +u, are without bias on average over the noise.  Both are then trimmed, which
+    brings some bias back.
     """
 
-    y: Array
-    t: Mask
-    Z: Array
-    treated: Array
-    control: Array
-    treated_slope: Array
-    control_slope: Array
+    records: Records
+    weights: Array
+    noise_sd: float
     scheme: Scheme
-    relation: Relation
+    relation: Relation = "replace-one"
+    _kept: list[Piece] = field(default_factory=list)
 
-    @classmethod
-    def of(
-        cls,
-        y: Array,
-        t: Mask,
-        Z: Array,
-        weights: Array,
-        noise_sd: float,
-        scheme: Scheme,
-        relation: Relation = "replace-one",
-    ) -> Weighted:
-        """Weight records by released propensity weights.
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the records with their weights, some at a time."""
+        if self._kept:
+            yield from self._kept
+            return
+        keep = isinstance(self.records.Z, Held)
+        for start in range(0, len(self.records), PIECE):
+            piece = self._piece(slice(start, min(start + PIECE, len(self.records))))
+            if keep:
+                self._kept.append(piece)
+            yield piece
 
-        Parameters
-        ----------
-        weights : (d,) array
-            Released, w + N(0, noise_sd^2 I).
-        noise_sd : float
-            Their noise, s1; 0 to leave the odds as they are.
-
-        Notes
-        -----
-        E exp(-z'w~) = exp(-z'w + s1^2 ||z||^2 / 2), so that ``exp(-u - s1^2 ||z||^2 / 2)``, and
-        likewise with +u, are without bias on average over the noise.  Both are then trimmed, which
-        brings some bias back.
-        """
-        u = Z @ weights
-        less = np.square(Z).sum(axis=1) * noise_sd**2 / 2
-        least, most = 1 / scheme.odds_most, scheme.odds_most
+    def _piece(self, rows: slice) -> Piece:
+        Z = self.records.Z.chunk(rows.start, rows.stop)
+        u = Z @ self.weights
+        less = np.square(Z).sum(axis=1) * self.noise_sd**2 / 2
+        least, most = 1 / self.scheme.odds_most, self.scheme.odds_most
         against, favour = (np.exp((v - less).clip(-700, 700)) for v in (-u, u))
         inside = [(odds > least) & (odds < most) for odds in (against, favour)]
         against, favour = (odds.clip(least, most) for odds in (against, favour))
         slopes = [-against * inside[0], favour * inside[1]]
         one = np.ones(len(u))
-        if scheme.estimand == "ate":
+        if self.scheme.estimand == "ate":
             found = (1 + against, 1 + favour)
-        elif scheme.estimand == "att":
+        elif self.scheme.estimand == "att":
             found, slopes[0] = (one, favour), 0 * one
         else:
             found, slopes[1] = (against, one), 0 * one
-        return cls(y, t, Z, *found, slopes[0], slopes[1], scheme, relation)
+        y = self.records.steps[rows] / HALF - 1
+        return Piece(y, self.records.t[rows], Z, rows, *found, *slopes)
 
     def difference(self) -> IntegerVector:
         """Return the sum of t w1 y - (1 - t) w0 y.
@@ -200,8 +219,11 @@ class Weighted:
         Each term is within ``most`` of zero, whatever the arm: one record moves the sum by at most
         2 ``most`` (ATE: 2 / c), which is 2^20 steps.  Reached by y from -1 to 1 at that weight.
         """
-        terms = np.where(self.t, self.treated, -self.control) * self.y / self.scheme.most
-        return self._vector([_signed(terms)], GRID, self.scheme.most)
+
+        def terms(p: Piece) -> list[int]:
+            return [_signed(np.where(p.t, p.treated, -p.control) * p.y / self.scheme.most)]
+
+        return self._vector(terms, GRID, self.scheme.most)
 
     def arm_sums(self) -> IntegerVector:
         """Return the sums of w y of the treated and of the others, each in its own unit.
@@ -211,9 +233,13 @@ class Weighted:
         In units of 2 ``treated_most`` and 2 ``control_most`` a record that stays in its arm moves
         one sum by at most 1; one that changes arm moves both, by 1/2 each: L1 2^20 steps.
         """
-        treated = np.where(self.t, self.treated * self.y / self.scheme.treated_most, 0.0)
-        control = np.where(self.t, 0.0, self.control * self.y / self.scheme.control_most)
-        return self._vector([_signed(treated), _signed(control)], GRID, 1)
+
+        def terms(p: Piece) -> list[int]:
+            treated = np.where(p.t, p.treated * p.y / self.scheme.treated_most, 0.0)
+            control = np.where(p.t, 0.0, p.control * p.y / self.scheme.control_most)
+            return [_signed(treated), _signed(control)]
+
+        return self._vector(terms, GRID, 1)
 
     def masses(self) -> IntegerVector:
         """Return the sums of weights of the treated and of the others, each over its largest.
@@ -223,10 +249,14 @@ class Weighted:
         Terms are within [0, 1].  A record that changes arm moves both by at most 1, another moves
         one of them by less than 1: L1 2^21 steps, 2^20 where treatment is public.
         """
-        treated = np.where(self.t, self.treated / self.scheme.treated_most, 0.0)
-        control = np.where(self.t, 0.0, self.control / self.scheme.control_most)
+
+        def terms(p: Piece) -> list[int]:
+            treated = np.where(p.t, p.treated / self.scheme.treated_most, 0.0)
+            control = np.where(p.t, 0.0, p.control / self.scheme.control_most)
+            return [_positive(treated), _positive(control)]
+
         moved = 2 * GRID if self.relation == "replace-one" else GRID
-        return self._vector([_positive(treated), _positive(control)], moved, 1, unit=GRID)
+        return self._vector(terms, moved, 1, unit=GRID)
 
     def count(self) -> IntegerVector:
         """Return how many records the effect is about: the treated, or for the ATC the others.
@@ -235,7 +265,8 @@ class Weighted:
         -----
         One record changes arm: sensitivity 1.
         """
-        who = ~self.t if self.scheme.estimand == "atc" else self.t
+        t = self.records.t
+        who = ~t if self.scheme.estimand == "atc" else t
         return IntegerVector([int(who.sum())], l1=1, relation=self.relation)
 
     def squares(self, centre: Centre) -> IntegerVector:
@@ -246,9 +277,11 @@ class Weighted:
         Squares over reach^2 are within [0, 1].
         """
         reach = centre.reach(self.scheme)
-        return self._vector(
-            [_positive(np.square(self._influences(centre) / reach))], GRID, reach**2, unit=GRID
-        )
+
+        def terms(p: Piece) -> list[int]:
+            return [_positive(np.square(influences(p, centre) / reach))]
+
+        return self._vector(terms, GRID, reach**2, unit=GRID)
 
     def gradient(self, centre: Centre) -> IntegerVector:
         """Return the derivative (d,) of the sum of influences in the propensity weights.
@@ -259,14 +292,18 @@ class Weighted:
         d coordinates of both adds sqrt(d).
         """
         slope = centre.slope(self.scheme)
-        treated = centre.treated_scale * (self.y - centre.treated_mean) * self.treated_slope
-        control = -centre.control_scale * (self.y - centre.control_mean) * self.control_slope
-        along = np.where(self.t, treated, control) / slope
-        d = self.Z.shape[1]
-        sums = [_signed(along * self.Z[:, j]) for j in range(d)]
+
+        def terms(p: Piece) -> NDArray[np.int64]:
+            treated = centre.treated_scale * (p.y - centre.treated_mean) * p.treated_slope
+            control = -centre.control_scale * (p.y - centre.control_mean) * p.control_slope
+            along = np.where(p.t, treated, control) / slope
+            return _added((along[:, None] * p.Z).clip(-1, 1), HALF)
+
+        d = len(self.weights)
+        sums = self._added(terms)
         l2 = GRID + int(np.ceil(np.sqrt(d)))
         return IntegerVector(
-            np.array(sums, dtype=object),
+            sums,
             l1=int(np.ceil(np.sqrt(d))) * l2,
             l2_squared=l2**2,
             l_inf=l2,
@@ -274,20 +311,26 @@ class Weighted:
             grid=Fraction(slope) / HALF,
         )
 
-    def balance(self, x: Array) -> tuple[IntegerVector, IntegerVector]:
-        """Return the weighted difference of a covariate in [-1, 1], and its sum of squares.
+    def balance(self, block: Block) -> tuple[IntegerVector, IntegerVector]:
+        """Return the weighted difference of a number in [-1, 1], and its sum of squares.
 
         Notes
         -----
         The first as :meth:`difference`; squares are within [0, 1]: 2^20 steps each.
         """
-        terms = np.where(self.t, self.treated, -self.control) * x / self.scheme.most
+
+        def x(p: Piece) -> Array:
+            return block.values(self.records.columns[block][p.rows])[:, 0]
+
+        def terms(p: Piece) -> list[int]:
+            return [_signed(np.where(p.t, p.treated, -p.control) * x(p) / self.scheme.most)]
+
         return (
-            self._vector([_signed(terms)], GRID, self.scheme.most),
-            self._vector([_positive(np.square(x))], GRID, 1, unit=GRID),
+            self._vector(terms, GRID, self.scheme.most),
+            self._vector(lambda p: [_positive(np.square(x(p)))], GRID, 1, unit=GRID),
         )
 
-    def overlap(self, weights: Array, bins: int) -> IntegerVector:
+    def overlap(self, bins: int) -> IntegerVector:
         """Return how many of each arm have a propensity in each of ``bins`` equal bins of [0, 1].
 
         Returns
@@ -295,57 +338,52 @@ class Weighted:
         IntegerVector
             Sealed, (2 bins,), the treated first; one record moves two counts by 1.
         """
-        u = (self.Z @ weights).clip(-700, 700)
-        place = np.floor(bins / (1 + np.exp(-u))).clip(0, bins - 1).astype(np.int64)
-        counts = np.bincount(place + bins * ~self.t, minlength=2 * bins)
-        return IntegerVector(counts, l1=2, l2_squared=2, l_inf=1, relation=self.relation)
 
-    def _influences(self, centre: Centre) -> Array:
-        treated = self.treated * (self.y - centre.treated_mean) - centre.treated_shift
-        control = -self.control * (self.y - centre.control_mean) - centre.control_shift
-        return np.asarray(
-            np.where(self.t, centre.treated_scale * treated, centre.control_scale * control)
+        def counts(p: Piece) -> NDArray[np.int64]:
+            u = (p.Z @ self.weights).clip(-700, 700)
+            place = np.floor(bins / (1 + np.exp(-u))).clip(0, bins - 1).astype(np.int64)
+            return np.bincount(place + bins * ~p.t, minlength=2 * bins)
+
+        return IntegerVector(
+            self._added(counts), l1=2, l2_squared=2, l_inf=1, relation=self.relation
         )
 
-    def _vector(self, sums: list[int], l1: int, value: float, unit: int = HALF) -> IntegerVector:
+    def _added(self, terms: Callable[[Piece], Any]) -> NDArray[Any]:
+        """Add the integers of all pieces: exact in int64 for any n below 2^43."""
+        total: Any = 0
+        for piece in self.pieces():
+            total = total + np.asarray(terms(piece), dtype=np.int64)
+        return np.array(total.tolist(), dtype=object)
+
+    def _vector(
+        self, terms: Callable[[Piece], list[int]], l1: int, value: float, unit: int = HALF
+    ) -> IntegerVector:
         """Seal sums of terms that were divided by ``value``, in steps of a ``unit``-th."""
         return IntegerVector(
-            np.array(sums, dtype=object),
+            self._added(terms),
             l1=l1,
             relation=self.relation,
             grid=Fraction(value) / unit,
         )
 
 
-def outcome_units(
-    frame: Frame, column: Column, fill: float | None = None
-) -> tuple[Array, Fraction, Fraction]:
-    """Return y (n,) in [-1, 1], and the public R and middle of the outcome; total.
-
-    Parameters
-    ----------
-    frame : narwhals frame
-    column : Column
-        With bounds.
-    fill : float or None
-        What stands for a missing value; the lower bound if None.
-    """
-    steps = np.asarray(filled_steps(frame, column, fill), np.float64)
-    assert column.bounds is not None
-    radius = Fraction(Clipped(column).step) * HALF
-    return steps / HALF - 1, radius, Fraction(float(column.bounds[0])) + radius
+def influences(piece: Piece, centre: Centre) -> Array:
+    """Return by how much each record (m,) moves the effect, about a centre; confidential."""
+    treated = piece.treated * (piece.y - centre.treated_mean) - centre.treated_shift
+    control = -piece.control * (piece.y - centre.control_mean) - centre.control_shift
+    return np.where(piece.t, centre.treated_scale * treated, centre.control_scale * control)
 
 
 def _signed(terms: Array) -> int:
     """Add terms within [-1, 1] in steps of 1 / 2^19."""
-    return _added(terms.clip(-1, 1), HALF)
+    return int(_added(terms.clip(-1, 1), HALF))
 
 
 def _positive(terms: Array) -> int:
     """Add terms within [0, 1] in steps of 1 / 2^20."""
-    return _added(terms.clip(0, 1), GRID)
+    return int(_added(terms.clip(0, 1), GRID))
 
 
-def _added(terms: Array, unit: int) -> int:
-    # sums of integers are exact in int64 for any n below 2^43
-    return int(np.floor(np.nan_to_num(terms) * unit + 0.5).astype(np.int64).sum())
+def _added(terms: Array, unit: int) -> NDArray[np.int64]:
+    steps = np.floor(np.nan_to_num(terms) * unit + 0.5).astype(np.int64)
+    return np.asarray(steps.sum(axis=0))

@@ -26,6 +26,7 @@ from dprct.queries import (
     Covariates,
     HiddenArms,
     PropensityGrid,
+    Records,
     Scheme,
     Weighted,
     arm_aggregates,
@@ -36,9 +37,8 @@ from dprct.queries import (
     hidden_difference,
     hidden_sums,
     one_way_counts,
-    outcome_units,
     propensity_weights,
-    treated_rows,
+    read_once,
 )
 from dprct.queries.counted import observed_sums
 from dprct.queries.propensity import Block
@@ -102,9 +102,15 @@ def of_hidden(frame: Any) -> list[Any]:
     return [found.difference, found.variance, found.control, *hidden_sums(frame, Y, HIDDEN)]
 
 
+def records_of(frame: Any) -> Records:
+    """All rows as one part of a weighted estimate."""
+    rows = read_once(frame, Y, None, (T, 1.0), Covariates(((Block(X),),)), ROWS)
+    return rows.part(np.arange(ROWS))
+
+
 def of_propensity(frame: Any) -> list[Any]:
-    Z = Covariates(((Block(X),),)).rows(frame)
-    return [propensity_weights(Z, treated_rows(frame, T, 1.0), PropensityGrid(ROWS, 2, 0.1))]
+    rows = records_of(frame)
+    return [propensity_weights(rows.Z, rows.t, PropensityGrid(ROWS, 2, 0.1))]
 
 
 def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
@@ -113,13 +119,10 @@ def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
     centre = Centre(treated_mean=0.5, control_mean=-0.5, control_scale=2.0)
 
     def ask(frame: Any) -> list[Any]:
-        y, _, _ = outcome_units(frame, Y)
-        Z = Covariates(((Block(X),),)).rows(frame)
-        scheme = Scheme(estimand, 0.1)
-        rows = Weighted.of(y, treated_rows(frame, T, 1.0), Z, weights, 0.1, scheme)
+        rows = Weighted(records_of(frame), weights, 0.1, Scheme(estimand, 0.1))
         return [
             rows.difference(), rows.arm_sums(), rows.masses(), rows.count(), rows.squares(centre),
-            rows.gradient(centre), *rows.balance(y), rows.overlap(weights, 10),
+            rows.gradient(centre), *rows.balance(Block(X)), rows.overlap(10),
         ]  # fmt: skip
 
     return ask

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from typing import Any
+
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,12 +11,14 @@ import pytest
 from dprct.errors import FormulaError, SchemaError
 from dprct.formula import parse
 from dprct.privacy.aggregate import _open
+from dprct.queries.compact import compact
 from dprct.queries.propensity import (
+    Block,
     Covariates,
     PropensityGrid,
     covariates_of,
     propensity_weights,
-    treated_rows,
+    treated_code,
 )
 from dprct.schema import Column
 from dprct.schema.table import eager
@@ -30,6 +35,11 @@ COLUMNS = {
 
 def made(right: str, **fills: float) -> Covariates:
     return covariates_of(parse(f"t ~ {right}").terms, COLUMNS, fills)
+
+
+def rows_of(design: Covariates, data: Any) -> np.ndarray:
+    """All rows z of a table, as a fit makes them of its columns."""
+    return design.of_table(eager(data))
 
 
 def wild(n: int = 200) -> pd.DataFrame:
@@ -49,7 +59,7 @@ def wild(n: int = 200) -> pd.DataFrame:
     "right", ["age", "age + income + C(educ) + city", "age*city + income:C(educ)", "C(educ):city"]
 )
 def test_rows_are_in_the_unit_ball_whatever_they_hold(right: str) -> None:
-    Z = made(right).rows(eager(wild()))
+    Z = rows_of(made(right), wild())
     norms = np.linalg.norm(Z, axis=1)
     assert np.isfinite(Z).all()
     assert (norms <= 1).all()
@@ -57,7 +67,7 @@ def test_rows_are_in_the_unit_ball_whatever_they_hold(right: str) -> None:
 
 def test_a_corner_reaches_the_ball() -> None:
     corner = pd.DataFrame({"age": [60.0], "income": [10.0], "city": ["west"]})
-    assert np.linalg.norm(made("age + income + city").rows(eager(corner))) == pytest.approx(1)
+    assert np.linalg.norm(rows_of(made("age + income + city"), corner)) == pytest.approx(1)
 
 
 def test_numbers_levels_and_missing_values() -> None:
@@ -68,21 +78,61 @@ def test_numbers_levels_and_missing_values() -> None:
     )  # fmt: skip
     frame = pd.DataFrame({"age": [50.0], "income": [np.nan], "educ": [3.0]})
     expected = np.array([0.5, 0, 1, 0, 1, 0, np.sqrt(3)]) / np.sqrt(6)
-    np.testing.assert_allclose(design.rows(eager(frame))[0], expected, rtol=1e-8)
+    np.testing.assert_allclose(rows_of(design, frame)[0], expected, rtol=1e-8)
 
 
 def test_a_declared_number_stands_for_a_missing_value() -> None:
     design = made("income", income=10.0)
     assert design.names == ("income", "Intercept")
-    found = design.rows(eager(pd.DataFrame({"income": [np.nan, 10.0]})))
+    found = rows_of(design, pd.DataFrame({"income": [np.nan, 10.0]}))
     assert np.array_equal(found[0], found[1])
 
 
 def test_polars_rows_are_those_of_pandas() -> None:
-    table = wild()
+    data = wild()
     design = made("age*city + income + C(educ)")
-    other = design.rows(eager(pl.from_pandas(table)))
-    assert np.array_equal(design.rows(eager(table)), other)
+    assert np.array_equal(rows_of(design, data), rows_of(design, pl.from_pandas(data)))
+
+
+def test_null_and_nan_are_the_same_missing_value() -> None:
+    design = made("income + C(educ)")
+    nan = pl.DataFrame({"income": [float("nan"), 5.0], "educ": [2.0, float("nan")]})
+    null = nan.with_columns(pl.all().fill_nan(None))
+    assert null["educ"].null_count() == 1
+    found = rows_of(design, nan)
+    assert np.array_equal(found, rows_of(design, null))
+    assert (found[:, design.names.index("missing(income)")] > 0).tolist() == [True, False]
+    assert (found[:, design.names.index("missing(educ)")] > 0).tolist() == [False, True]
+
+
+def test_a_declared_number_stands_for_a_missing_level() -> None:
+    design = made("C(educ)", educ=3.0)
+    assert "missing(educ)" not in design.names
+    found = rows_of(design, pd.DataFrame({"educ": [np.nan, 3.0, 1.0]}))
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
+    base = rows_of(made("C(educ)", educ=1.0), pd.DataFrame({"educ": [np.nan, 1.0]}))
+    assert np.array_equal(base[0], base[1])
+
+
+def test_texts_of_a_categorical_and_empty_texts() -> None:
+    data = pl.DataFrame({"city": ["north", "west", None, "elsewhere"]})
+    design = made("city")
+    plain = rows_of(design, data)
+    assert np.array_equal(
+        plain, rows_of(design, data.with_columns(pl.col("city").cast(pl.Categorical)))
+    )
+    assert (plain[:, :2] > 0).tolist() == [[False, False], [False, True], [False] * 2, [False] * 2]
+    column = Column("city", "str5", levels=("north", ""), missing=())
+    empty = Covariates(((Block(column, ("",)),),))
+    assert (rows_of(empty, data)[:, 0] > 0).tolist() == [False, False, True, False]
+
+
+def test_a_column_of_levels_takes_a_byte_of_each_row() -> None:
+    design = made("age + C(educ) + city")
+    assert [block.dtype for block in design.blocks] == [nw.Float64, nw.Int8, nw.Int8]
+    many = Column("k", levels=tuple(map(float, range(128))), missing=())
+    assert Block(many, many.levels[1:]).dtype is nw.Int16
 
 
 @pytest.mark.parametrize(
@@ -101,7 +151,7 @@ def test_what_has_no_public_bound_is_refused(right: str, error: type, words: str
 
 def test_weights_are_sealed_on_their_grid() -> None:
     rng = np.random.default_rng(2)
-    Z = made("age + income").rows(eager(wild(60)))
+    Z = rows_of(made("age + income"), wild(60))
     grid = PropensityGrid(60, Z.shape[1], 0.1)
     sealed = propensity_weights(Z, rng.random(60) < 0.5, grid)
     assert sealed.l2_squared == grid.l2**2
@@ -124,9 +174,14 @@ def test_the_rounded_weights_of_neighbours_stay_within_the_sensitivity() -> None
 
 
 def test_who_is_treated_is_total() -> None:
+    def treated(data: pd.DataFrame, column: Column, code: Any) -> list[int]:
+        frame = eager(data)
+        found = compact(frame, {"t": treated_code(frame, column, code)}, {"t": nw.Int8})
+        return found["t"].tolist()
+
     column = Column("t", levels=(0.0, 1.0), missing=())
-    frame = eager(pd.DataFrame({"t": [1.0, 0.0, np.nan, np.inf]}))
-    assert treated_rows(frame, column, 1.0).tolist() == [True, False, False, False]
+    assert treated(pd.DataFrame({"t": [1.0, 0.0, np.nan, np.inf]}), column, 1.0) == [1, 0, 0, 0]
+    assert treated(pd.DataFrame({"t": [1, 0]}), column, 0.0) == [0, 1]
     text = Column("t", "str3", levels=("no", "yes"), missing=())
-    words = eager(pd.DataFrame({"t": pd.Series(["yes", "no", None], dtype=object)}))
-    assert treated_rows(words, text, "yes").tolist() == [True, False, False]
+    words = pd.DataFrame({"t": pd.Series(["yes", "no", None], dtype=object)})
+    assert treated(words, text, "yes") == [1, 0, 0]

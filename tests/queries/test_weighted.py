@@ -6,14 +6,16 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dprct.privacy.aggregate import _open
+from dprct.queries import weighted as module
 from dprct.queries.grid import GRID
-from dprct.queries.weighted import Centre, Scheme, Weighted, outcome_units
+from dprct.queries.logistic import Held
+from dprct.queries.propensity import Block
+from dprct.queries.records import HALF, Records
+from dprct.queries.weighted import Centre, Scheme, Weighted, influences
 from dprct.schema import Column
-from dprct.schema.table import eager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +27,26 @@ CORNERS = list(itertools.product((-1.0, 0.3, 1.0), (False, True), (-1.0, -0.04, 
 """(y, t, x): weights of 30 trim at x = -1 and 1 and not in between."""
 
 
+X = Block(Column("x", bounds=(-1.0, 1.0), missing=()))
+
+
+def weighted_of(
+    y: Any, t: Any, Z: Any, weights: Any, noise_sd: float, scheme: Scheme, relation: Any = None
+) -> Weighted:
+    """Records whose outcomes are rounded to their grid, and whose first coordinate is x."""
+    steps = np.rint((np.asarray(y) + 1) * HALF).astype(np.int32)
+    rows = Records(steps, t, Held(Z), {X: Z[:, 0] * np.sqrt(2)})
+    return Weighted(rows, weights, noise_sd, scheme, relation or "replace-one")
+
+
 def records(which: list[tuple[float, bool, float]], estimand: Any, relation: Any) -> Weighted:
     y, t, x = (np.array(part) for part in zip(*which, strict=True))
     Z = np.column_stack([x, np.ones(len(x))]) / np.sqrt(2)
-    return Weighted.of(y, t, Z, WEIGHTS, 0.1, Scheme(estimand, 0.1), relation)
+    return weighted_of(y, t, Z, WEIGHTS, 0.1, Scheme(estimand, 0.1), relation)
+
+
+def total_influence(weighted: Weighted, centre: Centre) -> float:
+    return sum(float(influences(piece, centre).sum()) for piece in weighted.pieces())
 
 
 QUERIES: dict[str, Callable[[Weighted], list[Any]]] = {
@@ -38,8 +56,8 @@ QUERIES: dict[str, Callable[[Weighted], list[Any]]] = {
     "count": lambda w: [w.count()],
     "squares": lambda w: [w.squares(centre) for centre in CENTRES],
     "gradient": lambda w: [w.gradient(centre) for centre in CENTRES],
-    "balance": lambda w: list(w.balance(w.Z[:, 0] * np.sqrt(2))),
-    "overlap": lambda w: [w.overlap(WEIGHTS, 10)],
+    "balance": lambda w: list(w.balance(X)),
+    "overlap": lambda w: [w.overlap(10)],
 }
 TIGHT = {"difference", "arm_sums", "count", "overlap", "balance"}
 
@@ -85,19 +103,19 @@ W = np.array([1.0, 0.5])
 def test_the_sums_are_those_of_the_textbook() -> None:
     y, t, Z = sample()
     e = (1 / (1 + np.exp(-Z @ W))).clip(0.1, 0.9)
-    weighted = Weighted.of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
+    weighted = weighted_of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
     expected = (t * y / e - ~t * y / (1 - e)).sum()
     assert value(weighted.difference())[0] == pytest.approx(expected, abs=1e-2)
     assert (value(weighted.masses()) * 10).sum() == pytest.approx(
         (t / e + ~t / (1 - e)).sum(), rel=1e-4
     )
-    att = Weighted.of(y, t, Z, W, 0.0, Scheme("att", 0.1))
+    att = weighted_of(y, t, Z, W, 0.0, Scheme("att", 0.1))
     expected = (t * y - ~t * y * e / (1 - e)).sum()
     assert value(att.difference())[0] == pytest.approx(expected, abs=1e-2)
     assert value(att.count())[0] == t.sum()
-    atc = Weighted.of(y, t, Z, W, 0.0, Scheme("atc", 0.1))
+    atc = weighted_of(y, t, Z, W, 0.0, Scheme("atc", 0.1))
     assert value(atc.count())[0] == (~t).sum()
-    overlap = value(weighted.overlap(W, 10))
+    overlap = value(weighted.overlap(10))
     assert overlap[:10].sum() == t.sum()
     assert overlap.sum() == len(y)
 
@@ -108,17 +126,18 @@ def test_the_gradient_is_the_derivative(estimand: Any) -> None:
     scheme, centre, step = Scheme(estimand, 0.1), Centre(0.2, -0.1, 0.3, 0.1, 1.2, 0.9), 1e-6
 
     def total(w: np.ndarray) -> float:
-        return float(Weighted.of(y, t, Z, w, 0.2, scheme)._influences(centre).sum())
+        return total_influence(weighted_of(y, t, Z, w, 0.2, scheme), centre)
 
-    found = value(Weighted.of(y, t, Z, W, 0.2, scheme).gradient(centre))
+    found = value(weighted_of(y, t, Z, W, 0.2, scheme).gradient(centre))
     expected = [(total(W + step * e) - total(W - step * e)) / (2 * step) for e in np.eye(2)]
     np.testing.assert_allclose(found, expected, atol=2e-2)
 
 
 def test_squares_are_those_of_the_influences() -> None:
     y, t, Z = sample()
-    weighted = Weighted.of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
-    expected = np.square(weighted._influences(CENTRES[1])).sum()
+    weighted = weighted_of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
+    (piece,) = weighted.pieces()
+    expected = np.square(influences(piece, CENTRES[1])).sum()
     assert value(weighted.squares(CENTRES[1]))[0] == pytest.approx(expected, rel=1e-4)
 
 
@@ -126,12 +145,12 @@ def test_odds_are_without_bias_from_the_noise() -> None:
     """On average over the noise of the weights the sums are those without it (Lemma 3)."""
     y, t, Z = sample(300)
     rng, s, scheme = np.random.default_rng(5), 0.5, Scheme("ate", 1e-3)
-    without = value(Weighted.of(y, t, Z, W, 0.0, scheme).difference())[0]
+    without = value(weighted_of(y, t, Z, W, 0.0, scheme).difference())[0]
     naive, free = [], []
     for _ in range(4000):
         noisy = W + rng.normal(0, s, 2)
-        free.append(value(Weighted.of(y, t, Z, noisy, s, scheme).difference())[0])
-        naive.append(value(Weighted.of(y, t, Z, noisy, 0.0, scheme).difference())[0])
+        free.append(value(weighted_of(y, t, Z, noisy, s, scheme).difference())[0])
+        naive.append(value(weighted_of(y, t, Z, noisy, 0.0, scheme).difference())[0])
     error = np.std(free) / np.sqrt(len(free))
     assert abs(np.mean(free) - without) < 6.2 * error
     assert abs(np.mean(naive) - without) > abs(np.mean(free) - without)
@@ -141,25 +160,28 @@ def test_weights_are_within_their_range_whatever_the_rows() -> None:
     y, t, Z = sample(50)
     for estimand in ESTIMANDS:
         scheme = Scheme(estimand, 0.05)  # type: ignore[arg-type]
-        weighted = Weighted.of(y, t, Z, np.array([1e9, -1e9]), 1e6, scheme)
-        assert (weighted.treated <= scheme.treated_most * (1 + 1e-12)).all()
-        assert (weighted.control <= scheme.control_most * (1 + 1e-12)).all()
+        weighted = weighted_of(y, t, Z, np.array([1e9, -1e9]), 1e6, scheme)
+        (piece,) = weighted.pieces()
+        assert (piece.treated <= scheme.treated_most * (1 + 1e-12)).all()
+        assert (piece.control <= scheme.control_most * (1 + 1e-12)).all()
         assert np.isfinite(value(weighted.difference())).all()
-
-
-def test_outcomes_are_total_and_centred() -> None:
-    column = Column("y", bounds=(10.0, 30.0), missing=())
-    frame = eager(pd.DataFrame({"y": [10.0, 20.0, 30.0, np.inf, -np.inf, np.nan]}))
-    y, radius, middle = outcome_units(frame, column)
-    assert y.tolist() == [-1, 0, 1, 1, -1, -1]
-    assert (float(radius), float(middle)) == (10.0, 20.0)
-    assert outcome_units(frame, column, fill=20.0)[0][-1] == 0
 
 
 def test_a_sum_is_a_sum_of_integers() -> None:
     y, t, Z = sample()
-    weighted = Weighted.of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
+    weighted = weighted_of(y, t, Z, W, 0.0, Scheme("ate", 0.1))
     order = np.random.default_rng(1).permutation(len(y))
-    other = Weighted.of(y[order], t[order], Z[order], W, 0.0, Scheme("ate", 0.1))
+    other = weighted_of(y[order], t[order], Z[order], W, 0.0, Scheme("ate", 0.1))
     assert _open(weighted.difference())[0] == _open(other.difference())[0]
     assert weighted.difference().l1 == GRID
+
+
+def test_pieces_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, t, Z = sample(3000)
+    whole = weighted_of(y, t, Z, W, 0.1, Scheme("ate", 0.1))
+    expected = {name: [list(_open(v)) for v in query(whole)] for name, query in QUERIES.items()}
+    monkeypatch.setattr(module, "PIECE", 700)
+    cut = weighted_of(y, t, Z, W, 0.1, Scheme("ate", 0.1))
+    for name, query in QUERIES.items():
+        assert [list(_open(v)) for v in query(cut)] == expected[name], name
+    assert len(list(cut.pieces())) == 5

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.defaults import FEWEST_COUNTED, FEWEST_WEIGHT_SCALES, OVERLAP_BINS
+from dprct.privacy.partition import random_part
 from dprct.queries.propensity import propensity_weights
 from dprct.queries.weighted import Centre, Weighted
 
@@ -19,30 +20,12 @@ if TYPE_CHECKING:
     from dprct.estimate.ipw.recipe import Prices, Recipe
     from dprct.privacy.aggregate import IntegerVector
     from dprct.privacy.noise import NoiseSource
+    from dprct.queries.propensity import Block
+    from dprct.queries.records import CompactTable
     from dprct.queries.weighted import Scheme
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Rows:
-    """All rows of a fit; confidential, and nowhere but inside ``fit``.
-
-    Parameters
-    ----------
-    y : (n,) array
-        In [-1, 1].
-    t : (n,) array of bool
-    Z : (n, d) array
-    balanced : mapping from name to (n,) array
-        Covariates in [-1, 1] whose balance is released.
-    """
-
-    y: Array
-    t: Mask
-    Z: Array
-    balanced: Mapping[str, Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,22 +94,46 @@ class _Ratio:
     centre: Centre
 
 
-def released(recipe: Recipe, rows: Rows, prices: Prices, noise: NoiseSource) -> Released:
+def released(
+    recipe: Recipe,
+    rows: CompactTable,
+    prices: Prices,
+    noise: NoiseSource,
+) -> Released:
     """Draw everything; the caller has charged the whole.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    rows : CompactTable
+        All rows.
+    prices : Prices
+    noise : NoiseSource
 
     Notes
     -----
-    Which rows are in which part is drawn before anything is read, by a generator that has nothing
-    to do with the data: for every split, the two parts are released separately.
+    *Positions.*  For every set of places that is the first part, the two parts are released
+    separately: a person at a place is in one of them, whatever the values.
+
+    *Order.*  An engine promises no order of rows, and its order may depend on all values.  The set
+    of places is therefore drawn uniformly among all of its size, exactly
+    (:func:`~dprct.privacy.partition.random_part`), after the rows were read.  Let D and D' be
+    neighbours, each in any order.  An order is a bijection of places to people, so that in both the
+    set S of people in the first part is uniform among all of that size.  Given S, the release keeps
+    the guarantee in whatever order the rows of either table are: its sums are sums of integers,
+    which know no order, and its weights are within the solver's tolerance of a minimiser that knows
+    none.  The average over S, whose law is the same for D and D', keeps it too.
+
+    With a seed, rows are put in an order of their own first, so that all engines agree.
     """
-    order = noise.post_processing_rng().permutation(recipe.n1 + recipe.n2)
-    first, second = order[: recipe.n1], order[recipe.n1 :]
-    sealed = propensity_weights(rows.Z[first], rows.t[first], prices.grid, recipe.relation)
+    first, second = _parts(recipe, rows, noise)
+    part = rows.part(first)
+    sealed = propensity_weights(part.Z, part.t, prices.grid, recipe.relation)
+    del part  # before the others are gathered
     weights = prices.weights.release(sealed, noise).values
-    weighted = Weighted.of(
-        rows.y[second], rows.t[second], rows.Z[second], weights, prices.weight_sd,
-        recipe.scheme, recipe.relation,
-    )  # fmt: skip
+    weighted = Weighted(
+        rows.part(second), weights, prices.weight_sd, recipe.scheme, recipe.relation
+    )
     draw = _Drawer(prices, noise)
     ratio = _hajek(recipe, weighted, draw) if recipe.hajek else _plain(recipe, weighted, draw)
     variance, variance_scale = draw("variance", weighted.squares(ratio.centre))
@@ -134,13 +141,14 @@ def released(recipe: Recipe, rows: Rows, prices: Prices, noise: NoiseSource) -> 
     if recipe.errors == "total":
         found, _ = draw("gradient", weighted.gradient(ratio.centre))
         slope = float(np.square(found / ratio.divisor).sum())
+    numbers = {block.column.name: block for block in rows.design.blocks if not block.levels}
     balance = {
-        name: _balance(name, weighted, rows.balanced[name][second], ratio.divisor, draw)
+        name: _balance(name, weighted, numbers[name], ratio.divisor, draw)
         for name in recipe.balance
     }
     counts = None
     if recipe.overlap:
-        found, _ = draw("overlap", weighted.overlap(weights, OVERLAP_BINS))
+        found, _ = draw("overlap", weighted.overlap(OVERLAP_BINS))
         counts = np.rint(found).astype(np.int64).reshape(2, OVERLAP_BINS)
     return Released(
         weights=weights,
@@ -157,6 +165,18 @@ def released(recipe: Recipe, rows: Rows, prices: Prices, noise: NoiseSource) -> 
         overlap=counts,
         n2=recipe.n2,
     )
+
+
+def _parts(
+    recipe: Recipe, rows: CompactTable, noise: NoiseSource
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of the rows of each part."""
+    inside = random_part(recipe.n1 + recipe.n2, recipe.n1, noise)
+    first, second = np.flatnonzero(inside), np.flatnonzero(~inside)
+    if not noise.simulation:
+        return first, second
+    order = rows.order()
+    return order[first], order[second]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +208,7 @@ def _plain(recipe: Recipe, weighted: Weighted, draw: _Drawer) -> _Ratio:
         if recipe.counts_arm:
             (size,), (spread,) = draw("mass", weighted.count())
         else:  # who is treated is public
-            size = float(public_size(weighted.t, recipe.scheme))
+            size = float(public_size(weighted.records.t, recipe.scheme))
     usable, divisor = _divisor(size, spread)
     theta = float(total) / divisor
     shift = float(np.clip(theta, -2, 2))
@@ -242,10 +262,10 @@ def public_size(t: Mask, scheme: Scheme) -> int:
 
 
 def _balance(
-    name: str, weighted: Weighted, x: Array, divisor: float, draw: _Drawer
+    name: str, weighted: Weighted, block: Block, divisor: float, draw: _Drawer
 ) -> tuple[float, float, float]:
-    apart, square = weighted.balance(x)
+    apart, square = weighted.balance(block)
     (difference,), (scale,) = draw(f"balance {name}", apart)
     (total,), _ = draw(f"spread {name}", square)
-    spread = float(np.sqrt(np.clip(total / len(x), 1e-6, 1)))
+    spread = float(np.sqrt(np.clip(total / len(weighted.records), 1e-6, 1)))
     return float(difference) / divisor, spread, float(np.sqrt(2) * scale) / divisor

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from dprct.queries.propensity import Block, Covariates
+    from dprct.queries.propensity import Covariates
 
 
 def arrays_as_table(
@@ -61,14 +61,14 @@ def terms_of(covariates: Sequence[str | tuple[Factor, ...]]) -> tuple[tuple[Fact
     )
 
 
-def balanced_blocks(design: Covariates, names: Sequence[str]) -> dict[str, Block]:
-    """Return the numeric covariates whose balance is asked for."""
-    numeric = {b.column.name: b for term in design.terms for b in term if not b.levels}
-    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+def balanced_names(design: Covariates, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the numeric covariates whose balance is asked for, each once."""
+    numeric = [block.column.name for block in design.blocks if not block.levels]
+    wanted = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     for name in wanted:
         if name not in numeric:
             raise ParameterError(
                 f"balance= names {name!r}, which is no numeric covariate; allowed: "
                 f"{', '.join(numeric) or 'none'}"
             )
-    return {name: numeric[name] for name in wanted}
+    return wanted

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.base import EstimateModel
-from dprct.estimate.door import levels_of, table_of, with_bounds
-from dprct.estimate.ipw.draws import Released, Rows, released
-from dprct.estimate.ipw.inputs import arrays_as_table, balanced_blocks, terms_of
+from dprct.estimate.door import any_table_of, levels_of, with_bounds
+from dprct.estimate.ipw.draws import Released, released
+from dprct.estimate.ipw.inputs import arrays_as_table, balanced_names, terms_of
 from dprct.estimate.ipw.options import (
     check_choice,
     check_unweighted,
@@ -26,10 +26,11 @@ from dprct.estimate.ipw.reporting import results_of
 from dprct.estimate.ipw.results import IPWResults
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
-from dprct.queries.propensity import covariates_of, treated_rows
-from dprct.queries.weighted import outcome_units
+from dprct.queries.propensity import covariates_of
+from dprct.queries.records import read_once
 from dprct.results.plan import Plan
 from dprct.schema.legal import validate
+from dprct.schema.table import names_of, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
+    from dprct.queries.records import CompactTable
     from dprct.queries.weighted import Estimand
     from dprct.schema.schema import Schema
 
@@ -171,18 +173,19 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         levels: Sequence[float] = VALID_LEVELS,
         weights: None = None,
     ) -> None:
-        frame, schema = table_of(data), schema.seal()
+        frame, schema = any_table_of(data), schema.seal()
+        n, present = row_count(frame), names_of(frame)
         check_unweighted(schema, weights)
         check_choice(noise, get_args(Noise), "noise")
         check_choice(errors, get_args(Errors), "errors")
-        scheme = scheme_of(estimand, trim, len(frame))
+        scheme = scheme_of(estimand, trim, n)
         relation = relation_of(neighbors, scheme.estimand)
         terms = terms_of(covariates)
         covered = tuple(dict.fromkeys(n for term in terms for f in term for n in f.names))
         used = (outcome, treatment, *covered)
         for name in used:
-            if name not in frame.columns:
-                raise ColumnError.unknown(name, frame.columns, "the data")
+            if name not in present:
+                raise ColumnError.unknown(name, present, "the data")
         if outcome == treatment or {outcome, treatment} & set(covered):
             raise ParameterError(
                 f"{outcome!r} and {treatment!r} must differ, and be no covariates; name the "
@@ -194,9 +197,9 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         self._code, self._said = treated_code(schema, self._treatment, treated)
         columns = {name: schema.column(name) for name in covered}
         self.design = covariates_of(terms, columns, fills)
-        self._balanced = balanced_blocks(self.design, balance)
+        balanced = balanced_names(self.design, balance)
         validate(schema, frame, used)
-        n1, n2 = split_of(split, len(frame))
+        n1, n2 = split_of(split, n)
         count = scheme.estimand != "ate" and not hajek and relation == "replace-one"
         parts = parts_of(
             hajek=bool(hajek), count=count, total=errors == "total", balance=bool(balance),
@@ -204,9 +207,9 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         )  # fmt: skip
         self.recipe = Recipe(
             n1, n2, self.design.size, scheme, bool(hajek), relation, noise, errors,
-            penalty_of(lam), tuple(self._balanced), bool(overlap), shares_of(shares, parts),
+            penalty_of(lam), balanced, bool(overlap), shares_of(shares, parts),
         )  # fmt: skip
-        self.schema, self.n, self.levels = schema, len(frame), levels_of(levels)
+        self.schema, self.n, self.levels = schema, n, levels_of(levels)
         self.formula = f"{treatment} ~ {' + '.join(':'.join(f.label for f in t) for t in terms)}"
         self._frame, self._own_form = frame, hajek is not None or shares is not None
 
@@ -329,15 +332,10 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         radius = float(self._radius)
         return results_of(*found, radius, self.design, guarantee, words, self.levels)
 
-    def _rows(self) -> Rows:
-        """Return all rows as numbers; confidential, for the duration of a fit."""
-        y, _, _ = outcome_units(self._frame, self._outcome, self._fill)
-        return Rows(
-            y,
-            treated_rows(self._frame, self._treatment, self._code),
-            self.design.rows(self._frame),
-            {name: block.values(self._frame)[:, 0] for name, block in self._balanced.items()},
-        )
+    def _rows(self) -> CompactTable:
+        """Return all rows as compact columns; confidential, for the duration of a fit."""
+        treatment = (self._treatment, self._code)
+        return read_once(self._frame, self._outcome, self._fill, treatment, self.design, self.n)
 
     @property
     def _radius(self) -> float:

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from dprct.estimate.plotting import effects_plot
 from dprct.results.base import LinearResults
 from dprct.results.intervals import checked_alpha, interval_frame
+from dprct.schema.table import eager
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ class IPWResults(LinearResults):
         -----
         Free: a function of released weights.  What it returns is as confidential as ``data``.
         """
-        u = self.design.rows(nw.from_native(data, eager_only=True)) @ self.weights.to_numpy()
+        u = self.design.of_table(eager(data)) @ self.weights.to_numpy()
         e = 1 / (1 + np.exp(-u.clip(-700, 700)))
         return np.asarray(e.clip(self.scheme.trim, 1 - self.scheme.trim))
 

@@ -10,6 +10,8 @@ from dprct import IPW
 from dprct.estimate.ipw.draws import released
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
+from dprct.privacy.partition import random_part
+from dprct.queries.records import HALF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,17 +32,18 @@ def test_without_noise_to_speak_of_it_is_the_textbook_estimate(
 ) -> None:
     data = study(4000)
     found, model = drawn(data, schema, 30, lam=0.01)
-    second = source(1).post_processing_rng().permutation(4000)[2000:]
     rows = model._rows()
-    u = rows.Z[second] @ found.weights
-    less = np.square(rows.Z[second]).sum(axis=1) * found.weight_sd**2 / 2
+    second = rows.part(rows.order()[~random_part(4000, 2000, source(1))])
+    Z = second.Z.chunk(0, 2000)
+    u = Z @ found.weights
+    less = np.square(Z).sum(axis=1) * found.weight_sd**2 / 2
     top = (1 - model.recipe.scheme.trim) / model.recipe.scheme.trim
     weights = np.where(
-        rows.t[second],
+        second.t,
         1 + np.exp(-u - less).clip(1 / top, top),
         -1 - np.exp(u - less).clip(1 / top, top),
     )
-    phi = weights * rows.y[second]
+    phi = weights * (second.steps / HALF - 1)
     assert found.theta == pytest.approx(phi.mean(), abs=10 * found.noises[0])
     assert found.variance == pytest.approx(phi.var() / 2000, rel=0.1)
 
