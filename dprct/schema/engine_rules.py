@@ -15,7 +15,15 @@ from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.facts import Column, number_limits
 from dprct.schema.rounding import stored
-from dprct.schema.table import COMPANION, collected, missing_code, schema_of
+from dprct.schema.table import (
+    COMPANION,
+    WHOLE,
+    asking,
+    collected,
+    is_exact,
+    missing_code,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +33,9 @@ if TYPE_CHECKING:
     Lazy = nw.LazyFrame[Any]
     Rule = tuple[str, nw.Expr]
 
-_WHOLE = 2.0**53
+BEYOND = "a whole number of 2^53 or more, which a double does not tell from the next"
+"""Of a column of exact numbers: those are read as doubles."""
+
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _NOT_CODES = "not missing codes"
 
@@ -100,7 +110,9 @@ def _counts(frame: Lazy, rules: Sequence[nw.Expr]) -> list[int]:
         nw.when(rule).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias(name)
         for rule, name in zip(rules, names, strict=True)
     ]
-    sums = collected(frame.select(*flags).select(*[nw.col(name).sum() for name in names]))
+    with asking(frame, "rows that break a rule"):
+        counted = frame.select(*flags).select(*[nw.col(name).sum() for name in names])
+    sums = collected(counted)
     return [int(number or 0) for number in sums.select(*names).row(0)]
 
 
@@ -108,6 +120,11 @@ def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -
     name = column.name
     if name not in dtypes:
         raise ColumnError.unknown(name, list(dtypes), "the data")
+    if frame.implementation.is_pyspark() and set(name) & set(".`"):
+        raise SchemaError(
+            f"column {name!r}: Spark takes a dot or a backtick for the syntax of a nested column; "
+            "rename it there and in the schema"
+        )
     dtype = dtypes[name]
     if column.is_text:
         if not isinstance(dtype, _TEXTS):
@@ -124,14 +141,21 @@ def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -
     if name + COMPANION in dtypes:
         yield from _companion_rules(name, dtypes[name + COMPANION])
     yield from _missing_rules(column, frame)
+    if is_exact(dtype) and not is_short(column):
+        yield BEYOND, nw.col(name).cast(nw.Float64).abs() >= WHOLE
     yield from _number_rules(column)
+
+
+def is_short(column: Column) -> bool:
+    """Whether the type of a column holds no whole number that a double would round."""
+    return number_limits(column.type)[1] < WHOLE
 
 
 def _companion_rules(name: str, dtype: nw.dtypes.DType) -> Iterator[Rule]:
     if not dtype.is_numeric():
         raise _no_codes(name)
-    codes = nw.col(name + COMPANION).fill_null(0)
-    yield _NOT_CODES, ~codes.is_in([*range(-1, len(MISSING_CODES))])
+    codes = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
+    yield _NOT_CODES, ~codes.is_in([float(code) for code in range(-1, len(MISSING_CODES))])
 
 
 def _missing_rules(column: Column, frame: Lazy) -> Iterator[Rule]:
@@ -156,7 +180,7 @@ def _number_rules(column: Column) -> Iterator[Rule]:
         exact = safe.cast(nw.Float32).cast(nw.Float64)
         yield "a value that type float cannot hold exactly", held & (exact != safe)
     if column.is_integer:
-        small = held & (x.abs() < _WHOLE)
+        small = held & (x.abs() < WHOLE)
         yield "a value that is not whole", small & (safe.floor() != safe)
     if column.decimals:
         yield (
@@ -174,7 +198,7 @@ def _number_rules(column: Column) -> Iterator[Rule]:
 def _has_decimals(column: Column, x: nw.Expr) -> nw.Expr:
     power = 10.0 ** (column.decimals or 0)
     scaled = x * power
-    small = scaled.abs() < _WHOLE  # beyond, every double is whole
+    small = scaled.abs() < WHOLE  # beyond, every double is whole
     whole = nw.when(small).then((scaled + 0.5).floor().cast(nw.Float64)).otherwise(scaled)
     back = whole / (whole * 0.0 + power)  # by a column: Polars rounds twice by a number
     if column.type == "float":

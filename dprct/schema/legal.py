@@ -13,10 +13,24 @@ import numpy as np
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES
-from dprct.schema.engine_rules import broken_in_engine, unit_rules_in_engine
+from dprct.schema.engine_rules import (
+    BEYOND,
+    broken_in_engine,
+    is_short,
+    unit_rules_in_engine,
+)
 from dprct.schema.facts import Column, number_limits
 from dprct.schema.rounding import stored
-from dprct.schema.table import COMPANION, Frame, Table, names_of, numbers_of, table, text_of
+from dprct.schema.table import (
+    COMPANION,
+    Frame,
+    Table,
+    names_of,
+    numbers_of,
+    table,
+    text_of,
+    whole_beyond,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -93,6 +107,8 @@ def broken_rules(column: Column, frame: Frame) -> list[str]:
         return list(_text_rules(column, text_of(frame, column.name)))
     values, codes = numbers_of(frame, column.name)
     rules = list(_missing_rules(column, codes))
+    if not is_short(column) and whole_beyond(frame[column.name]):
+        rules.append(BEYOND)
     return rules + list(_number_rules(column, values[codes < 0]))
 
 

@@ -17,27 +17,38 @@ says what to do.  :class:`dprct.SyntheticControl` does: panels are small.
 from __future__ import annotations
 
 import numbers
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from dprct.errors import ColumnError, EngineError, MissingDependencyError, SchemaError
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    EngineError,
+    MissingDependencyError,
+    SchemaError,
+)
 from dprct.missing import MISSING_CODES, missing_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
 COMPANION = "__missing"
 """Suffix of the int8 column that carries missing codes where NaN payloads cannot live."""
 
+WHOLE = 2.0**53
+"""From here on a double does not tell a whole number from the next."""
+
 Frame = nw.DataFrame[Any]
 Table = nw.DataFrame[Any] | nw.LazyFrame[Any]
 AnyTable = TypeVar("AnyTable", bound=Table)
 
+_EXACT = nw.Int64, nw.UInt64, nw.Int128, nw.UInt128, nw.Decimal
 _STREAMED: dict[str, Any] = {"engine": "streaming"}
 _ENGINES = "pandas, Polars (eager or lazy), DuckDB or PySpark"
 
@@ -56,7 +67,7 @@ def table(data: object) -> Table:
         If it is no table, has no rows, has a name twice, or, in an engine that does not tell
         capitals from small letters, has two names that differ in these alone.
     EngineError, MissingDependencyError
-        If the engine fails, or a package is missing that brings its answers here.
+        If it is a stream, the engine fails, or a package is missing that brings its answers here.
 
     Examples
     --------
@@ -70,9 +81,12 @@ def table(data: object) -> Table:
         return eager(data)  # whose refusals say what is wrong
     if not isinstance(found, nw.LazyFrame):
         return eager(data)
-    names = names_of(found)
-    if not found.implementation.is_polars():
-        _check_capitals(names)
+    if getattr(found.to_native(), "isStreaming", False):
+        raise EngineError(
+            "data is a stream, which has no last row and so no sums; write it to a table, and give "
+            "that"
+        )
+    _check_names(found)
     if row_count(found) == 0:
         raise SchemaError("data has no rows; give a table with at least one row")
     return found
@@ -90,19 +104,45 @@ def collected(frame: Table) -> Frame:
     """
     if not isinstance(frame, nw.LazyFrame):
         return frame
+    with asking(frame, "an aggregate"):
+        # Polars: in pieces, so that a scan larger than memory passes through
+        streamed = frame.implementation.is_polars()
+        return frame.collect(**_STREAMED) if streamed else frame.collect()
+
+
+@contextmanager
+def asking(frame: Table, wanted: str) -> Iterator[None]:
+    """Withhold what an engine says when it fails, because it may show data.
+
+    Parameters
+    ----------
+    frame : narwhals frame
+        Of the engine that is asked.
+    wanted : str
+        What it is asked for, in words.
+
+    Raises
+    ------
+    EngineError
+        If the engine fails.
+    MissingDependencyError
+        If a package is missing that brings its answer here.
+    """
     engine = frame.implementation
     try:
-        # Polars: in pieces, so that a scan larger than memory passes through
-        return frame.collect(**_STREAMED) if engine.is_polars() else frame.collect()
+        yield
+    except DprctError:
+        raise
     except ImportError:
+        extra = "spark" if engine.is_pyspark() else "engines"
         raise MissingDependencyError.extra(
-            "pyarrow", "engines", f"an answer of {engine.value}"
+            "pyarrow", extra, f"an answer of {engine.value}"
         ) from None
     except Exception as error:
         raise EngineError(
-            f"{engine.value} ended with {type(error).__name__} while it was asked for an "
-            "aggregate (its message may show data and is withheld); read the table with the "
-            "engine alone to see it"
+            f"{engine.value} ended with {type(error).__name__} while it was asked for {wanted} "
+            "(its message may show data and is withheld); read the table with the engine alone to "
+            "see it"
         ) from None
 
 
@@ -119,20 +159,17 @@ def schema_of(frame: Table) -> dict[str, nw.dtypes.DType]:
     EngineError
         If a file that was to be scanned is not there, or the engine fails otherwise.
     """
-    try:
+    with asking(frame, "names and types of columns"):
         return dict(frame.collect_schema())
-    except Exception as error:
-        raise EngineError(
-            f"{frame.implementation.value} ended with {type(error).__name__} while it was asked "
-            "for names and types of columns; read the table with the engine alone to see why"
-        ) from None
 
 
 def row_count(frame: Table) -> int:
     """Return the number of rows; one pass in an engine."""
     if not isinstance(frame, nw.LazyFrame):
         return len(frame)
-    return int(collected(frame.select(nw.len().alias("rows")))["rows"][0])
+    with asking(frame, "the number of rows"):
+        counted = frame.select(nw.len().alias("rows"))
+    return int(collected(counted)["rows"][0])
 
 
 def missing_code(frame: Table, name: str) -> nw.Expr:
@@ -141,13 +178,22 @@ def missing_code(frame: Table, name: str) -> nw.Expr:
     absent = value.is_null() | value.is_nan()
     code = nw.lit(0, nw.Int8)
     if name + COMPANION in names_of(frame):
-        given = nw.col(name + COMPANION).fill_null(0).cast(nw.Int8)
-        code = nw.when(given >= 0).then(given).otherwise(code)
+        given = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
+        # what is no code is refused at the door; here it is to be cast without an error
+        is_code = (given >= 0) & (given < len(MISSING_CODES))
+        code = nw.when(is_code).then(given).otherwise(nw.lit(0.0)).cast(nw.Int8)
     code = nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8))
     return code.cast(nw.Int8).alias(name + COMPANION)
 
 
-def _check_capitals(names: Iterable[str]) -> None:
+def _check_names(frame: nw.LazyFrame[Any]) -> None:
+    """Refuse what an engine would resolve by taking one of two columns."""
+    names = names_of(frame)
+    if frame.implementation.is_polars():
+        return
+    with asking(frame, "names of columns"):
+        names = list(frame.to_native().columns)  # each as often as it is there
+    _check_once(names)
     seen: dict[str, str] = {}
     for name in names:
         other = seen.setdefault(name.casefold(), name)
@@ -156,6 +202,12 @@ def _check_capitals(names: Iterable[str]) -> None:
                 f"columns {other!r} and {name!r} differ in capitals alone, which the engine does "
                 "not tell apart; rename one"
             )
+
+
+def _check_once(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SchemaError(f"columns named twice: {', '.join(twice)}; give every column its name")
 
 
 def eager(data: object) -> Frame:
@@ -215,6 +267,18 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
     return values, np.where(np.isnan(values), 0, -1).astype(np.int8)
 
 
+def whole_beyond(series: nw.Series[Any]) -> bool:
+    """Whether exact numbers reach 2^53, where a double no longer tells each from the next."""
+    if isinstance(series.dtype, nw.Object):
+        return any(isinstance(x, int) and abs(x) >= WHOLE for x in series.to_list())
+    return is_exact(series.dtype) and bool((series.cast(nw.Float64).abs() >= WHOLE).any())
+
+
+def is_exact(dtype: nw.dtypes.DType) -> bool:
+    """Whether a type holds whole numbers that a double rounds."""
+    return isinstance(dtype, _EXACT)
+
+
 def text_of(frame: Frame, name: str) -> NDArray[np.object_]:
     """Return a text column (n,) of str (or bytes); a null is the empty text, as in Stata."""
     series = _series(frame, name)
@@ -228,6 +292,8 @@ def text_of(frame: Frame, name: str) -> NDArray[np.object_]:
 def _holds_numbers(series: nw.Series[Any]) -> bool:
     """Whether these are numbers: what else NumPy would make numbers of, it is not asked."""
     dtype = series.dtype
+    if isinstance(dtype, nw.Decimal) and series.implementation.is_pandas():
+        return False  # Arrow's own conversion to doubles does not round to the nearest
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
         return True
     if not isinstance(dtype, nw.Object):
