@@ -20,6 +20,7 @@ from dprct.estimate.additive.door import bound_table, clip_of, fill_of, treatmen
 from dprct.estimate.additive.terms import terms_of
 from dprct.estimate.cate.partition import partition, shares_of, sizes_of
 from dprct.estimate.cate.propensity import known_propensity, trim_of
+from dprct.estimate.door import table_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.noise import source
@@ -124,7 +125,8 @@ class CATE(HoldsRows):
         terms = terms_of(schema, features, bins=2)
         self.bounds = tuple(_bounds(schema, name) for name in terms.names)
         self._treatment = treatment_code(schema, treatment)
-        self._frame, self.column = bound_table(data, schema, outcome, terms, [treatment])
+        self._frame = table_of(data)  # interpret takes arrays of all rows
+        _, self.column = bound_table(self._frame, schema, outcome, terms, [treatment])
         self.e = known_propensity(data, treatment, assignment, propensity)
         _check_learner(learner, self.e)
         self.schema, self.outcome, self.treatment = schema, outcome, treatment

@@ -24,7 +24,9 @@ from dprct.queries.arms import (
     observed_counts,
     observed_number,
 )
+from dprct.queries.blocks import EngineCodes
 from dprct.queries.cells import cell_counts, one_way_counts
+from dprct.queries.coded import CodedRows, CompactRows, EngineRows
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
 from dprct.queries.features import Feature, features_of
@@ -37,7 +39,7 @@ from dprct.queries.propensity import (
     covariates_of,
     propensity_weights,
 )
-from dprct.queries.pseudo_outcomes import CodedRows, doubly_robust, residual_ratio
+from dprct.queries.pseudo_outcomes import doubly_robust, residual_ratio
 from dprct.queries.records import CompactTable, Records, read_once
 from dprct.queries.residuals import covariates, with_residual
 from dprct.queries.weighted import Centre, Scheme, Weighted
@@ -50,10 +52,13 @@ __all__ = [
     "Centre",
     "Clipped",
     "CodedRows",
+    "CompactRows",
     "CompactTable",
     "Covariates",
     "DifferenceAggregates",
     "Donors",
+    "EngineCodes",
+    "EngineRows",
     "Feature",
     "HiddenArms",
     "MomentsLayout",

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from dprct.encode import Coded, prepared_for
 from dprct.privacy.aggregate import IntegerVector
+from dprct.queries.arithmetic import at_most, nearest, over, within
+from dprct.queries.blocks import ROWS, EngineCodes, engine_sums
 from dprct.queries.grid import GRID
 
 if TYPE_CHECKING:
@@ -17,9 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dprct.queries.arithmetic import Array, Numbers
     from dprct.schema.table import Frame
 
-    Codes = NDArray[np.int32]
+    Codes = NDArray[np.signedinteger[Any]]
 
 HALF_STEPS = GRID // 2
 """M: steps of the target's grid from 0 to the clip R."""
@@ -142,21 +146,21 @@ def feature_codes(frame: Frame, encodings: Sequence[Coded]) -> list[Codes]:
 
 
 def additive_sums(
-    codes: Sequence[Codes],
-    target: NDArray[np.float64],
+    codes: Sequence[Codes] | EngineCodes,
+    target: Numbers,
     layout: AdditiveLayout,
-    weights: NDArray[np.float64] | None = None,
+    weights: Numbers | None = None,
 ) -> IntegerVector:
     """Count cells and sum the clipped target in them, jointly.
 
     Parameters
     ----------
-    codes : sequence of (n,) int arrays
+    codes : sequence of (n,) int arrays, or EngineCodes
         Of the features that the blocks cross.
-    target : (n,) array
+    target : (n,) array, or expression of the columns beside the codes
         A function of each record and of public or released numbers; what is no number counts as 0.
     layout : AdditiveLayout
-    weights : (n,) array, optional
+    weights : as target, optional
         In [0, 1], clipped to it, where ``layout.weighted``.
 
     Returns
@@ -166,17 +170,20 @@ def additive_sums(
 
     Notes
     -----
-    Sums are below 2^53 for n below 1.7e10, so that doubles add the whole numbers exactly.
+    Sums are below 2^53 for n below 1.7e10, so that doubles add the whole numbers exactly, and an
+    engine's int64 does not wrap.
     """
-    k, q = _steps(target, layout.clip), None
-    if weights is not None:
-        q = np.floor(_within(weights, 0.0, 1.0) * layout.count_units + 0.5)
-        most = q * (HALF_STEPS // layout.count_units)
-        k = np.clip(k, -most, most)
-    parts = [_block_sums(block, codes, k, q, layout.count_units) for block in layout.blocks]
-    squares = np.array([int((k.astype(np.int64) ** 2 // HALF_STEPS).sum())], np.int64)
+    parts: list[NDArray[np.int64]]
+    if isinstance(target, nw.Expr):
+        assert isinstance(codes, EngineCodes)
+        parts, squares = _sums_in_engine(codes, target, layout, weights)
+    else:
+        assert not isinstance(codes, EngineCodes)
+        k, q = _steps(target, layout, weights)
+        parts = [_block_sums(block, codes, k, q, layout.count_units) for block in layout.blocks]
+        squares = int((k.astype(np.int64) ** 2 // HALF_STEPS).sum())
     return IntegerVector(
-        np.concatenate([*parts, squares]),
+        np.concatenate([*parts, [squares]]).astype(np.int64),
         l1=layout.l1,
         l2_squared=layout.l2_squared,
         l_inf=2 * HALF_STEPS,
@@ -185,22 +192,22 @@ def additive_sums(
     )
 
 
-def _steps(target: NDArray[np.float64], clip: float) -> NDArray[np.float64]:
-    """Return k, whole numbers from -M to M."""
-    inside = np.clip(_within(target, -clip, clip) / clip, -1.0, 1.0)
-    return np.asarray(np.floor(inside * HALF_STEPS + 0.5))
+def _steps(
+    target: Numbers, layout: AdditiveLayout, weights: Numbers | None
+) -> tuple[Numbers, Numbers | None]:
+    """Return k, whole numbers from -M to M, and q, from 0 to c, if there are weights.
 
-
-def _within(x: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    return np.clip(np.where(np.isnan(x), 0.0, x), low, high)
+    |x| <= R gives |x / R| <= 1 after rounding too, which is monotone.
+    """
+    k = nearest(over(within(target, -layout.clip, layout.clip), layout.clip) * HALF_STEPS)
+    if weights is None:
+        return k, None
+    q = nearest(within(weights, 0.0, 1.0) * layout.count_units)
+    return at_most(k, q * (HALF_STEPS // layout.count_units)), q
 
 
 def _block_sums(
-    block: Block,
-    codes: Sequence[Codes],
-    k: NDArray[np.float64],
-    q: NDArray[np.float64] | None,
-    count_units: int,
+    block: Block, codes: Sequence[Codes], k: Array, q: Array | None, count_units: int
 ) -> NDArray[np.int64]:
     cell = block.cell(codes, len(k))
     found: list[NDArray[Any]] = []
@@ -211,3 +218,20 @@ def _block_sums(
     if block.sums:
         found.append(np.bincount(cell, weights=k, minlength=block.size))
     return np.concatenate(found).astype(np.int64)
+
+
+def _sums_in_engine(
+    codes: EngineCodes, target: nw.Expr, layout: AdditiveLayout, weights: nw.Expr | None
+) -> tuple[list[NDArray[np.int64]], int]:
+    """Return what :func:`_block_sums` returns of every block, and the second moment."""
+    if weights is not None:
+        codes, weights = codes.beside(__w=weights), nw.col("__w")
+    k, q = _steps(nw.col("__x"), layout, weights)
+    codes, sums = codes.beside(__x=target), {"__k": k} if q is None else {"__k": k, "__q": q}
+    squares = {"__kk": nw.col("__k") * nw.col("__k") // HALF_STEPS}
+    found, totals = engine_sums(codes, layout.blocks, sums, squares)
+    parts = []
+    for block, cells in zip(layout.blocks, found, strict=True):
+        counts = layout.count_units * cells[ROWS] if q is None else cells["__q"]
+        parts.append(np.concatenate([counts] * block.counts + [cells["__k"]] * block.sums))
+    return parts, totals["__kk"]

@@ -1,89 +1,44 @@
 """What a second stage regresses: per record, functions of it and of public or released numbers.
 
-Nothing here is an aggregate: the arrays stay inside ``fit`` and go from here to
-:func:`dprct.queries.additive.additive_sums`, which clips them, whatever they hold.
+Nothing here is an aggregate: arrays, or expressions of a table in its engine, stay inside ``fit``
+and go from here to :func:`dprct.queries.additive.additive_sums`, which clips them, whatever they
+hold.  Each formula is written once for both.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
-import numpy as np
+import narwhals as nw
 
-from dprct.queries.additive import feature_codes
-from dprct.queries.arms import filled_steps
-from dprct.queries.grid import Clipped
+from dprct.queries.arithmetic import Array, Numbers, over
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from dprct.encode import Coded
-    from dprct.queries.additive import Codes
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
-
-    Array = NDArray[np.float64]
+Held = TypeVar("Held", Array, nw.Expr, covariant=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CodedRows:
-    """The confidential rows of a fit as numbers: codes of features, treatment, outcome.
+class Observed(Protocol[Held]):
+    """Rows with an outcome and a treatment of 0 or 1, as doubles."""
 
-    Parameters
-    ----------
-    codes : list of (n,) int arrays
-    outcome : (n,) array
-        Clipped to its bounds, on its grid.
-    treated : (n,) array
-        0 or 1; zeros where there is no treatment.
-    """
+    @property
+    def outcome(self) -> Held:
+        """Clipped outcomes."""
 
-    codes: list[Codes]
-    outcome: Array
-    treated: Array
-
-    @classmethod
-    def of(
-        cls,
-        frame: Frame,
-        encodings: Sequence[Coded],
-        outcome: Column,
-        fill: float | None,
-        treatment: Coded | None = None,
-    ) -> CodedRows:
-        """Read the rows; every value maps to something, so that nothing is ever refused here."""
-        grid = Clipped(outcome)
-        assert grid.column.bounds is not None
-        steps = filled_steps(frame, grid.column, fill).astype(np.float64)
-        y = np.asarray(float(grid.column.bounds[0]) + grid.step * steps, np.float64)
-        treated = np.zeros(len(y))
-        if treatment is not None:
-            treated = (feature_codes(frame, [treatment])[0] == 1).astype(np.float64)
-        return cls(feature_codes(frame, encodings), y, treated)
-
-    def rows(self, places: NDArray[np.int64] | None) -> CodedRows:
-        """Return some of the rows, by their places; all of them for None."""
-        if places is None:
-            return self
-        return CodedRows(
-            [codes[places] for codes in self.codes], self.outcome[places], self.treated[places]
-        )
+    @property
+    def treated(self) -> Held:
+        """0 or 1."""
 
 
 def doubly_robust(
-    rows: CodedRows, control: Array | float, treated: Array | float, e: Array | float
-) -> Array:
+    rows: Observed[Numbers], control: Numbers | float, treated: Numbers | float, e: Numbers | float
+) -> Numbers:
     """Return psi = mu1 - mu0 + T (y - mu1) / e - (1 - T)(y - mu0) / (1 - e); (n,).
 
     Parameters
     ----------
-    rows : CodedRows
-    control, treated : (n,) array or float
+    rows : CodedRows or EngineRows
+    control, treated : float, or (n,) array of rows in memory
         mu0 and mu1 at the rows: released, or a public constant such as the middle of the bounds.
-    e : (n,) array or float
+    e : float, or (n,) array of rows in memory
         Propensity: public, or released and trimmed.
 
     Notes
@@ -95,20 +50,22 @@ def doubly_robust(
     ALGORITHMS.md, section 7.
     """
     t, y = rows.treated, rows.outcome
-    return np.asarray(
-        treated - control + t * (y - treated) / e - (1 - t) * (y - control) / (1 - e), np.float64
-    )
+    first: Numbers = over(t * (y - treated), e)
+    second: Numbers = over((1 - t) * (y - control), 1 - e)
+    return (treated - control) + first - second
 
 
-def residual_ratio(rows: CodedRows, mean: Array | float, e: Array | float) -> tuple[Array, Array]:
+def residual_ratio(
+    rows: Observed[Numbers], mean: Numbers | float, e: Numbers | float
+) -> tuple[Numbers, Numbers]:
     """Return (y - m) / (T - e) and its weight (T - e)^2 in the R-learner's criterion; (n,) each.
 
     Parameters
     ----------
-    rows : CodedRows
-    mean : (n,) array or float
+    rows : CodedRows or EngineRows
+    mean : float, or (n,) array of rows in memory
         m, the expected outcome given x, treated or not.
-    e : (n,) array or float
+    e : float, or (n,) array of rows in memory
         In (0, 1).
 
     Notes
@@ -120,5 +77,5 @@ def residual_ratio(rows: CodedRows, mean: Array | float, e: Array | float) -> tu
     ----------
     Nie and Wager (2021), "Quasi-oracle estimation of heterogeneous treatment effects".
     """
-    rest = np.asarray(rows.treated - e, np.float64)
-    return np.asarray((rows.outcome - mean) / rest, np.float64), rest**2
+    rest: Numbers = rows.treated - e
+    return over(rows.outcome - mean, rest), rest * rest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.encode import encodings
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.door import check_columns, check_sample, constant_of, table_of, with_bounds
+from dprct.estimate.door import any_table_of, check_columns, check_sample, constant_of, with_bounds
 from dprct.formula.syntax import parse
 from dprct.schema.facts import given
 from dprct.schema.legal import validate
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from dprct.estimate.additive.terms import Terms
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame
+    from dprct.schema.table import Table
 
 
 def bound_table(
     data: Any, schema: Schema, outcome: str, terms: Terms, others: Sequence[str] = ()
-) -> tuple[Frame, Column]:
+) -> tuple[Table, Column]:
     """Return the table of a fit, held against the schema, and its outcome with bounds.
 
     Parameters
     ----------
     data : data frame
+        pandas, Polars (eager or lazy), DuckDB or PySpark.
     schema : Schema
         Sealed.
     outcome : str
@@ -44,8 +45,10 @@ def bound_table(
         survey.
     ParameterError
         If the outcome is a feature, too.
+    EngineError, MissingDependencyError
+        As of :func:`dprct.schema.table.table`.
     """
-    frame = table_of(data)
+    frame = any_table_of(data)
     if schema.unit.max_rows > 1:
         raise SchemaError(
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}"

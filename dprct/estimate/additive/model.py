@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+import narwhals as nw
+
 from dprct.defaults import ADDITIVE_BINS
 from dprct.estimate.additive.door import bound_table, clip_of, features_of_formula, fill_of
 from dprct.estimate.additive.fitted import AdditiveFit
@@ -14,8 +16,9 @@ from dprct.estimate.additive.results import AdditiveResults
 from dprct.estimate.additive.terms import terms_of
 from dprct.estimate.base import EstimateModel
 from dprct.privacy.budget import Budget
-from dprct.queries import CodedRows
+from dprct.queries import CodedRows, EngineRows
 from dprct.results.plan import Plan
+from dprct.schema.table import row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +36,8 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
     Parameters
     ----------
     data : data frame
-        pandas or Polars, one row per person.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  Rows of an engine
+        stay there: sums in the cells of features are all that it is asked for.
     schema : Schema
         With bounds or levels for every feature, and bounds for the outcome.
     outcome : str
@@ -117,7 +121,7 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
         self._frame, self.column = bound_table(data, schema, outcome, self.terms)
         assert self.column.bounds is not None
         low, high = map(float, self.column.bounds)
-        self.schema, self.outcome, self.n = schema, outcome, len(self._frame)
+        self.schema, self.outcome, self.n = schema, outcome, row_count(self._frame)
         self.middle, self.clip = low / 2 + high / 2, clip_of(clip, high / 2 - low / 2)
         self.fill = fill_of(self.column, missing)
 
@@ -169,9 +173,13 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
         mechanism_of(self.layout(budget), budget)
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> AdditiveFit:
-        rows = CodedRows.of(self._frame, self.terms.encodings, self.column, self.fill)
-        target = rows.outcome - self.middle
-        sums = released_sums(rows.codes, target, self.layout(budget), budget, noise)
+        read, layout = (self.terms.encodings, self.column, self.fill), self.layout(budget)
+        if isinstance(self._frame, nw.LazyFrame):
+            there = EngineRows.of(self._frame, self.n, *read)
+            sums = released_sums(there.codes, there.outcome - self.middle, layout, budget, noise)
+        else:
+            rows = CodedRows.of(self._frame, *read)
+            sums = released_sums(rows.codes, rows.outcome - self.middle, layout, budget, noise)
         return AdditiveFit(self.terms, sums, self.middle)
 
     def _state(self, found: AdditiveFit) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from dprct.defaults import PURE_COUNT_UNITS
 from dprct.estimate.synthetic.path_noise import PathNoise
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
-from dprct.queries import HALF_STEPS, AdditiveLayout, additive_sums
+from dprct.queries import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.queries import Block
+    from dprct.queries.additive import Codes
+    from dprct.queries.arithmetic import Numbers
 
     Array = NDArray[np.float64]
 
@@ -185,23 +187,23 @@ def noise_of(layout: AdditiveLayout, budget: Budget) -> tuple[float, float]:
 
 
 def released_sums(
-    codes: Sequence[NDArray[np.int32]],
-    target: Array,
+    codes: Sequence[Codes] | EngineCodes,
+    target: Numbers,
     layout: AdditiveLayout,
     budget: Budget,
     noise: NoiseSource,
-    weights: Array | None = None,
+    weights: Numbers | None = None,
 ) -> AdditiveSums:
     """Draw the release; the caller has charged ``budget``.
 
     Parameters
     ----------
-    codes : sequence of (n,) int arrays
-    target : (n,) array
+    codes : sequence of (n,) int arrays, or EngineCodes
+    target : (n,) array, or expression of the columns beside the codes
     layout : AdditiveLayout
     budget : Budget
     noise : NoiseSource
-    weights : (n,) array, optional
+    weights : as target, optional
     """
     sealed = additive_sums(codes, target, layout, weights)
     units = mechanism_of(layout, budget).release(sealed, noise).units.astype(np.float64)
@@ -217,7 +219,7 @@ def released_sums(
     return AdditiveSums(
         tuple(cells),
         float(units[at]) * step * layout.clip,
-        len(target),
+        codes.n if isinstance(codes, EngineCodes) else len(codes[0]),
         layout.clip,
         sd_sum,
         sd_count,

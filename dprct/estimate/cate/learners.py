@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from dprct.estimate.additive.fitted import AdditiveFit
 from dprct.estimate.additive.release import layout_of, released_sums
 from dprct.estimate.cate.constant import ConstantEffect
 from dprct.estimate.cate.partition import partition
-from dprct.queries import CodedRows, doubly_robust, residual_ratio
+from dprct.queries import CodedRows, CompactRows, EngineRows, doubly_robust, residual_ratio
+from dprct.queries.arithmetic import over, within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 Learner = Literal["dr", "r", "s"]
+Part = TypeVar("Part", CodedRows, EngineRows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +69,11 @@ class Recipe:
         return self.bounds[1] / 2 - self.bounds[0] / 2
 
     @property
+    def one_step(self) -> bool:
+        """Whether all rows are in one part: then sums in cells are all that is asked of them."""
+        return len(self.sizes) == 1
+
+    @property
     def nuisance_terms(self) -> Terms:
         """Terms without groups and joint counts, which nuisances do not need."""
         terms = self.terms
@@ -99,32 +106,35 @@ class Recipe:
 
 
 def learned(
-    recipe: Recipe, rows: CodedRows, budget: Budget, noise: NoiseSource
+    recipe: Recipe,
+    rows: CodedRows | CompactRows | EngineRows,
+    budget: Budget,
+    noise: NoiseSource,
 ) -> dict[str, AdditiveFit]:
     """Draw every release and return the fitted functions by name, ``"effect"`` the last.
 
     Parameters
     ----------
     recipe : Recipe
-    rows : CodedRows
+    rows : CodedRows, CompactRows, or EngineRows of a recipe of one part
         Confidential.
     budget : Budget
         Of every part; charged by the caller.
     noise : NoiseSource
     """
     layouts, found = recipe.layouts(budget), dict[str, AdditiveFit]()
-    with_arm = CodedRows([*rows.codes, rows.treated.astype(np.int32)], rows.outcome, rows.treated)
+    if isinstance(rows, EngineRows):
+        assert recipe.one_step
+        return {"effect": _effect(recipe, rows.with_arm(), {}, layouts["effect"], budget, noise)}
     for name, places in partition(recipe.sizes, noise).items():
-        part, layout = with_arm.rows(places), layouts[name]
+        part, layout = rows.rows(places).with_arm(), layouts[name]
         if name == "propensity":
             found[name] = _fit(recipe, part, part.treated - 0.5, layout, budget, noise, 0.5)
         elif name == "outcome":
             found |= _outcomes(recipe, part, layout, budget, noise)
-        elif recipe.learner == "s":
-            sums = released_sums(part.codes, part.outcome - recipe.middle, layout, budget, noise)
-            found[name] = ConstantEffect(recipe.terms, sums)
         else:
-            found[name] = _second_stage(recipe, part, found, layout, budget, noise)
+            at = {nuisance: fit.at(part.codes) for nuisance, fit in found.items()}
+            found[name] = _effect(recipe, part, at, layout, budget, noise)
     return found
 
 
@@ -156,28 +166,32 @@ def _outcomes(
     return {name: replace(fit, sums=fit.sums.of_arm(arm)) for arm, name in enumerate(names)}
 
 
-def _second_stage(
+def _effect(
     recipe: Recipe,
-    part: CodedRows,
-    nuisances: Mapping[str, AdditiveFit],
+    part: Part,
+    nuisances: Mapping[str, Array],
     layout: AdditiveLayout,
     budget: Budget,
     noise: NoiseSource,
 ) -> AdditiveFit:
-    def at(name: str, low: float, high: float, default: float) -> Array | float:
+    """Return the last stage; ``nuisances`` are those at the rows of the part."""
+    if recipe.learner == "s":
+        sums = released_sums(part.codes, part.outcome - recipe.middle, layout, budget, noise)
+        return ConstantEffect(recipe.terms, sums)
+
+    def at(name: str, low: float, high: float, default: float) -> Any:
         """Return a nuisance at the rows, within public bounds; else a public constant."""
-        return np.clip(nuisances[name].at(part.codes), low, high) if name in nuisances else default
+        return np.clip(nuisances[name], low, high) if name in nuisances else default
 
     known = 0.5 if recipe.e is None else float(recipe.e)
     e = at("propensity", recipe.trim, 1 - recipe.trim, known)
-    weights = None
     if recipe.learner == "dr":
         control = at("outcome of the untreated", *recipe.bounds, recipe.middle)
         treated = at("outcome of the treated", *recipe.bounds, recipe.middle)
         target = doubly_robust(part, control, treated, e)
-    else:
-        ratio, squares = residual_ratio(part, at("outcome", *recipe.bounds, recipe.middle), e)
-        weights = squares / recipe.largest_weight
-        target = np.clip(ratio, -recipe.clip, recipe.clip) * weights
+        return AdditiveFit(recipe.terms, released_sums(part.codes, target, layout, budget, noise))
+    ratio, squares = residual_ratio(part, at("outcome", *recipe.bounds, recipe.middle), e)
+    weights = over(squares, recipe.largest_weight)
+    target = within(ratio, -recipe.clip, recipe.clip) * weights
     sums = released_sums(part.codes, target, layout, budget, noise, weights)
     return AdditiveFit(recipe.terms, sums)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, get_args
 
+import narwhals as nw
+
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.errors import ParameterError
 from dprct.estimate.additive.door import (
@@ -24,9 +26,10 @@ from dprct.estimate.cate.partition import shares_of, sizes_of
 from dprct.estimate.cate.propensity import known_propensity, trim_of
 from dprct.estimate.cate.results import CATEResults
 from dprct.privacy.budget import Budget
-from dprct.queries import CodedRows
+from dprct.queries import CompactRows, EngineRows
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
+from dprct.schema.table import row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +47,9 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
     Parameters
     ----------
     data : data frame
-        pandas or Polars, one row per person.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  With one part, rows
+        of an engine stay there, and sums in the cells of features are all that it is asked for;
+        with several, codes of all rows are read once (a byte per feature and row, and five).
     schema : Schema
         With bounds for the outcome, bounds or levels for the features, levels 0 and 1 for the
         treatment.
@@ -153,13 +158,14 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         if treatment in terms.names:
             raise ParameterError(f"{treatment!r} is the treatment and a feature; name it once")
         self._frame, self.column = bound_table(data, schema, outcome, terms, [treatment])
-        e = known_propensity(data, treatment, assignment, propensity)
+        there = self._frame if isinstance(self._frame, nw.LazyFrame) else data
+        e = known_propensity(there, treatment, assignment, propensity)
         if learner == "s" and e is None:
             raise ParameterError(
                 "learner='s' compares the means of treated and untreated, which is an effect where "
                 "treatment was randomised; give assignment= or propensity=, or use learner='dr'"
             )
-        self.schema, self.outcome, self.n = schema, outcome, len(self._frame)
+        self.schema, self.outcome, self.n = schema, outcome, row_count(self._frame)
         self.treatment, self.learner = treatment, learner
         self.fill = fill_of(self.column, missing)
         assert self.column.bounds is not None
@@ -227,8 +233,13 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
             mechanism_of(layout, budget)
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> dict[str, AdditiveFit]:
-        encodings = self.recipe.terms.encodings
-        rows = CodedRows.of(self._frame, encodings, self.column, self.fill, self._treatment)
+        read = (self.recipe.terms.encodings, self.column, self.fill, self._treatment)
+        if self.recipe.one_step and isinstance(self._frame, nw.LazyFrame):
+            return learned(self.recipe, EngineRows.of(self._frame, self.n, *read), budget, noise)
+        rows = CompactRows.of(self._frame, *read)
+        rows.check_number(self.n)
+        if noise.simulation and not self.recipe.one_step:
+            rows = rows.in_canonical_order()  # with a seed, the same people in every part
         return learned(self.recipe, rows, budget, noise)
 
     def _state(self, found: dict[str, AdditiveFit]) -> dict[str, Any]:

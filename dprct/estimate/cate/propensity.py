@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dprct.assignment.base import Design
-from dprct.assignment.units import rows_of
+from dprct.assignment.units import combined
 from dprct.errors import ParameterError
 from dprct.estimate.horvitz import check_hidden, hidden_arms
 from dprct.schema.facts import given
@@ -23,8 +23,8 @@ def known_propensity(
 
     Parameters
     ----------
-    data : data frame
-        Of a design with blocks, the block column is read.
+    data : data frame, eager or lazy
+        Of a design with blocks, the block column is read; in an engine, its values.
     treatment : str
     assignment : Design or None
         With two groups, of which the treated has 1 in the treatment column, and the same
@@ -47,7 +47,7 @@ def known_propensity(
         )
     check_hidden(assignment)
     order = _groups(assignment, treatment)
-    rows, _ = rows_of(data, assignment.uses)
+    rows, _ = combined(data, assignment.uses)
     return hidden_arms(assignment, order, assignment.propensities(rows)).shares[1]
 
 
