@@ -23,6 +23,7 @@ from dprct.replicate.package import (
     price,
     protected,
     read_header,
+    unaffordable,
 )
 from dprct.replicate.study import Study, load_study
 from dprct.results.certificate import Certificate
@@ -31,9 +32,12 @@ StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (
 
 
 def check(study_file: StudyFile) -> None:
-    """List what STUDY still lacks; the data section of its file is not read. Exit 1 if anything."""
+    """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
+
+    The data section of its file is not read, and nothing is charged.
+    """
     study = load_study(study_file)
-    problems = study.problems(read_header(study))
+    problems = study.problems(read_header(study)) + unaffordable(study)
     for problem in problems:
         say(f"- {problem}")
     points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"

@@ -169,6 +169,7 @@ def experiment_of(
         )
     names, order, codes = _control_first(design, design.groups.codes(rows), control)
     block, cluster = _columns_of(design, blocks)
+    _check_clusters(cluster, unit, largest_cluster)
     if not block:
         _check_constant(design, rows)
     units = units_of(rows, block, cluster)
@@ -186,6 +187,25 @@ def experiment_of(
         combinations,
         number,
     )
+
+
+def check_rules(
+    design: Design,
+    *,
+    control: Level | None,
+    blocks: BlockRule,
+    unit: UnitRule,
+    largest_cluster: int | None,
+) -> None:
+    """Refuse rules that a design, which is public, does not allow; no row is read.
+
+    Raises
+    ------
+    ParameterError, SchemaError
+    """
+    _control_first(design, np.empty(0, np.int64), control)
+    _, cluster = _columns_of(design, blocks)
+    _check_clusters(cluster, unit, largest_cluster)
 
 
 def _design(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
@@ -276,6 +296,18 @@ def _check_constant(design: Design, rows: Any) -> None:
         )
 
 
+def _check_clusters(cluster: tuple[str, ...], unit: UnitRule, declared: int | None) -> None:
+    if unit not in ("person", "cluster"):
+        raise ParameterError(f"unit={unit!r}; allowed: person, cluster")
+    if not cluster and (unit == "cluster" or declared is not None):
+        raise ParameterError("unit='cluster' and largest_cluster= need a design of clusters")
+    if unit == "cluster" and declared is None:
+        raise SchemaError(
+            "unit='cluster' needs largest_cluster=, the most rows that a cluster can have, "
+            "from public knowledge"
+        )
+
+
 def _clustering(
     units: Units,
     cluster: tuple[str, ...],
@@ -283,19 +315,10 @@ def _clustering(
     declared: int | None,
     number: NDArray[np.int64] | None,
 ) -> tuple[UnitRule, int]:
-    if unit not in ("person", "cluster"):
-        raise ParameterError(f"unit={unit!r}; allowed: person, cluster")
     if not cluster:
-        if unit == "cluster" or declared is not None:
-            raise ParameterError("unit='cluster' and largest_cluster= need a design of clusters")
         return unit, 1
     sizes = np.bincount(units.member, weights=number)
     if declared is None:
-        if unit == "cluster":
-            raise SchemaError(
-                "unit='cluster' needs largest_cluster=, the most rows that a cluster can have, "
-                "from public knowledge"
-            )
         return unit, int(np.sort(sizes)[-1])
     if type(declared) is not int or (sizes > declared).any():
         raise ParameterError(

@@ -6,7 +6,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError
+from dprct.privacy.entries import new_entry
 from dprct.privacy.ledger import LedgerFile
+from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +88,32 @@ class Balance:
     def remaining(self) -> Budget:
         """The largest budget that one further charge may have."""
         return self._current().remaining
+
+    def rehearse(self, cost: Budget, *, relation: Relation, unit: str) -> None:
+        """Refuse what a charge of this budget would be refused for now; nothing is charged.
+
+        Parameters
+        ----------
+        cost : Budget
+        relation, unit : str
+            Of the charge.
+
+        Raises
+        ------
+        BudgetError, ParameterError
+            As :meth:`dprct.Accountant.charge` does.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> Accountant(epsilon=1).rehearse(Budget(1), relation="replace-one", unit="person")
+        """
+        charge, ledger = Charge(cost, "approximate" if cost.delta else "pure"), self._current()
+        ledger.refuse_unfit(
+            new_entry(
+                ledger, charge, method="rehearsal", relation=relation, unit=unit, description=""
+            )
+        )
 
     @property
     def ledger(self) -> tuple[Entry, ...]:

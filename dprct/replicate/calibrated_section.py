@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
+from dprct.estimate.experiment import check_rules
 from dprct.estimate.index import indexes_of
 from dprct.estimate.pilot import is_file
 from dprct.release.calibrated import Calibrated
@@ -22,6 +23,7 @@ from dprct.replicate.sections import section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
+    from dprct.estimate.experiment import BlockRule, UnitRule
     from dprct.replicate.release_section import ReleaseSpec
     from dprct.schema.schema import Schema
 
@@ -138,10 +140,15 @@ class CalibratedExperiment:
         if found:
             return found
         try:
-            regressions = self._regressions()
-            return self._of_outcomes(schema, regressions) + self._of_columns(schema, regressions)
+            self._check_rules()
         except DprctError as error:
-            return [str(error)]
+            found = [f"[calibrated] {error}"]
+        try:
+            regressions = self._regressions()
+            found += self._of_outcomes(schema, regressions)
+            return found + self._of_columns(schema, regressions)
+        except DprctError as error:
+            return [*found, str(error)]
 
     def encoded(self, schema: Schema) -> list[str]:
         """Return no column: outcomes need no bins, covariates get them by default."""
@@ -175,6 +182,18 @@ class CalibratedExperiment:
             attrition=spec.attrition,
             keep=keep,
             **options,
+        )
+
+    def _check_rules(self) -> None:
+        """Refuse what the declared design does not allow, before the data are opened."""
+        assert self.design is not None
+        spec = self.calibrated
+        check_rules(
+            self.design,
+            control=spec.control,
+            blocks=cast("BlockRule", spec.blocks or "weight"),
+            unit=cast("UnitRule", spec.unit or "person"),
+            largest_cluster=spec.largest_cluster,
         )
 
     def _regressions(self) -> Regressions:

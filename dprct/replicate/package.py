@@ -152,6 +152,23 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
     )
 
 
+def unaffordable(study: Study) -> list[str]:
+    """Return in words why the ledger beside the data would refuse the release; none is begun.
+
+    What a method without a guarantee pays for a part of it depends on the data's columns, and is
+    not known here.
+    """
+    found = find_ledger(study.data, study.dataset_id)
+    if found is None or not study.promises:
+        return []
+    asked = Budget(study.release.epsilon, study.release.delta)
+    try:
+        ledger(study).rehearse(asked, relation=study.neighbors, unit=study.unit.name)
+    except DprctError as error:
+        return [f"ledger of {study.dataset_id!r}: {error}"]
+    return []
+
+
 @dataclass(frozen=True)
 class DeclaredTables:
     """The tables that a study declares, as one of its files gives them.

@@ -90,10 +90,18 @@ def _all_are(values: Iterable[object], kinds: tuple[type, ...]) -> bool:
     return all(isinstance(item, kinds) and not isinstance(item, bool) for item in values)
 
 
+_FOLLOWS = {
+    "neighbors": "which data sets are neighbours follows from [release] method (calibrated: "
+    "replace-one-design-public, because its file shows who is in which arm; any other: "
+    "replace-one), and of a ledger from [budget] relation; remove it",
+}
+"""Keys that people look for, and where what they say comes from."""
+
+
 def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
     """Refuse a key that is not known, with the closest one as a hint."""
     for key in table:
         if key not in known:
             close = difflib.get_close_matches(str(key), known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(known)}"
-            raise StudyError(f"unknown key {key!r} in {where}; {hint}")
+            raise StudyError(f"unknown key {key!r} in {where}; {_FOLLOWS.get(str(key), hint)}")

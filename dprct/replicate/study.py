@@ -16,6 +16,7 @@ from dprct.defaults import bins_by_zeta
 from dprct.encode import encoding
 from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, StudyError
 from dprct.io.facets import DATASET
+from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
@@ -144,6 +145,11 @@ class Study:
         """Which data sets are neighbours in the ledger that this study begins."""
         if self.budget is not None and self.budget.relation is not None:
             return cast("Relation", self.budget.relation)
+        return self.neighbors
+
+    @property
+    def neighbors(self) -> Relation:
+        """Which data sets are neighbours in what the method promises."""
         design_public = self.release.method == "calibrated"
         return "replace-one-design-public" if design_public else "replace-one"
 
@@ -196,9 +202,23 @@ class Study:
         found += [problem for table in self.tables for problem in table.problems(header.names)]
         if self.experiment is not None:
             found += self.experiment.problems(schema)
+        found += self._beyond_total()
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
         found += self._without_domain(schema)
         return found + self._unconfirmed(schema)
+
+    def _beyond_total(self) -> list[str]:
+        """Return that the release costs more than the study's own total, if it does."""
+        if self.budget is None or not self.promises:
+            return []
+        asked = Budget(self.release.epsilon, self.release.delta)
+        total = Budget(self.budget.epsilon, self.budget.delta)
+        if asked.fits(total):
+            return []
+        return [
+            f"[release] asks for {asked}, and [budget] allows {total} in all; ask for less, or "
+            "declare a larger total before anything is charged"
+        ]
 
     def _without_domain(self, schema: Schema) -> list[str]:
         """Return what modelled columns lack before they have a public domain."""

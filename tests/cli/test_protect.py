@@ -54,6 +54,37 @@ def test_check_finds_an_unknown_column(
     assert "no column 'agee' in the schema; did you mean 'age'?" in ran.out
 
 
+def test_check_holds_the_release_against_the_budget_of_the_study(
+    dprct: Callable[..., Any], study: Path, edit: Callable[..., None], files: Callable[[], Files]
+) -> None:
+    edit(("epsilon = 1.0", "epsilon = 1.6"))
+    before = files()
+    ran = dprct("check", study)
+    assert (ran.code, ran.out.count("\n")) == (1, 2)
+    assert "[release] asks for epsilon=1.6, and [budget] allows epsilon=1.5 in all" in ran.out
+    assert dprct("protect", study, "--yes").code == 2
+    assert files() == before  # no ledger is begun that then refuses
+
+
+def test_check_holds_the_release_against_what_is_left_in_the_ledger(
+    dprct: Callable[..., Any], study: Path, edit: Callable[..., None], files: Callable[[], Files]
+) -> None:
+    dprct("protect", study, "--yes")
+    before = files()
+    ran = dprct("check", study)
+    assert ran.code == 1
+    assert "ledger of 'survey-1': asked for epsilon=1, epsilon=0.5 of epsilon=1.5" in ran.out
+    edit(("epsilon = 1.0", "epsilon = 0.5"))
+    assert dprct("check", study).code == 0
+    edit(("epsilon = 1.5", "epsilon = 2.5"))
+    ran = dprct("check", study)
+    assert ran.code == 1
+    assert "which is not what was asked for" in ran.out
+    after = files()
+    assert all(after[name] == text for name, text in before.items() if name != study.name)
+    assert after.keys() == before.keys()
+
+
 def test_plan_prints_public_facts_and_spends_nothing(
     dprct: Callable[..., Any], study: Path, files: Callable[[], Files]
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dprct.errors import LedgerError
+from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import zcdp_rho
@@ -40,6 +40,20 @@ def test_what_was_saved_is_known(accountant: Accountant) -> None:
     assert [one["entry"] for one in accountant.to_dict()["saved"]] == [entry.id]
     with pytest.raises(LedgerError, match="no entry"):
         accountant.is_saved("9")
+
+
+def test_a_charge_is_rehearsed_and_not_made(accountant: Accountant) -> None:
+    accountant.charge(Budget(0.25), method="m", relation="replace-one")
+    accountant.rehearse(Budget(0.75), relation="replace-one", unit="person")
+    with pytest.raises(BudgetError, match=r"epsilon=0\.75 of epsilon=1 is left"):
+        accountant.rehearse(Budget(0.76), relation="replace-one", unit="person")
+    with pytest.raises(BudgetError, match="delta=1e-09"):
+        accountant.rehearse(Budget(0.5, 1e-9), relation="replace-one", unit="person")
+    with pytest.raises(ParameterError, match="does not protect the design"):
+        accountant.rehearse(Budget(0.5), relation="replace-one-design-public", unit="person")
+    with pytest.raises(ParameterError, match="per 'village'"):
+        accountant.rehearse(Budget(0.5), relation="replace-one", unit="village")
+    assert len(accountant.ledger) == 1
 
 
 def test_an_entry_without_guarantee_costs_nothing_and_is_not_hidden(accountant: Accountant) -> None:

@@ -133,6 +133,12 @@ def test_the_plan_is_free_and_names_the_noise(study):
         ([("[calibrated]", '[calibrated]\nindex = "5 * treat"\nindex_bounds = [-9, 9]')],
          "would change the effect"),
         ([("[calibrated]", '[calibrated]\ngamma = "moments"')], "one covariate set"),
+        ([("[calibrated]", '[calibrated]\nunit = "cluster"\nlargest_cluster = 9')],
+         "[calibrated] unit='cluster' and largest_cluster= need a design of clusters"),
+        ([("[calibrated]", "[calibrated]\nlargest_cluster = 9")], "need a design of clusters"),
+        ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
+          ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster="),
+        ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "'nobody' is not a group"),
         ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is no outcome"),
         ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "weights="),
     ],
@@ -174,6 +180,10 @@ def test_missing_policies_are_accepted(study, policy):
         ({"weights": {"income": "half"}}, "a table of numbers"),
         ({"unit": "village"}, "allowed: person, cluster"),
         ({"legall": "strict"}, "did you mean 'legal'"),
+        (
+            {"neighbors": "replace-one"},
+            r"follows from \[release\] method \(calibrated: .*remove it",
+        ),
     ],
 )
 def test_what_is_not_allowed_is_refused(section, words):

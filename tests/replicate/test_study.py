@@ -68,6 +68,8 @@ def test_the_demo_study_is_complete(checkout: Path) -> None:
         ("header.column", "did you mean 'columns'"),
         ("unit.max_row", "did you mean 'max_rows'"),
         ("release.zzz", "allowed: "),
+        ("release.neighbors", "which data sets are neighbours follows from"),
+        ("budget.neighbors", r"and of a ledger from \[budget\] relation; remove it"),
     ],
 )
 def test_an_unknown_key_is_refused_anywhere(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,18 @@ def test_the_words_say_where_a_charge_is_kept_and_what_it_passed_over(tmp_path: 
     elsewhere = charged(schema, GUARANTEE, "Method", Accountant(1), source()).words
     assert "of an accountant in memory; epsilon=1 charged" in elsewhere
     assert elsewhere.endswith("; the ledger of data set 'survey' was not charged")
+
+
+def test_the_content_of_the_data_file_is_noted_with_a_charge(tmp_path: Path) -> None:
+    data = tmp_path / "survey.dta"
+    data.write_bytes(b"rows")
+    schema = replace(SCHEMA, source=data, dataset_id="survey")
+    purse = Accountant.open(ledger_path(data, "survey"), dataset_id="survey", epsilon=2)
+    charged(schema, GUARANTEE, "Method", None, source())
+    data.write_bytes(b"corrected rows")
+    charged(schema, GUARANTEE, "Method", None, source())
+    assert purse.contents == tuple(sha256(c).hexdigest() for c in (b"rows", b"corrected rows"))
+    assert purse.spent == Budget(2)  # a corrected file begins no second budget
 
 
 def test_a_simulation_and_a_schema_without_ledger_charge_nothing() -> None:
