@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +51,7 @@ def bins_by_zeta(n: int, zeta: float) -> int:
     97
     """
     if isinstance(zeta, bool) or not isinstance(zeta, (int, float)) or not 0 < zeta < 1:
-        raise ParameterError(f"zeta={zeta!r}; give a number between 0 and 1, such as 2/3")
+        raise ParameterError(f"zeta={given(zeta)}; give a number between 0 and 1, such as 2/3")
     return math.ceil(math.pow(n, zeta))
 
 

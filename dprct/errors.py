@@ -49,7 +49,8 @@ class ColumnError(DprctError, KeyError):
         known = [str(column) for column in known]
         close = difflib.get_close_matches(str(name), known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"it has {_listed(known)}"
-        return cls(f"no column {name!r} in {where}; {hint}")
+        said = repr(name) if isinstance(name, (str, int)) else f"named by a {type(name).__name__}"
+        return cls(f"no column {said} in {where}; {hint}")
 
 
 class FormulaError(DprctError, ValueError):

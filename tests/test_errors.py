@@ -56,6 +56,12 @@ def test_an_unknown_column_lists_what_there_is_but_not_hundreds() -> None:
     assert str(ColumnError.unknown("q", [])).endswith("it has no columns")
 
 
+def test_a_number_in_the_place_of_a_name_is_not_shown() -> None:
+    assert str(ColumnError.unknown(7.25, ["a"])) == (  # type: ignore[arg-type]
+        "no column named by a float in the schema; it has a"
+    )
+
+
 def test_names_that_are_no_text_are_still_named() -> None:
     assert str(ColumnError.unknown(3, [1, 2])) == "no column 3 in the schema; it has 1, 2"
 

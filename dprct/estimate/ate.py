@@ -38,6 +38,7 @@ from dprct.estimate.saved import restored, saved
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.legal import validate
 from dprct.schema.table import row_count
 
@@ -179,6 +180,9 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         neighbors: str = "replace-one-design-public",
     ) -> None:
         check_relation(neighbors)
+        check_schema(schema)
+        names = tuple(dict.fromkeys(listed_names(outcome, "outcome")))
+        treatment = None if treatment is None else listed_names(treatment, "treatment")
         frame = any_table_of(data)
         data = frame if isinstance(frame, nw.LazyFrame) else data
         schema = schema.seal()
@@ -188,7 +192,6 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
                 "assign them as clusters with unit='cluster'"
             )
         check_sample(schema)
-        names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
         columns = [with_bounds(schema.column(name)) for name in names]
         check_columns(frame, names, treatment, assignment)
         if neighbors == "replace-one":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
+from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ def contrasts_of(
     ----------
     Gerber and Green (2012), Field Experiments, chapter 9.
     """
-    if effects not in ("arms", "main", "factorial"):
-        raise ParameterError(f"effects={given(effects)}; allowed: arms, main, factorial")
+    check_choice("effects", effects, ("arms", "main", "factorial"))
     if effects == "arms":
         return arm_contrasts(arms)
     if not isinstance(design, Factorial):

@@ -34,7 +34,8 @@ AnyOutcome = Outcome | HiddenOutcome | CountedOutcome
 
 def check_relation(neighbors: object) -> None:
     """Refuse a relation that effects are not offered under."""
-    if neighbors not in ("replace-one", "replace-one-design-public"):
+    allowed = ("replace-one", "replace-one-design-public")
+    if not isinstance(neighbors, str) or neighbors not in allowed:
         raise ParameterError(
             f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public' (treatment is "
             "public), 'replace-one' (treatment is private too)"
@@ -101,9 +102,11 @@ def check_columns(
 
     Raises
     ------
-    ColumnError
+    ColumnError, ParameterError
     """
     named = [treatment] if isinstance(treatment, str) else treatment or ()
+    if treatment is not None and not named:
+        raise ParameterError("treatment= names no column; name the 0/1 columns of the arms")
     designed = (*assignment.columns, *assignment.uses) if isinstance(assignment, Design) else ()
     there = names_of(frame)
     for name in (*outcomes, *named, *designed):
@@ -193,10 +196,7 @@ def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) 
 def constant_of(policy: object, column: Column) -> float:
     """Return the declared number that stands for a missing value."""
     if isinstance(policy, bool) or not isinstance(policy, (int, float)):
-        raise ParameterError(
-            f"missing={given(policy)} for {column.name!r}; allowed: 'public', 'private', or a "
-            "number within the bounds"
-        )
+        raise _no_policy(policy, column)
     assert column.bounds is not None
     if not column.bounds[0] <= policy <= column.bounds[1]:
         raise ParameterError(f"missing={policy!r} is outside the bounds of {column.name!r}")
@@ -211,8 +211,8 @@ def levels_of(levels: Sequence[float]) -> tuple[float, ...]:
         found = ()
     if not found or not all(1e-9 <= level <= 0.5 for level in found):
         raise ParameterError(
-            f"levels={levels!r}; give a sequence of sizes of tests between 1e-9 and 0.5, such "
-            "as (0.05, 0.01)"
+            f"levels= is {type(levels).__name__}; give a sequence of sizes of tests between 1e-9 "
+            "and 0.5, such as (0.05, 0.01)"
         )
     return found
 
@@ -301,6 +301,8 @@ def policy_of(
     policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
     if column.missing == ():
         return None
+    if policy is not None and not isinstance(policy, (str, int, float)):
+        raise _no_policy(policy, column)
     if policy is None:
         raise SchemaError(
             f"outcome {column.name!r} may be missing; say missing='public' (who has no value "
@@ -308,3 +310,10 @@ def policy_of(
             "it, or declare missing='never'"
         )
     return policy
+
+
+def _no_policy(policy: object, column: Column) -> ParameterError:
+    return ParameterError(
+        f"missing={given(policy)} for {column.name!r}; allowed: 'public', 'private', or a number "
+        "within the bounds"
+    )

@@ -16,6 +16,7 @@ from dprct.estimate.pilot import is_file, pilot_index
 from dprct.formula import parse
 from dprct.privacy.noise import source
 from dprct.queries import covariates, with_residual
+from dprct.schema.arguments import listed_names
 from dprct.schema.facts import given
 from dprct.schema.legal import validate
 
@@ -171,7 +172,9 @@ def indexes_of(
         raise ParameterError(f"index= names {given(unknown[0])}, which is no outcome of this fit")
     each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(index, bounds)
     found = {
-        name: _index(rule, name, _pair(each.get(name), name), tuple(columns), schema)
+        name: _index(
+            rule, name, _pair(each.get(name), name), listed_names(columns, "index_columns"), schema
+        )
         for name, rule in index.items()
     }
     for name, one in found.items():
@@ -216,8 +219,8 @@ def _pair(bounds: Any, name: str) -> tuple[float, float]:
             raise ValueError
     except (TypeError, ValueError):
         raise ParameterError(
-            f"index_bounds= for {name!r} is {given(bounds)}; declare (low, high) of the outcome "
-            "less its index, from public knowledge"
+            f"index_bounds= for {name!r} is {given(bounds)}; declare (low, high), low below high, "
+            "of the outcome less its index, from public knowledge"
         ) from None
     return low, high
 

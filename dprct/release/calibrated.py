@@ -36,6 +36,7 @@ from dprct.release.regressions import (
 )
 from dprct.release.shares import Division, division, plan_of, share_of
 from dprct.release.slopes import Slopes
+from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -167,11 +168,11 @@ class Calibrated(ReleaseModel):
         keep: Iterable[str] = (),
         **options: Any,
     ) -> None:
-        _check_choice("covariates", covariates, ("auto", "histogram", "marginals", "filler"))
-        _check_choice("legal", legal, ("calibrated", "strict"))
-        _check_choice("gamma", gamma, ("zero", "moments"))
+        check_choice("covariates", covariates, ("auto", "histogram", "marginals", "filler"))
+        check_choice("legal", legal, ("calibrated", "strict"))
+        check_choice("gamma", gamma, ("zero", "moments"))
         check_options(options)
-        names = (outcome,) if isinstance(outcome, str) else tuple(dict.fromkeys(outcome))
+        names = tuple(dict.fromkeys(listed_names(outcome, "outcome")))
         if options.get("neighbors") == "replace-one":
             raise ParameterError(
                 "neighbors='replace-one' is for dprct.PrivateATE; a calibrated file has the true "
@@ -381,8 +382,3 @@ class Calibrated(ReleaseModel):
 
     def _limits(self) -> tuple[str, ...]:
         return self._layout.limits(self.ate.indexes)
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{name}={value!r}; allowed: {', '.join(allowed)}")

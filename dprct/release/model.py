@@ -31,6 +31,7 @@ from dprct.release.resuming import resumed_state, with_study
 from dprct.release.writing import check_name, rehearse
 from dprct.results.charging import Receipt, charged, resumable
 from dprct.results.confidential import HoldsRows
+from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.declare import declared
 from dprct.schema.legal import validate
 from dprct.schema.table import (
@@ -91,6 +92,7 @@ class ReleaseModel(HoldsRows, ABC):
         keep: Iterable[str] = (),
         default_bins: int | None = None,
     ) -> None:
+        check_schema(schema)
         frame = eager(data) if self.needs_rows else table(data)
         # the data are here: only a seal from before they came can say that it came first
         schema = _with_fates(schema, columns).as_opened().seal()
@@ -339,7 +341,7 @@ def modelled(schema: Schema) -> list[str]:
 
 def _kept(schema: Schema, keep: Iterable[str]) -> tuple[str, ...]:
     """Refuse to keep a characteristic that is not there, so that no spelling mistake loses one."""
-    names = (keep,) if isinstance(keep, str) else tuple(keep)
+    names = listed_names(keep, "keep")
     known = {name for _, name, _ in schema.file.characteristics}
     for name in names:
         if name not in known:
@@ -359,7 +361,7 @@ def _with_fates(schema: Schema, columns: Iterable[str] | None) -> Schema:
         return schema
     if isinstance(columns, str):
         raise ParameterError(f"columns={columns!r} is text; give a list, such as [{columns!r}]")
-    wanted = list(columns)
+    wanted = listed_names(columns, "columns")
     derived = [name for name in wanted if schema.column(name).derived is not None]
     if derived:
         raise SchemaError(

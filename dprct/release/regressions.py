@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dprct.assignment.groups import CONTROL
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import parse
 from dprct.results.specification import terms_of
+from dprct.schema.arguments import is_data, listed_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dprct.assignment.base import Design
     from dprct.formula import Formula
@@ -165,7 +167,9 @@ def regressions_of(
     ParameterError
         If an outcome is a covariate too, or a set uses the treatment.
     """
-    sets = [_listed(terms), *(_listed(one) for one in more)]
+    one = isinstance(more, str) or is_data(more) or not isinstance(more, Iterable)
+    others: Iterable[Any] = [more] if one else more
+    sets = [_listed(terms, "terms"), *(_listed(one, "specifications") for one in others)]
     found = Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets)))
     both = [name for name in found.columns if name in found.outcomes]
     if both:
@@ -306,8 +310,8 @@ def cluster_column(design: Design) -> str | None:
     return columns[0] if columns else None
 
 
-def _listed(terms: str | Sequence[str]) -> TermSet:
-    text = terms if isinstance(terms, str) else " + ".join(terms)
+def _listed(terms: str | Sequence[str], parameter: str) -> TermSet:
+    text = " + ".join(listed_names(terms, parameter))
     if not text.strip():
         return ()
     parsed = parse(f"~ {text}")
