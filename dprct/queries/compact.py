@@ -59,7 +59,9 @@ def compact(
     """
     chosen = [e.cast(types[name]).alias(name) for name, e in expressions.items()]
     found = collected(frame.select(*chosen))
-    return {name: np.asarray(found[name].to_numpy()) for name in expressions}
+    columns = {name: found[name] for name in expressions}
+    del found  # an engine's column is let go once it is an array
+    return {name: np.asarray(columns.pop(name).to_numpy()) for name in expressions}
 
 
 def smallest_integer(size: int) -> IntoDType:

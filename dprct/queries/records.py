@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 HELD_MOST = 1 << 25
 """Doubles up to which the rows of a part are kept in memory (256 MB); above, they are made anew."""
 
+_BESIDE = 5
+"""Doubles that weighting keeps beside each row that is kept: an outcome, weights and slopes."""
+
 HALF = GRID // 2
 """Steps of an outcome from the middle of its bounds to their end."""
 
@@ -173,6 +176,6 @@ class _MadeAnew:
 def _rows(design: Covariates, columns: Mapping[Block, NDArray[Any]]) -> Rows:
     """Return rows in memory if they are few; a function of their number alone."""
     made = _MadeAnew(design, columns)
-    if len(made) * design.size > HELD_MOST:
+    if len(made) * (design.size + _BESIDE) > HELD_MOST:
         return made
     return Held(made.chunk(0, len(made)))

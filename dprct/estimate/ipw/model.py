@@ -56,7 +56,8 @@ class IPW(EstimateModel[Drawn, IPWResults]):
     Parameters
     ----------
     data : data frame
-        pandas or Polars, n rows, one per person, legal in ``schema``.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, one per person, legal in
+        ``schema``.  Of an engine's table, ``fit`` reads the columns it uses once, coded.
     schema : Schema
         With bounds (or levels) of the outcome and of covariates, two levels of the treatment, and
         a missing policy for each.
@@ -118,8 +119,9 @@ class IPW(EstimateModel[Drawn, IPWResults]):
        by a noisy count (sensitivity 1), or the public one; Hajek means by noisy sums of weights.
     3. For errors: the sum of squared influences, and the gradient in w.
 
-    A row is in one part only, and the parts' sizes and members do not depend on values: the whole
-    keeps the larger of both, (epsilon, delta).  Sums are sums of integers, one function of one row
+    A row is in one part only, and the parts' sizes and members do not depend on values, nor does
+    the law of the parts on the order of the rows (:func:`~dprct.estimate.ipw.draws.released`): the
+    whole keeps the larger of both, (epsilon, delta).  Sums are sums of integers, one function of one row
     each, and noise is exact.
 
     Assumed for the effect, not for privacy: treatment is as if randomised given covariates, and
@@ -249,7 +251,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         names: Sequence[str] | None = None,
         **options: Any,
     ) -> Self:
-        """Estimate from arrays; other arguments as for the class.
+        """Estimate from arrays in memory; other arguments as for the class.
 
         Parameters
         ----------

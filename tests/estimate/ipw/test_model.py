@@ -4,6 +4,7 @@ import copy
 import pickle
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ from dprct.errors import (
     BudgetError,
     ColumnError,
     DprctError,
+    EngineError,
     FormulaError,
     ModelPicklingError,
     ParameterError,
@@ -23,6 +25,7 @@ from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pandas as pd
 
@@ -89,15 +92,84 @@ def test_public_treatment_is_said(study: Callable[..., pd.DataFrame], schema: Sc
     assert "treatment" in promise.not_covered[0]
 
 
-def test_frames_of_both_engines_give_the_same(
-    study: Callable[..., pd.DataFrame], schema: Schema
+def in_duckdb(data: pd.DataFrame) -> Any:
+    connection = duckdb.connect()
+    connection.register("people", pl.from_pandas(data, nan_to_null=True).to_arrow())
+    # an engine promises no order: this one keeps none
+    return connection.sql("select * from people order by hash(earnings, age)")
+
+
+def scanned(data: pd.DataFrame, folder: Path) -> Any:
+    path = folder / "people.parquet"
+    pl.from_pandas(data).sample(fraction=1, shuffle=True, seed=2).write_parquet(path)
+    return pl.scan_parquet(path)
+
+
+@pytest.mark.parametrize("options", [VARIANTS[k] for k in (0, 3, 4, 7, 8)], ids=str)
+def test_with_a_seed_all_engines_and_orders_of_rows_give_the_same_bits(
+    study: Callable[..., pd.DataFrame], schema: Schema, options: dict[str, Any], tmp_path: Path
 ) -> None:
     data = study(600)
-    found = [
-        IPW.from_formula(FORMULA, frame, schema, outcome="earnings").fit(2, 1e-6, rng=3)
-        for frame in (data, pl.from_pandas(data))
-    ]
-    assert found[0].params.equals(found[1].params)
+    engines = {
+        "pandas": data,
+        "pandas, shuffled": data.sample(frac=1, random_state=1),
+        "Polars": pl.from_pandas(data),
+        "Polars, null": pl.from_pandas(data, nan_to_null=True),
+        "Polars, scanned": scanned(data, tmp_path),
+        "DuckDB": in_duckdb(data),
+    }
+    found = {}
+    for name, given in engines.items():
+        model = IPW.from_formula(
+            "treat ~ age*city + educ", given, schema, outcome="earnings", **options
+        )
+        result = model.fit(4, 1e-4, rng=3)
+        assert model.n == 600
+        found[name] = [
+            *result.params, *result.bse, *result.weights, str(model.plan(4, 1e-4)),
+            result.summary(),
+        ]  # fmt: skip
+    assert all(answer == found["pandas"] for answer in found.values())
+
+
+def test_engines_are_held_against_the_schema_at_the_door(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    data = study(200)
+    data.loc[3, "age"] = 7.0
+    sentences = []
+    for given in (data, pl.from_pandas(data).lazy(), in_duckdb(data)):
+        with pytest.raises(SchemaError) as refusal:
+            IPW.from_formula(FORMULA, given, schema, outcome="earnings")
+        sentences.append(str(refusal.value))
+    assert len(set(sentences)) == 1
+    with pytest.raises(ColumnError, match="agee"):
+        IPW.from_formula("treat ~ agee", pl.from_pandas(data).lazy(), schema, outcome="earnings")
+
+
+def test_a_real_fit_of_an_engine_is_charged_once(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    model = IPW.from_formula(
+        FORMULA, pl.from_pandas(study(2000)).lazy(), schema, outcome="earnings"
+    )
+    accountant = Accountant(30, 1e-3)
+    result = model.fit(30, 1e-3, accountant=accountant)
+    assert accountant.remaining.epsilon == 0
+    assert not result.guarantee.simulation
+    assert np.isfinite(result.params.iloc[0])
+
+
+def test_a_table_whose_rows_change_between_door_and_fit_is_refused(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    connection = duckdb.connect()
+    connection.register("given", pl.from_pandas(study(200)).to_arrow())
+    connection.sql("create table people as select * from given")
+    model = IPW.from_formula(FORMULA, connection.table("people"), schema, outcome="earnings")
+    connection.sql("delete from people where rowid = 3")
+    with pytest.raises(EngineError, match="another number"):
+        model.fit(2, 1e-6, rng=1)
 
 
 def test_a_model_does_not_leave_its_process(
