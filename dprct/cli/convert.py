@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from dprct.cli.show import output, say
+from dprct.cli.show import errors, say
 from dprct.io.streaming import convert as convert_file
 from dprct.io.streaming import schema_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def convert(
@@ -21,9 +26,9 @@ def convert(
     ] = False,
 ) -> None:
     """Turn SOURCE into TARGET row by row, the schema beside the .parquet file."""
-    with Progress(
+    with _terminable(), Progress(
         TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=output, transient=True,
+        console=errors, transient=True, disable=not errors.is_terminal,
     ) as bar:  # fmt: skip
         task = bar.add_task("rows", total=None)
         convert_file(
@@ -34,3 +39,13 @@ def convert(
         )
     beside = schema_beside(target if target.suffix.lower() == ".parquet" else source)
     say(f"wrote {target}; its schema is {beside}")
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Tidy up when a scheduler ends the process (SIGTERM), as when its user does (Ctrl-C)."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import struct
 from dataclasses import replace
@@ -29,7 +30,7 @@ from dprct.schema.facts import FileFacts
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
 
@@ -41,8 +42,8 @@ def read_dta(
     path: str | os.PathLike[str],
     schema: Schema | None = None,
     *,
-    columns: Sequence[str] | None = None,
-    rows: int | tuple[int, int] | None = None,
+    columns: Iterable[str] | None = None,
+    rows: int | range | tuple[int, int] | None = None,
 ) -> tuple[pd.DataFrame, Schema]:
     """Read a Stata file: its data, and everything else that it says.
 
@@ -53,10 +54,11 @@ def read_dta(
         111 are read through other packages, with a warning about what that cannot keep.
     schema : Schema, optional
         Public facts that were fixed before; the header of the file must agree with them.
-    columns : sequence of str, optional
+    columns : iterable of str, optional
         Read these alone, in the order of the file; no memory is asked for the others.
-    rows : int or (first, stop), optional
-        Read the first rows alone, or those from ``first`` (counted from 0) up to ``stop``.
+    rows : int, (first, stop) or range, optional
+        Read the first rows alone, or those from ``first`` (counted from 0) up to ``stop``, which
+        may lie beyond the last, as in a slice.
 
     Returns
     -------
@@ -108,21 +110,40 @@ def read_dta(
 
 def _part(
     found: Schema,
-    columns: Sequence[str] | None,
-    rows: int | tuple[int, int] | None,
+    columns: Iterable[str] | None,
+    rows: int | range | tuple[int, int] | None,
     total: int,
 ) -> tuple[list[str], range]:
     """Return the names and the rows to be read, refusing what the file does not have."""
     if isinstance(columns, str):
         raise ParameterError(f"columns={columns!r} is text; give a list, such as [{columns!r}]")
-    for name in columns or ():
+    asked = found.names if columns is None else list(columns)
+    for number, name in enumerate(asked):
         if name not in found.names:
-            raise ColumnError.unknown(name, found.names)
-    wanted = [name for name in found.names if columns is None or name in columns]
-    ends = (0, total) if rows is None else (0, rows) if isinstance(rows, int) else tuple(rows)
-    if len(ends) != 2 or not all(type(end) is int for end in ends) or not 0 <= ends[0] <= ends[1]:
-        raise ParameterError("rows= is a number of rows, or (first, stop) counted from 0; give one")
-    return wanted, range(min(ends[0], total), min(ends[1], total))
+            raise ColumnError.unknown(str(name), found.names)
+        if name in asked[:number]:
+            raise ParameterError(f"columns= names {name!r} twice; name each column once")
+    if not asked and found.names:
+        raise ParameterError("columns= is empty; name at least one column")
+    first, stop = (0, total) if rows is None else _ends(rows)
+    if first > total:
+        raise ParameterError(f"rows= begins at {first:,} and the file has {total:,} rows; lower it")
+    kept = set(asked)
+    return [name for name in found.names if name in kept], range(first, min(stop, total))
+
+
+def _ends(rows: int | range | tuple[int, int]) -> tuple[int, int]:
+    if isinstance(rows, range):
+        ends = [rows.start, rows.stop] if rows.step == 1 else []
+    else:
+        ends = list(rows) if isinstance(rows, (tuple, list)) else [0, rows]
+    whole = all(hasattr(end, "__index__") and not isinstance(end, bool) for end in ends)
+    if len(ends) != 2 or not whole or not 0 <= ends[0] <= ends[1]:
+        raise ParameterError(
+            f"rows={rows!r}; allowed: a number of rows, (first, stop) counted from 0, or a range "
+            "of step 1"
+        )
+    return operator.index(ends[0]), operator.index(ends[1])
 
 
 def read_header(path: str | os.PathLike[str]) -> Schema:

@@ -4,9 +4,16 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from dprct.errors import FileError, SchemaError, StataFormatError
+from dprct.errors import (
+    ColumnError,
+    FileError,
+    ParameterError,
+    SchemaError,
+    StataFormatError,
+)
 from dprct.io.stata import header, read_dta, read_header, write_dta
 from dprct.io.stata.cursor import Cursor
 from dprct.io.stata.layout import RELEASES
@@ -138,3 +145,58 @@ def test_a_pipe_is_refused_before_it_blocks(tmp_path):
     os.mkfifo(tmp_path / "pipe.dta")
     with pytest.raises(FileError, match="not an ordinary file"):
         read_dta(tmp_path / "pipe.dta")
+
+
+@pytest.mark.parametrize(
+    ("rows", "taken"),
+    [
+        (None, range(5)), (2, range(2)), (0, range(0)), (99, range(5)),
+        ((1, 3), range(1, 3)), ([1, 3], range(1, 3)), (range(1, 3), range(1, 3)),
+        (range(2), range(2)), ((3, 99), range(3, 5)), ((5, 5), range(0)),
+        (np.int64(2), range(2)), ((np.int64(1), np.uint8(3)), range(1, 3)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("names", [None, ["long_text", "a_byte"], ["a_int"], ["name"]])
+def test_a_part_of_a_file_is_that_part(rows, taken, names, everything, same, tmp_path):
+    whole, schema = everything(118)
+    write_dta(whole, schema, tmp_path / "a.dta")
+    data, found = read_dta(tmp_path / "a.dta", columns=names, rows=rows)
+    kept = [n for n in schema.names if names is None or n in names]
+    assert (found.names, found.file.rows) == (kept, len(taken))
+    part = whole[kept].iloc[list(taken)].reset_index(drop=True)
+    same((data, found), (part, found))
+
+
+def test_columns_may_come_from_a_generator_in_any_order(file):
+    names = read_header(file).names
+    data, _ = read_dta(file, columns=(name for name in reversed(names[:3])))
+    assert list(data.columns) == names[:3]
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "words"),
+    [
+        ({"rows": -1}, ParameterError, r"rows=-1; allowed: a number of rows, \(first, stop\)"),
+        ({"rows": (-2, 3)}, ParameterError, "allowed"),
+        ({"rows": (3, 1)}, ParameterError, "allowed"),
+        ({"rows": (1, 2, 3)}, ParameterError, "allowed"),
+        ({"rows": ()}, ParameterError, "allowed"),
+        ({"rows": 1.5}, ParameterError, "allowed"),
+        ({"rows": True}, ParameterError, "allowed"),
+        ({"rows": "12"}, ParameterError, "allowed"),
+        ({"rows": {1, 2}}, ParameterError, "allowed"),
+        ({"rows": slice(1, 2)}, ParameterError, "allowed"),
+        ({"rows": range(0, 4, 2)}, ParameterError, "a range of step 1"),
+        ({"rows": range(3, 1, -1)}, ParameterError, "a range of step 1"),
+        ({"rows": (6, 9)}, ParameterError, "begins at 6 and the file has 5 rows"),
+        ({"columns": ["nothing"]}, ColumnError, "nothing"),
+        ({"columns": [1]}, ColumnError, "1"),
+        ({"columns": "a_byte"}, ParameterError, r"such as \['a_byte'\]"),
+        ({"columns": ["a_int", "a_byte", "a_int"]}, ParameterError, "'a_int' twice"),
+        ({"columns": []}, ParameterError, "is empty"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused(part, error, words, everything, tmp_path):
+    write_dta(*everything(118), tmp_path / "a.dta")
+    with pytest.raises(error, match=words):
+        read_dta(tmp_path / "a.dta", **part)
