@@ -4,15 +4,31 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
+import duckdb
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dprct.encode import encodings
 from dprct.privacy.aggregate import _open
-from dprct.queries import HALF_STEPS, AdditiveLayout, Block, additive_sums, feature_codes
+from dprct.queries import (
+    HALF_STEPS,
+    AdditiveLayout,
+    Block,
+    CodedRows,
+    EngineCodes,
+    EngineRows,
+    additive_sums,
+    doubly_robust,
+    feature_codes,
+    residual_ratio,
+)
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager
+from dprct.schema.table import eager, table
 
 R = 3.0
 BOTH = (Block((0,), (2,)), Block((1,), (3,)))
@@ -47,6 +63,23 @@ def opened(layout: AdditiveLayout, codes: Any, target: Any, weights: Any) -> Any
     assert sealed.size == layout.size
     assert sealed.relation == "replace-one"
     return [int(x) for x in _open(sealed)]
+
+
+def opened_in_engine(layout: AdditiveLayout, codes: Any, target: Any, weights: Any) -> Any:
+    frame = pl.DataFrame({"a": codes[0], "b": codes[1], "x": target, "w": weights}).lazy()
+    there = EngineCodes(nw.from_native(frame), ("a", "b"), len(target))
+    weighted = nw.col("w") if layout.weighted else None
+    sealed = additive_sums(there, nw.col("x"), layout, weighted)
+    assert (sealed.l1, sealed.l2_squared) == (layout.l1, layout.l2_squared)
+    return [int(x) for x in _open(sealed)]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_neighbours_are_as_far_apart_in_an_engine(name: str) -> None:
+    """Sensitivities are of these numbers: they are the same, for every neighbour."""
+    layout = LAYOUTS[name]
+    for one in tuple(tables(layout.weighted))[::7]:
+        assert opened_in_engine(layout, *one) == opened(layout, *one)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -112,3 +145,59 @@ def test_codes_are_total_and_in_range() -> None:
     first, second = feature_codes(frame, codes)
     assert first.tolist() == [0, 4, 3, 0, 3]
     assert second.tolist() == [1, 0, 0, 0, 1]
+
+
+Y = Column("y", bounds=(-0.3, 0.7), missing=(".",))
+T = Column("t", "byte", levels=(0.0, 1.0), missing=())
+FEATURES = (
+    Column("x", bounds=(0.0, 1.0), missing=(".",), bins=7),
+    Column("g", "str1", levels=("a", "b"), missing=()),
+)
+ANY = st.one_of(
+    st.none(),
+    st.floats(allow_nan=True),
+    st.floats(-0.4, 1.1),
+    st.sampled_from([0.0, 1.0, -0.3, 0.7]),
+)
+ANY_ROWS = st.lists(
+    st.tuples(ANY, ANY, ANY, st.sampled_from([None, "a", "b", "z", ""])), min_size=1, max_size=30
+)
+
+
+def of_engine(frame: Any, engine: str, treatment: Any, features: Any, e: float, clip: float) -> Any:
+    """The sums of a plain outcome, a DR-learner and an R-learner, where the rows are."""
+    blocks = (Block((), ()), Block((0,), (8,)), Block((1,), (2,)), Block((1, 0, 2), (2, 8, 2)))
+    plain = AdditiveLayout((*blocks, Block((0, 1), (8, 2), sums=False)), clip)
+    weighted = AdditiveLayout(blocks, clip, weighted=True, count_units=HALF_STEPS // 4)
+    read = (features, Y, 0.25, treatment)
+    rows: Any
+    if engine == "memory":
+        rows = CodedRows.of(eager(frame), *read).with_arm()
+    else:
+        native = frame.lazy() if engine == "Polars" else duckdb.from_arrow(frame.to_arrow())
+        there: Any = table(native)
+        rows = EngineRows.of(there, len(frame), *read).with_arm()
+    ratio, squares = residual_ratio(rows, 0.2, e)
+    sealed = (
+        additive_sums(rows.codes, rows.outcome - 0.2, plain),
+        additive_sums(rows.codes, doubly_robust(rows, 0.2, 0.2, e), plain),
+        additive_sums(rows.codes, ratio * squares, weighted, squares),
+    )
+    return [_open(one).tolist() for one in sealed]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    ANY_ROWS,
+    st.floats(1e-6, 1 - 1e-6),
+    st.floats(1e-3, 1e3),
+    st.sampled_from(["Polars"] * 3 + ["DuckDB"]),
+)
+def test_an_engine_adds_the_same_numbers_whatever_rows_hold(
+    rows: Any, e: float, clip: float, engine: str
+) -> None:
+    types = {"y": pl.Float64, "t": pl.Float64, "x": pl.Float64, "g": pl.String}
+    frame = pl.DataFrame(rows, schema=types, orient="row")
+    treatment, *features = encodings(Schema((T, *FEATURES)), ["t", "x", "g"])
+    asked = (treatment, features, e, clip)
+    assert of_engine(frame, engine, *asked) == of_engine(frame, "memory", *asked)
