@@ -19,6 +19,7 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.pooling import pooled
 from dprct.privacy.arms import Arms, Combinations
 from dprct.queries import observed, observed_counts
+from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -125,6 +126,11 @@ class Experiment:
         few = [name for name, n in zip(self.arms, sizes.T, strict=True) if (n < 2).any()]
         if few:
             what = "clusters" if self.clustered else "people with an outcome"
+            if len(sizes) == 1:
+                raise ParameterError(
+                    f"arm {few[0]!r} has fewer than two {what}, of which no error can be told; "
+                    "declare the columns of the arms that were assigned, and their control group"
+                )
             raise ParameterError(
                 f"arm {few[0]!r} has fewer than two {what} in some block; say blocks='ignore' "
                 "where the declared shares are the same everywhere, else pool blocks of the same "
@@ -236,14 +242,14 @@ def _control_first(
 ) -> tuple[tuple[str, ...], tuple[int, ...], NDArray[np.int64]]:
     names = design.groups.names
     wanted = CONTROL if control is None else control
-    if wanted not in names:
+    if not isinstance(wanted, (str, int, float)) or wanted not in names:
         shown = ", ".join(map(_shown, names))
         if control is None:
             raise ParameterError(
                 f"every group of the design is an arm, and control= does not say with which to "
                 f"compare; give one of: {shown}"
             )
-        raise ParameterError(f"control={control!r} is not a group; give one of: {shown}")
+        raise ParameterError(f"control={given(control)} is not a group; give one of: {shown}")
     if len(names) < 2:
         raise ParameterError("the design has one group; effects need a control group beside an arm")
     first = names.index(wanted)
@@ -255,7 +261,8 @@ def _control_first(
 
 def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the block and cluster columns that the estimate uses."""
-    if not isinstance(blocks, Mapping) and blocks not in ("weight", "ignore"):
+    word = isinstance(blocks, str) and blocks in ("weight", "ignore")
+    if not word and not isinstance(blocks, Mapping):
         raise ParameterError(
             f"blocks={given(blocks)}; allowed: weight, ignore, or a mapping from blocks to pools"
         )
@@ -297,8 +304,7 @@ def _check_constant(design: Design, rows: Any) -> None:
 
 
 def _check_clusters(cluster: tuple[str, ...], unit: UnitRule, declared: int | None) -> None:
-    if unit not in ("person", "cluster"):
-        raise ParameterError(f"unit={unit!r}; allowed: person, cluster")
+    check_choice("unit", unit, ("person", "cluster"))
     if not cluster and (unit == "cluster" or declared is not None):
         raise ParameterError("unit='cluster' and largest_cluster= need a design of clusters")
     if unit == "cluster" and declared is None:
@@ -320,7 +326,12 @@ def _clustering(
     sizes = np.bincount(units.member, weights=number)
     if declared is None:
         return unit, int(np.sort(sizes)[-1])
-    if type(declared) is not int or (sizes > declared).any():
+    if type(declared) is not int:
+        raise ParameterError(
+            f"largest_cluster={given(declared)}; give the most rows that a cluster can have, as a "
+            "whole number"
+        )
+    if (sizes > declared).any():
         raise ParameterError(
             "a cluster has more rows than largest_cluster=; declare the true limit"
         )

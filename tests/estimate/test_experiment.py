@@ -92,6 +92,20 @@ def test_blocks_with_too_few_are_pooled_as_declared() -> None:
         bound(Block("t", block="block"), blocks={1: "alone"}).counted(observed)
 
 
+@pytest.mark.parametrize("largest", [4.0, "4", np.int64(4), True, [4]])
+def test_the_largest_cluster_is_a_whole_number(largest: Any) -> None:
+    with pytest.raises(ParameterError, match=r"largest_cluster=.*as a whole number"):
+        bound(Cluster("t", cluster="home"), unit="cluster", largest_cluster=largest)
+
+
+def test_an_empty_arm_is_not_blamed_on_blocks_that_are_not_there() -> None:
+    for arm in (0.0, 1.0):
+        rows = pd.DataFrame({"t": [arm] * 9 + [1 - arm]})
+        with pytest.raises(ParameterError, match="no error can be told; declare the") as found:
+            bound(treatment="t", data=rows).counted()
+        assert "block" not in str(found.value)
+
+
 def test_clusters_within_blocks_are_counted_by_block() -> None:
     rows = pd.DataFrame({"block": np.repeat([0.0, 1.0], 8), "home": np.repeat(np.arange(8.0), 2)})
     rows["t"] = rows["home"] % 2

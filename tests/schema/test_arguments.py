@@ -37,7 +37,7 @@ SLIPS: dict[str, Any] = {
 EFFECT = {"outcome": "y", "treatment": "t", "missing": 0.0}
 OF_EFFECT = (
     "outcome", "treatment", "missing", "weights", "sd", "levels", "effects", "neighbors",
-    "index_columns", "index_bounds",
+    "index_columns", "index_bounds", "control", "blocks", "unit",
 )  # fmt: skip
 OF_RELEASE = ("columns", "keep", "zeta", "schema")
 OF_FILE = ("covariates", "legal", "gamma", "keep", "terms", "specifications", "share")
