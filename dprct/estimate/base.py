@@ -1,4 +1,4 @@
-"""What strict estimates share: the one order in which privacy is spent, and no pickle."""
+"""What estimates share: the one order in which privacy is spent, and no pickle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.results.charging import charged
+from dprct.results.charging import Receipt, charged
 from dprct.results.confidential import HoldsRows
 
 if TYPE_CHECKING:
@@ -40,6 +40,12 @@ class EstimateModel(HoldsRows, ABC, Generic[Found, Results]):
     @abstractmethod
     def _check(self, budget: Budget) -> None:
         """Refuse, before anything is charged, a budget that could not be drawn."""
+
+    def _charge(
+        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+    ) -> Receipt:
+        """Charge what is promised, before anything is drawn."""
+        return charged(self.schema, guarantee, self.method, accountant, noise)
 
     @abstractmethod
     def _draw(self, budget: Budget, noise: NoiseSource) -> Found:
@@ -85,7 +91,7 @@ class EstimateModel(HoldsRows, ABC, Generic[Found, Results]):
         budget = Budget.asked(epsilon, delta)
         self._check(budget)
         noise, guarantee = source(rng), self.guarantee(budget)
-        receipt = charged(self.schema, guarantee, self.method, accountant, noise)
+        receipt = self._charge(guarantee, accountant, noise)
         found = self._draw(budget, noise)
         receipt.save(self._state(found))
         if noise.simulation:

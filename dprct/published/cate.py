@@ -18,16 +18,15 @@ from dprct.errors import (
 )
 from dprct.estimate.additive.door import bound_table, clip_of, fill_of, treatment_code
 from dprct.estimate.additive.terms import terms_of
+from dprct.estimate.base import EstimateModel
 from dprct.estimate.cate.partition import partition, shares_of, sizes_of
 from dprct.estimate.cate.propensity import known_propensity, trim_of
 from dprct.estimate.door import table_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.privacy.noise import source
+from dprct.published.charging import charged_or_noted
 from dprct.published.ebm import CONDITIONS, READ_OFF, EBMFit, fitted_ebm, installed_version
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
-from dprct.results.charging import noted
-from dprct.results.confidential import HoldsRows
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
 from dprct.schema.table import eager, numbers_of
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from dprct.assignment.base import Design
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
+    from dprct.privacy.noise import NoiseSource
+    from dprct.results.charging import Receipt
     from dprct.schema import Schema
 
     Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ Learner = Literal["dr", "r", "s"]
 TREATED = "treated"
 
 
-class CATE(HoldsRows):
+class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
     """The published private CATE: nuisances and second stage are interpret's DP-EBMs.
 
     Its guarantee is **as claimed by interpret, under the conditions that are enforced here, and not
@@ -150,7 +151,8 @@ class CATE(HoldsRows):
         epsilon, delta : number
             Both above 0.
         """
-        budget = self._budget(epsilon, delta)
+        budget = Budget.asked(epsilon, delta)
+        self._check(budget)
         facts = {
             "guarantee": self.guarantee(budget).sentence(),
             "rows by part": ", ".join(f"{name} {size:,}" for name, size in self.sizes.items()),
@@ -169,38 +171,18 @@ class CATE(HoldsRows):
             not_covered=("anybody, by a certified bound",),
         )
 
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-    ) -> PublishedCATEResults:
-        """Fit once and return the effect function.
-
-        Parameters
-        ----------
-        epsilon, delta : number
-            Both above 0; of every part.
-        accountant : Accountant, optional
-            Refused: an uncertified claim is in no total.  A ledger beside the data file gets an
-            entry that says so.
-        rng : int or numpy.random.Generator, optional
-            For simulation only.
-
-        Raises
-        ------
-        ParameterError
-        """
-        budget = self._budget(epsilon, delta)
-        if accountant is not None:
+    def _check(self, budget: Budget) -> None:
+        if not budget.delta:
             raise ParameterError(
-                "an accountant was given, but what interpret claims is not certified and enters "
-                "no total; leave accountant out"
+                "DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n"
             )
-        noise, guarantee = source(rng), self.guarantee(budget)
-        words = noted(self.schema, guarantee, self.method, noise)
+
+    def _charge(
+        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+    ) -> Receipt:
+        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
+
+    def _draw(self, budget: Budget, noise: NoiseSource) -> dict[str, EBMFit]:
         rows = CodedRows.of(self._frame, [], self.column, self.fill, self._treatment)
         X = np.column_stack([self._numbers(name) for name in self.features])
         found: dict[str, EBMFit] = {}
@@ -208,6 +190,14 @@ class CATE(HoldsRows):
             seed = noise.uniform_below(2**31) if noise.simulation else None
             part = slice(None) if places is None else places
             found[name] = self._stage(name, X[part], rows.rows(places), found, budget, seed)
+        return found
+
+    def _state(self, found: dict[str, EBMFit]) -> dict[str, Any]:
+        return {}  # there is no charge with which anything could be kept
+
+    def _results(
+        self, found: dict[str, EBMFit], guarantee: Guarantee, ledger: str
+    ) -> PublishedCATEResults:
         return PublishedCATEResults(
             fits=found,
             learner=self.learner,
@@ -215,8 +205,8 @@ class CATE(HoldsRows):
             treatment=self.treatment,
             outcome=self.outcome,
             nobs=self.n,
-            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
-            ledger=f"charged to no ledger, because nothing is certified{words}",
+            guarantee=guarantee,
+            ledger=ledger,
         )
 
     def _stage(
@@ -262,14 +252,6 @@ class CATE(HoldsRows):
 
     def _numbers(self, name: str) -> Array:
         return np.asarray(numbers_of(self._frame, name)[0], np.float64)
-
-    def _budget(self, epsilon: Real, delta: Real) -> Budget:
-        budget = Budget.asked(epsilon, delta)
-        if not budget.delta:
-            raise ParameterError(
-                "DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n"
-            )
-        return budget
 
     def __repr__(self) -> str:
         return f"published.CATE(n={self.n}, outcome: {self.outcome}, learner: {self.learner})"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from dprct.errors import ParameterError, SchemaError
-from dprct.published.histogram import UNCHARGED, MVHistogram
+from dprct.published.charging import UNCHARGED
+from dprct.published.histogram import MVHistogram
 from dprct.release.histogram import MVHistogram as StrictHistogram
 from dprct.release.marginals import Marginals
 from dprct.results.charging import Receipt

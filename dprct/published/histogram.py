@@ -14,9 +14,9 @@ from dprct.errors import ParameterError
 from dprct.privacy.aggregate import MOVED_ROWS
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.guarantee import Guarantee
+from dprct.published.charging import charged_or_noted
 from dprct.published.codes import coded
 from dprct.release.model import ReleaseModel, modelled
-from dprct.results.charging import Receipt, noted
 from dprct.results.plan import Plan
 from dprct.schema.table import eager
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dprct.encode import Coded
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.noise import NoiseSource
+    from dprct.results.charging import Receipt
     from dprct.schema.schema import Schema
 
 Array = NDArray[np.float64]
@@ -36,7 +37,6 @@ REASON = (
     "only if somebody has it (Algorithm 1 as published); epsilon is the parameter of its noise "
     "and no promise"
 )
-UNCHARGED = "charged to no ledger, because nothing is promised: this release is in no total"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,12 +187,7 @@ class MVHistogram(ReleaseModel):
     def _charge(
         self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
     ) -> Receipt:
-        if accountant is not None:
-            raise ParameterError(
-                "an accountant was given, but a release without a guarantee has no price; "
-                "leave accountant out"
-            )
-        return Receipt(UNCHARGED + noted(self.schema, guarantee, self.method, noise))
+        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
 
     def _per_row(self, budget: Budget) -> Budget:
         return budget

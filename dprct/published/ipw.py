@@ -12,16 +12,15 @@ import pandas as pd
 from scipy.special import expit
 
 from dprct.errors import ParameterError
+from dprct.estimate.base import EstimateModel
 from dprct.estimate.ipw.options import check_choice, penalty_of, split_of
 from dprct.formula import design
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import analytic_gaussian
 from dprct.privacy.composition import gdp_delta
 from dprct.privacy.guarantee import Guarantee
-from dprct.privacy.noise import source
+from dprct.published.charging import charged_or_noted
 from dprct.published.ipw_steps import Estimand, logistic_weights, weighted_difference
-from dprct.results.charging import Receipt, charged
-from dprct.results.confidential import HoldsRows
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
 from dprct.schema.facts import given
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
+    from dprct.results.charging import Receipt
 
     Array = NDArray[np.float64]
 
@@ -39,7 +39,16 @@ Intercept = Literal["none", "unpenalised", "penalised"]
 Sampling = Literal["split", "replacement"]
 Scaling = Literal["max_norm", "norm_bound"]
 
-UNCHARGED = "nothing was charged: there is no guarantee"
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """What was drawn: noisy weights (d,), the effect before its own noise, and that noise."""
+
+    weights: Array
+    weight_sd: float
+    partial: float
+    effect_sd: float
+    noise: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ class PublishedIPWResults:
         )
 
 
-class IPW(HoldsRows):
+class IPW(EstimateModel[Drawn, PublishedIPWResults]):
     """PP-IPW: Gaussian noise on logistic weights and on the weighted difference, as published.
 
     Parameters
@@ -208,7 +217,8 @@ class IPW(HoldsRows):
 
     def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
         """Return the parameters of the algorithm and what it promises; free."""
-        budget = self._budget(epsilon, delta)
+        budget = Budget.asked(epsilon, delta)
+        self._check(budget)
         n1, n2 = self.sizes
         sd = self._multiplier(budget) * 2 / (n1 * self.lam)
         facts = {
@@ -269,54 +279,39 @@ class IPW(HoldsRows):
             ),
         )
 
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-    ) -> PublishedIPWResults:
-        """Run the algorithm once.
+    def _check(self, budget: Budget) -> None:
+        if not budget.delta:
+            raise ParameterError("PP-IPW needs delta > 0; give one far below 1/n")
+        if self.classical and budget.epsilon >= 1 and not self.override:
+            raise ParameterError(
+                f"epsilon={float(budget.epsilon):g} with the classical noise is not proved from 1 "
+                "on; use classical=False, or override=True to get the delta that holds"
+            )
 
-        Parameters
-        ----------
-        epsilon : number
-            Of each part of the rows.
-        delta : number
-            Above 0.
-        accountant : Accountant, optional
-            Only where there is a guarantee.
-        rng : int or numpy.random.Generator, optional
-            For simulation only.
+    def _charge(
+        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+    ) -> Receipt:
+        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
 
-        Raises
-        ------
-        ParameterError, BudgetError
-        """
-        budget, noise = self._budget(epsilon, delta), source(rng)
-        guarantee = self.guarantee(budget)
-        receipt = self._charge(guarantee, accountant, noise)
-        weights, partial, sds, draw = self._drawn(budget, noise.post_processing_rng())
-        value = partial + draw
-        receipt.save({"weights": weights.tolist(), "effect": value})
+    def _state(self, found: Drawn) -> dict[str, Any]:
+        return {"weights": found.weights.tolist(), "effect": found.partial + found.noise}
+
+    def _results(self, found: Drawn, guarantee: Guarantee, ledger: str) -> PublishedIPWResults:
+        unprotected = guarantee.measure == "none" or guarantee.simulation
         return PublishedIPWResults(
-            params=pd.Series([value], index=[self.estimand.upper()]),
-            partial=partial if guarantee.measure == "none" or noise.simulation else math.nan,
-            weights=weights,
-            weight_sd=sds[0],
-            effect_sd=sds[1],
-            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
+            params=pd.Series([found.partial + found.noise], index=[self.estimand.upper()]),
+            partial=found.partial if unprotected else math.nan,
+            weights=found.weights,
+            weight_sd=found.weight_sd,
+            effect_sd=found.effect_sd,
+            guarantee=guarantee,
             method=self.method,
-            ledger=receipt.words,
+            ledger=ledger,
         )
 
-    def _drawn(
-        self, budget: Budget, rng: np.random.Generator
-    ) -> tuple[Array, float, tuple[float, float], float]:
-        """Return noisy weights, the effect without its own noise, both sds, and that noise."""
+    def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
         X, y, radius = self._scaled()
-        n1, n2 = self.sizes
+        (n1, n2), rng = self.sizes, noise.post_processing_rng()
         if self.sampling == "split":
             order = rng.permutation(self.n)
             first, second = order[:n1], order[n1:]
@@ -335,7 +330,8 @@ class IPW(HoldsRows):
             reach = 2 * radius / self.trim / n2 if self.estimand == "ate" else reach * radius
         else:
             reach *= radius
-        return w, partial, (weight_sd, multiplier * reach), float(rng.normal(0, multiplier * reach))
+        effect_sd = multiplier * reach
+        return Drawn(w, weight_sd, partial, effect_sd, float(rng.normal(0, effect_sd)))
 
     def _scaled(self) -> tuple[Array, Array, float]:
         """Return rows within the unit ball, outcomes, and the bound on these."""
@@ -358,29 +354,6 @@ class IPW(HoldsRows):
             return analytic_gaussian(Fraction(1), 1, budget).sigma
         epsilon, delta = float(budget.epsilon), float(budget.delta)
         return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-    def _budget(self, epsilon: Real, delta: Real) -> Budget:
-        budget = Budget.asked(epsilon, delta)
-        if not budget.delta:
-            raise ParameterError("PP-IPW needs delta > 0; give one far below 1/n")
-        if self.classical and budget.epsilon >= 1 and not self.override:
-            raise ParameterError(
-                f"epsilon={float(budget.epsilon):g} with the classical noise is not proved from 1 "
-                "on; use classical=False, or override=True to get the delta that holds"
-            )
-        return budget
-
-    def _charge(
-        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
-    ) -> Receipt:
-        if guarantee.measure != "none":
-            return charged(self.schema, guarantee, self.method, accountant, noise)
-        if accountant is not None:
-            raise ParameterError(
-                "an accountant was given, but a fit without a guarantee has no price; leave "
-                "accountant out"
-            )
-        return Receipt(UNCHARGED)
 
     def __repr__(self) -> str:
         return f"published.IPW(n={self.n}, estimand={self.estimand!r})"

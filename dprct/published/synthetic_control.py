@@ -5,45 +5,45 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dprct.errors import ParameterError
+from dprct.estimate.base import EstimateModel
 from dprct.estimate.synthetic.control_options import Bound, penalty_of, scale_of
 from dprct.estimate.synthetic.panel import panel_of
 from dprct.estimate.synthetic.panel_model import PanelModel
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.privacy.noise import source
+from dprct.published.charging import charged_or_noted
 from dprct.published.control_paths import PublishedControlResults
 from dprct.published.dpsc_steps import Objective, objective_of, output_scale, published_path
-from dprct.results.charging import Receipt, charged
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dprct.estimate.synthetic.panel import Name, Panel
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.donors import Scale
+    from dprct.results.charging import Receipt
     from dprct.schema import Schema
 
-    Array = NDArray[np.float64]
-
 Perturb = Literal["output", "objective"]
+Drawn = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Noisy weights (n,), and the path after treatment."""
 
 REASON = (
     "the noisy objective is minimised without a bound on the weights, so that one donor can move "
     "its gradient by any amount (Algorithm 3 as published; n = T0 = lam = 10 and eps1 = 10 give "
     "delta(10) of at least 0.6); epsilon is the parameter of its noise and no promise"
 )
-UNCHARGED = "charged to no ledger, because nothing is promised: this fit is in no total"
 
 
-class SyntheticControl(PanelModel):
+class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]):
     """Synthetic control as published: noise on the weights or the objective, and on all donors.
 
     One record is one donor's whole series: a donor may be a state, not a person.
@@ -161,7 +161,8 @@ class SyntheticControl(PanelModel):
         delta : number, default 0
             Above 0 for the normal noise of Algorithm 3.
         """
-        budget = self._budget(epsilon, delta)
+        budget = Budget.asked(epsilon, delta)
+        self._check(budget)
         eps1, eps2 = self._epsilons(budget)
         K = len(self._panel.times) - self._panel.T0
         facts = {
@@ -186,36 +187,32 @@ class SyntheticControl(PanelModel):
         """Return what really holds; free."""
         return _guarantee_of(self, budget)
 
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-    ) -> PublishedControlResults:
-        """Run the algorithm once and return the path.
+    def _check(self, budget: Budget) -> None:
+        if budget.delta and self.perturb == "output":
+            raise ParameterError(
+                f"delta={float(budget.delta):g} buys nothing with perturb='output'; leave it out"
+            )
 
-        Parameters
-        ----------
-        epsilon : number
-            eps1 + eps2.
-        delta : number, default 0
-            Above 0 for the normal noise of Algorithm 3.
-        accountant : Accountant, optional
-            For ``perturb="output"``; what promises nothing has no price.
-        rng : int or numpy.random.Generator, optional
-            For simulation only.
+    def _charge(
+        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+    ) -> Receipt:
+        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
 
-        Raises
-        ------
-        ParameterError, BudgetError
-        """
-        budget, noise = self._budget(epsilon, delta), source(rng)
-        guarantee = self.guarantee(budget)
-        receipt = _charged(self, guarantee, accountant, noise)
-        weights, path = self._drawn(budget, noise.post_processing_rng())
-        receipt.save({"weights": weights.tolist(), "path": path.tolist()})
+    def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
+        """Return the noisy weights, and the path in the unit of the outcome."""
+        T0, bound = self._panel.T0, self.scale.bound
+        X = self.scale.clipped(self._panel.donors) / bound
+        y = self.scale.clipped(self._panel.target[:T0]) / bound
+        scale, (_, eps2) = self._scale(budget), self._epsilons(budget)
+        rng, normal = noise.post_processing_rng(), bool(budget.delta)
+        weights, path = published_path(X, y, self.lam, scale, eps2, rng, normal=normal)
+        return weights, bound * path
+
+    def _state(self, found: Drawn) -> dict[str, Any]:
+        return {"weights": found[0].tolist(), "path": found[1].tolist()}
+
+    def _results(self, found: Drawn, guarantee: Guarantee, ledger: str) -> PublishedControlResults:
+        weights, path = found
         return PublishedControlResults(
             noisy_path=path,
             noisy_weights=weights,
@@ -224,19 +221,10 @@ class SyntheticControl(PanelModel):
             target=self._panel.target,
             times=self._panel.times,
             T0=self._panel.T0,
-            guarantee=guarantee.as_simulation() if noise.simulation else guarantee,
+            guarantee=guarantee,
             method=self.method,
-            ledger=receipt.words,
+            ledger=ledger,
         )
-
-    def _drawn(self, budget: Budget, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return the noisy weights, and the path in the unit of the outcome."""
-        T0, bound = self._panel.T0, self.scale.bound
-        X = self.scale.clipped(self._panel.donors) / bound
-        y = self.scale.clipped(self._panel.target[:T0]) / bound
-        scale, (_, eps2) = self._scale(budget), self._epsilons(budget)
-        weights, path = published_path(X, y, self.lam, scale, eps2, rng, normal=bool(budget.delta))
-        return weights, bound * path
 
     def _scale(self, budget: Budget) -> float | Objective:
         """Return the scale of Algorithm 2's noise, or the parameters of Algorithm 3."""
@@ -244,14 +232,6 @@ class SyntheticControl(PanelModel):
         if self.perturb == "output":
             return output_scale(self.n, T0, self.lam, eps1)
         return objective_of(self.n, T0, self.lam, eps1, float(budget.delta), self.c)
-
-    def _budget(self, epsilon: Real, delta: Real) -> Budget:
-        budget = Budget.asked(epsilon, delta)
-        if budget.delta and self.perturb == "output":
-            raise ParameterError(
-                f"delta={float(budget.delta):g} buys nothing with perturb='output'; leave it out"
-            )
-        return budget
 
     def _epsilons(self, budget: Budget) -> tuple[float, float]:
         epsilon = float(budget.epsilon)
@@ -279,19 +259,3 @@ def _guarantee_of(model: SyntheticControl, budget: Budget) -> Guarantee:
         ),
         not_covered=(treated, "what floating-point draws show in the last bits of the result"),
     )
-
-
-def _charged(
-    model: SyntheticControl,
-    guarantee: Guarantee,
-    accountant: Accountant | None,
-    noise: NoiseSource,
-) -> Receipt:
-    if guarantee.measure != "none":
-        return charged(model.schema, guarantee, model.method, accountant, noise)
-    if accountant is not None:
-        raise ParameterError(
-            "an accountant was given, but a fit without a guarantee has no price; leave "
-            "accountant out"
-        )
-    return Receipt(UNCHARGED)

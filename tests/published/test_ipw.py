@@ -52,7 +52,7 @@ def test_each_defect_makes_it_none_and_says_why(change: dict[str, Any], reason: 
         model.fit(0.5, 1e-5, accountant=Accountant(1, 1e-4))
     result = model.fit(0.5, 1e-5)
     assert np.isfinite(result.params.iloc[0])
-    assert "nothing was charged" in result.ledger
+    assert "charged to no ledger, because nothing is promised" in result.ledger
 
 
 def test_the_paper_as_it_is_has_every_defect_it_has() -> None:

@@ -67,7 +67,7 @@ def test_nothing_is_certified_and_the_claim_is_called_one(data):
 
 
 def test_it_enters_no_total(data, tmp_path):
-    with pytest.raises(ParameterError, match="enters no total"):
+    with pytest.raises(ParameterError, match="in no total"):
         model_of(data).fit(1, 1e-5, accountant=dprct.Accountant(9, 0.1))
 
 

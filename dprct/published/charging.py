@@ -1,0 +1,47 @@
+"""What a published algorithm pays: the price of its promise, or a note that there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dprct.errors import ParameterError
+from dprct.results.charging import Receipt, charged, noted
+
+if TYPE_CHECKING:
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
+    from dprct.schema import Schema
+
+UNCHARGED = "charged to no ledger, because nothing is promised: it is in no total"
+
+
+def charged_or_noted(
+    schema: Schema,
+    guarantee: Guarantee,
+    method: str,
+    accountant: Accountant | None,
+    noise: NoiseSource,
+) -> Receipt:
+    """Charge what is promised; of what is not, leave an entry in a ledger beside the data file.
+
+    Parameters
+    ----------
+    schema, guarantee, method, accountant, noise
+        As for :func:`dprct.results.charging.charged`.
+
+    Raises
+    ------
+    ParameterError
+        If an accountant is given and there is nothing to charge.
+    BudgetError, LedgerError
+        As for :func:`dprct.results.charging.charged`.
+    """
+    if guarantee.measure != "none":
+        return charged(schema, guarantee, method, accountant, noise)
+    if accountant is not None:
+        raise ParameterError(
+            "an accountant was given, but a fit without a guarantee has no price and is in no "
+            "total; leave accountant out"
+        )
+    return Receipt(UNCHARGED + noted(schema, guarantee, method, noise))
