@@ -16,8 +16,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import bench_convert
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import polars as pl
 
     from dprct.schema import Schema
 
@@ -37,19 +41,29 @@ def main() -> None:
     arguments.add_argument("--rows", type=float, default=1e7, help="of the histogram")
     arguments.add_argument("--most", type=float, default=1e8, help="of the effect")
     arguments.add_argument("--effect", type=float, help="measure one effect and print JSON")
+    arguments.add_argument("--engine", choices=ENGINES, default="duckdb", help="of --effect")
+    arguments.add_argument(
+        "--convert", type=float, help="measure dprct convert, up to so many rows"
+    )
     given = arguments.parse_args()
     if given.effect:
-        print(json.dumps(effect(int(given.effect))))
+        print(json.dumps(effect(int(given.effect), given.engine)))
+        return
+    if given.convert:
+        bench_convert.report(int(given.convert))
+        bench_convert.report(int(given.convert), long=True)
         return
     histogram(int(given.rows))
     sizes = [10**k for k in range(5, 10) if 10**k <= given.most]
-    found = [_in_process_of_its_own(n) for n in sizes]
-    for one in found:
-        print(
-            f"PrivateATE, DuckDB, n = {one['n']:>11,}: {one['seconds'] / found[0]['seconds']:7.1f} "
-            f"times the processor time of n = {sizes[0]:,}; {one['gigabytes']:.2f} GB at most; "
-            f"{one['ratio']:.1f} times one engine pass of the same sums"
-        )
+    found = {engine: [_in_process_of_its_own(n, engine) for n in sizes] for engine in ENGINES}
+    for engine, runs in found.items():
+        for one in runs:
+            print(
+                f"PrivateATE, {engine}, n = {one['n']:>11,}: "
+                f"{one['seconds'] / runs[0]['seconds']:7.1f} times the processor time of n = "
+                f"{sizes[0]:,}; {one['gigabytes']:.2f} GB at most; "
+                f"{one['ratio']:.1f} times one engine pass of the same sums"
+            )
     _plot(found, Path("build/bench-scale/growth.png"))
 
 
@@ -120,11 +134,9 @@ def _say(what: str, ratios: list[float]) -> None:
     )
 
 
-def effect(n: int) -> dict[str, float]:
+def effect(n: int, engine: str) -> dict[str, float]:
     """Time PrivateATE, from the table to the result, and one pass of the engine."""
     import resource
-
-    import duckdb
 
     from dprct import PrivateATE, Simple
     from dprct.schema import Column, Schema
@@ -135,22 +147,64 @@ def effect(n: int) -> dict[str, float]:
             Column("mailed", "byte", levels=(0.0, 1.0), missing=()),
         )
     )
-    duckdb.sql("set enable_progress_bar = false")
-    rows = duckdb.sql(VOTERS.format(n=n))
+    rows, one_pass = ENGINES[engine](n)
     started = time.process_time()
     model = PrivateATE(rows, schema, outcome="voted", assignment=Simple("mailed"))
     result = model.fit(epsilon=1)
     seconds = time.process_time() - started
     assert abs(result.params["mailed"] - 0.025) < 6 * result.bse["mailed"] + 0.01
     started = time.process_time()
-    rows.aggregate("mailed, sum(voted::bigint), sum(voted::bigint * voted), count(*)").fetchall()
+    one_pass()
     plain = time.process_time() - started
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     return {"n": n, "seconds": seconds, "gigabytes": used, "ratio": seconds / plain}
 
 
-def _in_process_of_its_own(n: int) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--effect", str(n)]
+def _duckdb_voters(n: int) -> tuple[Any, Callable[[], Any]]:
+    """Return rows that DuckDB makes as it reads them, and one pass over them."""
+    import duckdb
+
+    duckdb.sql("set enable_progress_bar = false")
+    rows = duckdb.sql(VOTERS.format(n=n))
+    sums = "mailed, sum(voted::bigint), sum(voted::bigint * voted), count(*)"
+    return rows, lambda: rows.aggregate(sums).fetchall()
+
+
+def _polars_voters(n: int, step: int = 1 << 18) -> tuple[Any, Callable[[], Any]]:
+    """Return rows that Polars makes as it reads them, and one pass over them.
+
+    A range of n numbers would be held whole: the rows come from a source of our own, in batches.
+    """
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    def number(k: int) -> pl.Expr:
+        return (pl.col("range") + k).hash(1)
+
+    mailed = number(5) % 2
+    columns = {"mailed": mailed, "voted": number(6) % 1000 < 370 + 25 * mailed}
+    made = [value.cast(pl.Int8).alias(name) for name, value in columns.items()]
+
+    def batches(
+        wanted: list[str] | None, kept: pl.Expr | None, most: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        stop = n if most is None else min(n, most)
+        for first in range(0, stop, step):
+            rows = pl.select(range=pl.int_range(first, min(stop, first + step))).select(made)
+            rows = rows if wanted is None else rows.select(wanted)
+            yield rows if kept is None else rows.filter(kept)
+
+    rows = register_io_source(batches, schema=dict.fromkeys(columns, pl.Int8), is_pure=True)
+    voted = pl.col("voted").cast(pl.Int64)
+    sums = rows.group_by("mailed").agg(voted.sum().alias("s"), (voted**2).sum(), pl.len())
+    return rows, lambda: sums.collect(engine="streaming")
+
+
+ENGINES = {"duckdb": _duckdb_voters, "polars": _polars_voters}
+
+
+def _in_process_of_its_own(n: int, engine: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--effect", str(n), "--engine", engine]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     answer: dict[str, Any] = json.loads(found.stdout)
     return answer
@@ -172,16 +226,18 @@ def _ratios(ours: Callable[[], Any], base: Callable[[], Any], pairs: int = 11) -
     return sorted(found[1:])  # the first reads the file
 
 
-def _plot(found: list[dict[str, Any]], path: Path) -> None:
+def _plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     path.parent.mkdir(parents=True, exist_ok=True)
     _, (time_axis, memory_axis) = plt.subplots(1, 2, figsize=(9, 3.5))
-    n = [one["n"] for one in found]
-    time_axis.loglog(n, [one["seconds"] / found[0]["seconds"] for one in found], "o-")
-    time_axis.set(xlabel="rows", ylabel=f"processor time, n = {n[0]:,} being 1")
-    memory_axis.semilogx(n, [one["gigabytes"] for one in found], "o-")
+    for engine, runs in found.items():
+        n = [one["n"] for one in runs]
+        time_axis.loglog(n, [one["seconds"] / runs[0]["seconds"] for one in runs], "o-")
+        memory_axis.semilogx(n, [one["gigabytes"] for one in runs], "o-", label=engine)
+    time_axis.set(xlabel="rows", ylabel="processor time, the fewest rows being 1")
     memory_axis.set(xlabel="rows", ylabel="peak memory (GB)", ylim=(0, 2))
+    memory_axis.legend()
     plt.tight_layout()
     plt.savefig(path, dpi=150)
 
