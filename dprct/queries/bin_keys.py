@@ -1,0 +1,224 @@
+"""What rows are grouped by so that only the groups, not the rows, need the codes of their bins.
+
+A key is a non-decreasing function K of a number whose values tell apart what equal bins do: for
+every inner edge a_k, K at the smallest number above a_k exceeds K(a_k).  Then x > a_k if and only
+if K(x) > K(a_k), so that the code of x is the number of inner edges whose key is below K(x)::
+
+    x > a_k   =>  x is at least that smallest number, whose key is above K(a_k), and so is K(x)
+    x <= a_k  =>  K(x) <= K(a_k)
+
+The condition is verified edge by edge, in the arithmetic of the engines, when a key is made; edges
+are public, so is the key.  What passes the verification is exact; nothing else is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from dprct.bins import EqualBins, EqualBinsOfPoints, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+_MOST_TERMS = 3
+"""A fourth term costs as much per row as comparing with an edge."""
+
+_MANY_EDGES = 1 << 10
+"""More edges than these are tried with one term only, to keep the search short."""
+
+_TOO_LOW = 2**-30
+"""By how much of itself a guess is made too small: more than most edges are rounded by."""
+
+_STEPS_AWAY = 6
+"""How many doubles around a factor are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """The sum of ceil((x - origin) factor) over terms with factor > 0.
+
+    Non-decreasing, because every IEEE 754 operation in it is.
+    """
+
+    terms: tuple[tuple[float, float], ...]
+
+    def of(self, x: Any) -> Any:
+        """Return the key, in the same operations for an array as for an expression."""
+        first, *others = [
+            _ceiling((x - origin if origin else x) * factor) for origin, factor in self.terms
+        ]
+        return sum(others, start=first)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A guess of the bin (one being the first) that is right or one too low, and a comparison.
+
+    Where g = ceil((x - low) factor) is at most k at a_k and at least k just above it, a number in
+    (a_{k-1}, a_k] has g = k - 1 or k: and x > a_g exactly if g = k - 1.  So K is k.
+    """
+
+    bins: EqualBins
+    factor: float
+
+    def guess(self, x: Any) -> Any:
+        """Return g."""
+        return _ceiling((x - self.bins.low) * self.factor)
+
+    def of(self, x: Any) -> Any:
+        """Return the key, in the same operations for an array as for an expression."""
+        guess = self.guess(x)
+        above = x > self.bins.edge(guess)
+        as_number = above.cast(nw.Float64) if isinstance(above, nw.Expr) else above.astype(float)
+        return guess + as_number
+
+
+@dataclass(frozen=True, eq=False)
+class BinKey:
+    """A key and its values at the inner edges.
+
+    Parameters
+    ----------
+    key : Ceilings or Compared
+    at_edges : array of shape (bins - 1,)
+        Not decreasing.
+
+    Examples
+    --------
+    >>> key = bin_key(EqualBins(0.0, 1.0, 5))
+    >>> key.codes(key.key.of(np.array([0.0, 0.2, 0.21, 7.0, np.nan]))).tolist()
+    [0, 0, 1, 4, 0]
+    """
+
+    key: Ceilings | Compared
+    at_edges: Numbers
+
+    def of(self, x: nw.Expr) -> nw.Expr:
+        """Return the key (float, whole) of a number; null or NaN where there is none."""
+        found: nw.Expr = self.key.of(x)
+        return found
+
+    def codes(self, keys: Numbers) -> NDArray[np.int64]:
+        """Return the codes (m,) of keys (m,); zero, as at the lower bound, where there is none."""
+        known = np.where(np.isnan(keys), -np.inf, keys)
+        return np.searchsorted(self.at_edges, known, side="left").astype(np.int64)
+
+
+@lru_cache(maxsize=256)
+def bin_key(rule: Rule | None) -> BinKey | None:
+    """Return a key for the bins of a rule, or None where no cheap one is exact.
+
+    Parameters
+    ----------
+    rule : Rule or None
+        Equal bins of a continuous column, exactly; of evenly spaced points, exactly for the points
+        and for any other number the code of a point next to it.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond all bounds lies infinity
+        if isinstance(rule, EqualBins):
+            return _of_bins(rule)
+        if isinstance(rule, EqualBinsOfPoints):
+            return _of_points(rule)
+    return None
+
+
+def _of_bins(rule: EqualBins) -> BinKey | None:
+    edges = np.asarray(rule.edge(np.arange(1.0, rule.bins)), np.float64)
+    above = np.nextafter(edges, np.inf)
+    key: Ceilings | Compared | None = _ceilings(rule, edges, above)
+    key = key or _compared(rule, edges, above)
+    return None if key is None else BinKey(key, key.of(edges))
+
+
+def _compared(rule: EqualBins, edges: Numbers, above: Numbers) -> Compared | None:
+    """Return a guess that errs on the lower side alone, if one does."""
+    found = Compared(rule, rule.bins / (rule.high - rule.low) * (1 - _TOO_LOW))
+    k = np.arange(1, rule.bins)
+    right = (found.guess(edges) <= k) & (found.guess(above) >= k)
+    return found if right.all() else None
+
+
+def _of_points(rule: EqualBinsOfPoints) -> BinKey | None:
+    """Cut half an integer above slope i + start = k width, where no point is."""
+    points = rule.points
+    factor = rule.slope / rule.width * points.per_unit
+    origin = points.low - (rule.start - 0.5) / rule.slope / points.per_unit
+    if not (np.isfinite(origin) and 0 < factor < np.inf):
+        return None
+    # the last point of every bin but the last: slope i + start <= k width
+    last = np.array([(k * rule.width - rule.start) // rule.slope for k in range(1, rule.bins)])
+    below, above = (points.low + i / points.per_unit for i in (last, last + 1))
+    key = Ceilings(((origin, factor),))
+    at_edges = key.of(below)
+    return BinKey(key, at_edges) if (at_edges < key.of(above)).all() else None
+
+
+def _ceilings(rule: EqualBins, edges: Numbers, above: Numbers) -> Ceilings | None:
+    """Return the fewest terms of which each edge has one that rises right above it."""
+    terms, rises = [], []
+    for term in _candidates(rule, edges):
+        alone = Ceilings((term,))
+        rise = alone.of(edges) < alone.of(above)
+        if rise.all():
+            return alone
+        terms.append(term)
+        rises.append(rise)
+    if len(edges) > _MANY_EDGES:
+        return None
+    found = _cover(np.array(rises))
+    return None if found is None else Ceilings(tuple(terms[i] for i in found))
+
+
+def _cover(rises: NDArray[np.bool_]) -> list[int] | None:
+    """Return the fewest rows that are true somewhere in each column: greedily from every start."""
+    best: list[int] | None = None
+    for start in range(len(rises)):
+        chosen, left = [start], ~rises[start]
+        while left.any() and len(chosen) < _MOST_TERMS:
+            chosen.append(int((rises & left).sum(axis=1).argmax()))
+            left = left & ~rises[chosen[-1]]
+        if not left.any() and (best is None or len(chosen) < len(best)):
+            best = chosen
+    return best
+
+
+def _candidates(rule: EqualBins, edges: Numbers) -> Iterator[tuple[float, float]]:
+    """Return terms that nearly cut at the edges: bounds, the edges next to zero, and zero itself.
+
+    From the bounds of one sign, and on either side of zero from there, a difference keeps
+    neighbouring doubles apart.
+    """
+    all_edges = np.array([rule.low, *edges, rule.high])
+    middle = int(np.searchsorted(all_edges, 0.0))
+    near_zero = all_edges[max(middle - 1, 0) : middle + 1]
+    exact = list(dict.fromkeys([rule.low, 0.0, *near_zero.tolist(), rule.high]))
+    unit = float(np.spacing(np.abs(all_edges[[0, -1]]).max()))
+    origins = [*exact, *(c + d for c in exact for d in (-unit, unit))]
+    factors = _around(rule.bins / (rule.high - rule.low))
+    for origin in origins:
+        for factor in factors:
+            if np.isfinite(origin) and 0 < factor < np.inf:
+                yield origin, factor
+
+
+def _around(number: float) -> list[float]:
+    """Return the doubles next to a number, the nearest first."""
+    found, up, down = [number], number, number
+    for _ in range(_STEPS_AWAY):
+        up, down = float(np.nextafter(up, np.inf)), float(np.nextafter(down, -np.inf))
+        found += [down, up]
+    return found
+
+
+def _ceiling(x: Any) -> Any:
+    """Return ceil(x), as a double also where an engine makes whole numbers of it."""
+    return x.ceil().cast(nw.Float64) if isinstance(x, nw.Expr) else np.ceil(x)
