@@ -27,6 +27,7 @@ Then ``pytest tests/contract -k SyntheticControl`` must pass, without a change t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -300,3 +301,20 @@ def _(data: pd.DataFrame) -> Any:
 @subject("published.IPW", modelled=("y",), published=True, delta=1e-4, epsilon=0.5)
 def _(data: pd.DataFrame) -> Any:
     return published.IPW.from_formula("t ~ w", data, SCHEMA, outcome="y")
+
+
+for form in ("output", "objective"):
+
+    @subject(f"published.SyntheticControl, {form}", published=True, **PANELS)
+    def _(data: pd.DataFrame, form: Any = form) -> Any:
+        return published.SyntheticControl(data, PANEL, perturb=form, **CONTROL)
+
+
+if find_spec("interpret") is not None:
+
+    @subject("published.CATE", modelled=("y", "w"), published=True, delta=1e-4)
+    def _(data: pd.DataFrame) -> Any:
+        return published.CATE(
+            data, SCHEMA, outcome="y", features=["w", "block"], treatment="t",
+            assignment=dprct.Simple("t"), accept_uncertified=True,
+        )  # fmt: skip
