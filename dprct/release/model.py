@@ -42,6 +42,7 @@ from dprct.schema.table import (
     names_of,
     numbers_of,
     row_count,
+    schema_of,
     table,
     text_of,
 )
@@ -212,6 +213,7 @@ class ReleaseModel(HoldsRows, ABC):
         plan.check(confirm=confirm)
         for warning in plan.warnings:
             warnings.warn(warning, DprctWarning, stacklevel=2)
+        schema_of(self._frame)  # an engine that is gone fails here, before anything is charged
         noise = source(rng)
         guarantee = self.guarantee(plan.budget)
         receipt = self._charge(guarantee, accountant, noise)
