@@ -87,7 +87,7 @@ def sizes_of(shares: Mapping[str, Fraction], n: int) -> dict[str, int]:
 
 
 def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray[np.int64] | None]:
-    """Return the places of the rows of every part; None where one part has all rows.
+    """Return the places of the rows of every part, uniformly; None where one part has all rows.
 
     Parameters
     ----------
@@ -96,9 +96,21 @@ def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray
 
     Notes
     -----
-    The guarantee needs that the partition does not depend on any value, and not that it is
-    uniform: it holds for every single one.  So the generator for post-processing (ChaCha, seeded
-    by the operating system) is enough.
+    **Rows at fixed places** (a table in memory): the guarantee needs that the partition does not
+    depend on any value, and not that it is uniform: neighbours differ at one place, and it holds
+    for every single partition.
+
+    **Rows in any order**: an engine promises none, and where it puts rows may depend on what they
+    hold, so that one changed value moves many.  Let s(i) be the place of person i, and P the
+    partition of places, drawn without regard to s, uniformly from all of its sizes.  Whatever s is,
+    relabelling by s is a bijection of the partitions of places to those of persons, so that the
+    partition Q of persons is uniform, too, for either of two neighbours.  What is released is the
+    mixture, with the same weights for both, of M_Q(D), which adds whole numbers within the parts
+    of Q and so has no order of rows in it.  Each M_Q has the guarantee, because one person is in
+    one part; so has the pair of Q and its release, and so has the release alone.
+
+    The permutation is uniform if the bits are: NumPy rejects instead of rounding.  They are those
+    of ChaCha with a key from the operating system, whose own randomness is a stream like it.
     """
     if len(sizes) == 1:
         return dict.fromkeys(sizes)

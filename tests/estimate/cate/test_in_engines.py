@@ -1,0 +1,148 @@
+"""A seed gives the same effects to the last bit, wherever the rows are and however they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+from dprct import CATE, Block, Simple, published
+from dprct.errors import EngineError, SchemaError
+from dprct.schema import Column, Schema
+from dprct.schema.table import COMPANION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEVELS: dict[str, Any] = {"levels": (0.0, 1.0), "missing": ()}
+SCHEMA = Schema(
+    (
+        Column("y", bounds=(-2.0, 2.1), missing=(".", ".a")),
+        Column("t", "byte", **LEVELS),
+        Column("block", "byte", **LEVELS),
+        Column("x", "float", bounds=(0.0, 0.7), missing=(), bins=35),
+        Column("age", bounds=(-1.0, 1.0), missing=(".", ".a")),
+        Column("g", "str3", levels=("", "a", "bc"), missing=()),
+    )
+)
+ASKED: dict[str, Any] = {
+    "outcome": "y", "features": ["x", "age", "g"], "treatment": "t", "missing": 0.5,
+    "pairs": [("age", "g")], "groups": ["block"], "projection": ["x", "age"],
+}  # fmt: skip
+ONE_STEP: dict[str, dict[str, Any]] = {
+    "dr, known": {"assignment": Simple("t", shares=0.3)},
+    "dr, blocks": {"assignment": Block("t", block="block")},
+    "r, known": {"learner": "r", "propensity": 0.3},
+    "s": {"learner": "s", "propensity": 0.3},
+}
+STAGED: dict[str, dict[str, Any]] = {
+    "dr, estimated": {},
+    "dr, outcome": {"propensity": 0.5, "parts": {"outcome": 0.4, "effect": 0.6}},
+    "r, estimated": {"learner": "r"},
+}
+
+
+def rows(n: int = 901) -> pl.DataFrame:
+    rng = np.random.default_rng(4)
+    y, age = rng.normal(size=n).clip(-2, 2.1), rng.uniform(-1, 1, n)
+    gone, unknown = (rng.choice([-1, -1, 0, 1], n) for _ in range(2))
+    return pl.DataFrame(
+        {
+            "y": [None if code >= 0 else value for code, value in zip(gone, y, strict=True)],
+            "y" + COMPANION: gone.astype(np.int8),
+            "t": rng.integers(0, 2, n),
+            "block": rng.integers(0, 2, n),
+            "x": rng.integers(0, 8, n).astype(np.float32) / np.float32(10),
+            "age": [None if c >= 0 else value for c, value in zip(unknown, age, strict=True)],
+            "age" + COMPANION: unknown.astype(np.int8),
+            "g": [[None, "a", "bc"][k] for k in rng.integers(0, 3, n)],
+        }
+    )
+
+
+def in_duckdb(frame: pl.DataFrame) -> Any:
+    connection = duckdb.connect()
+    connection.register("rows", frame.to_arrow())
+    # an engine promises no order: this one keeps none
+    return connection.sql("select * from rows order by hash(y, age, x)")
+
+
+def in_pieces(frame: pl.DataFrame) -> Any:
+    """Return the rows as a lazy union of partitions, one of them large."""
+    some = frame.sample(fraction=1, shuffle=True, seed=1)
+    return pl.concat([some[:7].lazy(), some[7:20].lazy(), some[20:].lazy()])
+
+
+ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "pandas": lambda frame: frame.to_pandas(),
+    "pandas, shuffled": lambda frame: frame.sample(fraction=1, shuffle=True, seed=3).to_pandas(),
+    "Polars, lazy": in_pieces,
+    "DuckDB": in_duckdb,
+}
+
+
+def fitted(data: Any, delta: float = 1e-6, **options: Any) -> dict[str, Any]:
+    result = CATE(data, SCHEMA, **ASKED, **options).fit(1, delta, rng=3)
+    return {name: fit.state() for name, fit in {**result.nuisances, "effect": result.fit}.items()}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("form", {**ONE_STEP, **STAGED})
+def test_a_seed_gives_the_same_effects_in_every_engine(form: str, engine: str) -> None:
+    data = rows()
+    if form == "dr, blocks":
+        places = pl.int_range(pl.len()).over("block")
+        data = data.with_columns(t=places % 2)[:900]
+    options = {**ONE_STEP, **STAGED}[form]
+    assert fitted(ENGINES[engine](data), **options) == fitted(data, **options)
+
+
+@pytest.mark.parametrize("form", ["r, known", "dr, estimated"])
+def test_pure_noise_too(form: str) -> None:
+    options = {**ONE_STEP, **STAGED}[form]
+    assert fitted(in_duckdb(rows()), 0, **options) == fitted(rows(), 0, **options)
+
+
+def test_effects_can_tell_data_apart() -> None:
+    other = rows().with_columns(t=1 - pl.col("t"))
+    for options in (ONE_STEP["dr, known"], STAGED["dr, estimated"]):
+        assert fitted(in_duckdb(other), **options) != fitted(rows(), **options)
+
+
+def test_without_a_seed_no_row_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("a sort that only a simulation needs")
+
+    monkeypatch.setattr("dprct.queries.coded.canonical_order", fail)
+    result = CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6)
+    assert sum(result.sizes.values()) == 901
+    with pytest.raises(AssertionError, match="only a simulation"):
+        CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6, rng=1)
+
+
+def test_a_view_that_has_other_rows_in_every_pass_is_refused() -> None:
+    connection = duckdb.connect()
+    connection.register("few", rows().to_arrow())
+    connection.execute("create table rows as select * from few")
+    model = CATE(connection.sql("select * from rows"), SCHEMA, **ASKED)
+    connection.execute("delete from rows where x < 0.3")
+    with pytest.raises(EngineError, match="store the table first"):
+        model.fit(1, 1e-6, rng=1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_not_legal_is_refused_at_the_door(engine: str) -> None:
+    far = rows().with_columns(t=2 * pl.col("t"))
+    with pytest.raises(SchemaError, match="t: a value outside the declared levels"):
+        CATE(ENGINES[engine](far), SCHEMA, **ASKED)
+
+
+def test_interpret_takes_no_engine() -> None:
+    asked = {name: ASKED[name] for name in ("outcome", "features", "treatment", "missing")}
+    with pytest.raises(SchemaError, match="give a pandas or Polars data frame"):
+        published.CATE(
+            in_duckdb(rows()), SCHEMA, **{**asked, "features": ["x"]}, accept_uncertified=True
+        )
