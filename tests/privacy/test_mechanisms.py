@@ -114,6 +114,14 @@ def test_another_kind_of_aggregate_is_refused(mechanism):
         mechanism.release(cells, Silent())
 
 
+def test_a_gaussian_charge_holds_what_its_draws_differ_from_a_normal() -> None:
+    """An accountant that adds mus must add the distances of discrete draws as well."""
+    mechanism = AnalyticGaussian(Budget(1, 1e-6), l2_squared=4, size=3)
+    charge = mechanism.cost()
+    assert charge.parameter == mechanism.noise.mu
+    assert charge.slack == mechanism.noise.slack > 0
+
+
 def test_another_size_than_described_is_refused():
     mechanism = AnalyticGaussian(Budget(1, 1e-6), l2_squared=4, size=2)
     with pytest.raises(ParameterError, match="3 coordinates"):

@@ -11,7 +11,7 @@ import pytest
 
 import dprct
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.published import SyntheticControl
+from dprct.published import SyntheticControl, dpsc_steps
 from dprct.published.dpsc_steps import minimiser, objective_of
 
 Array = np.ndarray[Any, Any]
@@ -35,6 +35,22 @@ def test_the_path_spreads_as_it_must() -> None:
     variance = noise_f * (X[:, 4:] ** 2).sum(0) + noise_x * (f @ f) + 6 * noise_f * noise_x
     assert paths.mean(0) == pytest.approx(mean, abs=6 * math.sqrt(variance.max() / 4000))
     assert paths.var(0) / variance == pytest.approx(np.ones(3), abs=0.25)
+
+
+def test_both_steps_are_drawn_for_their_part_of_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise of the weights, then of all donors: the claimed epsilon is that of both together."""
+    drawn: list[tuple[int, float]] = []
+
+    def watched(size: int, scale: float, _rng: object) -> Array:
+        drawn.append((size, scale))
+        return np.zeros(size)
+
+    monkeypatch.setattr(dpsc_steps, "l2_laplace", watched)
+    model(split=0.25).fit(2, rng=1)
+    sizes, (a, b) = zip(*drawn, strict=True)
+    assert sizes == (6, 18)
+    assert 4 * 4 * math.sqrt(8 + 6) / (4 * a) == pytest.approx(0.5)  # eps1
+    assert 2 * math.sqrt(3) / b == pytest.approx(1.5)  # eps2: a donor moves sqrt(3) periods by 2
 
 
 def test_the_output_form_is_pure_and_charged() -> None:

@@ -95,6 +95,7 @@ def test_shares_of_one_s_own() -> None:
     [
         ({"weights": 1}, "for each of weights, prediction"),
         ({"weights": 0.5, "prediction": 0.4}, "do not sum to one"),
+        ({"weights": 0.5, "prediction": 0.500000001}, "do not sum to one"),
         ({"weights": 1.5, "prediction": -0.5}, "positive share"),
         ({"weights": 0.5, "prediction": 0.4, "fit": 0.1}, "shares names"),
     ],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.synthetic.pricing import Part, priced
+from dprct.estimate.synthetic import pricing
+from dprct.estimate.synthetic.pricing import Noise, Part, priced
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import compose_mu, gdp_delta, tv_delta, zcdp_delta
 
@@ -81,9 +83,22 @@ def test_a_budget_beyond_the_grid_of_gaussian_draws_is_refused() -> None:
         priced(Budget(200, 1e-6), "gaussian", PARTS)
 
 
-def test_shares_that_are_no_whole_are_refused() -> None:
+@pytest.mark.parametrize("share", [Fraction(1, 2), 1 + Fraction(1, 10**12)])
+@pytest.mark.parametrize("noise", get_args(Noise))
+def test_shares_that_are_no_whole_are_refused(noise: Noise, share: Fraction) -> None:
+    budget = Budget(1, 0 if noise == "laplace" else 1e-6)
     with pytest.raises(ParameterError, match="sum to one"):
-        priced(Budget(1), "laplace", {"a": Part(Fraction(1, 2), 1, 1, 1)})
+        priced(budget, noise, {"a": Part(share, 1, 1, 1)})
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "concentrated"])
+def test_parts_that_would_cost_a_little_more_than_the_whole_are_refused(
+    noise: Noise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Conversions that erred upwards would be found before anything is charged."""
+    monkeypatch.setattr(pricing, "_SHORT", 1 + Fraction(1, 100))
+    with pytest.raises(ParameterError, match="cannot be divided exactly among its parts"):
+        priced(Budget(1, 1e-6), noise, PARTS)
 
 
 def test_a_part_without_epsilon_is_refused() -> None:
