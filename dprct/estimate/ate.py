@@ -40,7 +40,7 @@ from dprct.privacy.budget import Budget
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.legal import validate
-from dprct.schema.table import row_count, schema_of
+from dprct.schema.table import check_there, row_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -319,7 +319,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
             )
         for outcome in self.outcomes:
             outcome.check(budget.epsilon)
-        schema_of(self._frame)  # an engine that is gone fails here, before anything is charged
+        check_there(self._frame)  # an engine that is gone fails here, before anything is charged
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> list[Released]:
         return [o.release(self._frame, budget.epsilon, noise) for o in self.outcomes]

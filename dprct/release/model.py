@@ -37,12 +37,12 @@ from dprct.schema.legal import validate
 from dprct.schema.table import (
     COMPANION,
     Frame,
+    check_there,
     collected,
     eager,
     names_of,
     numbers_of,
     row_count,
-    schema_of,
     table,
     text_of,
 )
@@ -213,7 +213,7 @@ class ReleaseModel(HoldsRows, ABC):
         plan.check(confirm=confirm)
         for warning in plan.warnings:
             warnings.warn(warning, DprctWarning, stacklevel=2)
-        schema_of(self._frame)  # an engine that is gone fails here, before anything is charged
+        check_there(self._frame)  # an engine that is gone fails here, before anything is charged
         noise = source(rng)
         guarantee = self.guarantee(plan.budget)
         receipt = self._charge(guarantee, accountant, noise)

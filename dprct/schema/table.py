@@ -167,9 +167,23 @@ def row_count(frame: Table) -> int:
     """Return the number of rows; one pass in an engine."""
     if not isinstance(frame, nw.LazyFrame):
         return len(frame)
+    return int(collected(_rows_of(frame))["rows"][0])
+
+
+def check_there(frame: Table) -> None:
+    """Refuse a table whose engine is gone, such as a connection that was closed; reads no row.
+
+    Raises
+    ------
+    EngineError
+    """
+    if isinstance(frame, nw.LazyFrame):
+        _rows_of(frame)
+
+
+def _rows_of(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
     with asking(frame, "the number of rows"):
-        counted = frame.select(nw.len().alias("rows"))
-    return int(collected(counted)["rows"][0])
+        return frame.select(nw.len().alias("rows"))
 
 
 def missing_code(frame: Table, name: str) -> nw.Expr:
