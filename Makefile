@@ -2,7 +2,7 @@
 # and its venv module, and is fast the second time.
 #   make demo    protect a real experiment and show what came out
 #   make demo-r  the same from R, where R is installed
-#   make test    the tests (R and Chromium are installed where that needs no question)
+#   make test    the tests (R, Chromium and Java are installed where that needs no question)
 #   make check   format, lint, types and tests
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
@@ -37,7 +37,7 @@ demo: $(demo)
 demo-r: $(dev) r
 	@scripts/demo-r $(VENV)
 
-test: $(dev) r browser
+test: $(dev) r browser java
 	$(pytest) -n $(JOBS) $(PYTEST_ARGS)
 
 check: lint types test

@@ -1,9 +1,14 @@
-"""Loads the registry by its path, because tests are no package, and looks for leaks."""
+"""Loads modules by their path, because tests are no package; starts engines; looks for leaks."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
+import shutil
+import subprocess
 import sys
+import warnings
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,29 +23,147 @@ if TYPE_CHECKING:
 
     from dprct.schema.table import Frame
 
-NAME = "dprct_contract_registry"
+OLDEST_JAVA = 17
+
+# start-up and compilation cost more than hundreds of rows: few threads, no code made for a query
+SPARK = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
 
 
-def registry() -> ModuleType:
-    """Return the registry, loaded once."""
-    if NAME not in sys.modules:
-        place = Path(__file__).with_name("registry.py")
-        spec = importlib.util.spec_from_file_location(NAME, place)
+def beside(stem: str) -> ModuleType:
+    """Return a module of this folder that is no test, loaded once."""
+    name = f"dprct_contract_{stem}"
+    if name not in sys.modules:
+        place = Path(__file__).with_name(f"{stem}.py")
+        spec = importlib.util.spec_from_file_location(name, place)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[NAME] = module
+        sys.modules[name] = module
         spec.loader.exec_module(module)
-    return sys.modules[NAME]
+    return sys.modules[name]
+
+
+def registry() -> ModuleType:
+    """Return the registry of classes that the contract holds for."""
+    return beside("registry")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all tests on Spark in one worker, so that one Java is started."""
+    for item in items:
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        on_spark = given.get("engine") in beside("engines").ON_SPARK
+        if on_spark or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark session of this worker; without Java skipped, or failed where it was promised."""
+    pytest.importorskip("pyspark", reason="needs the extra dprct[spark]")
+    lacking = _lacking_java()
+    if lacking and os.environ.get("DPRCT_REQUIRE_SPARK"):
+        pytest.fail(f"DPRCT_REQUIRE_SPARK is set and Spark {lacking}")
+    if lacking:
+        pytest.skip(f"Spark {lacking}; see scripts/java-for-tests")
+    place = tmp_path_factory.mktemp("spark")
+    folders = {"spark.local.dir": place, "spark.sql.warehouse.dir": place / "warehouse"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what Spark imports
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]")
+        for name, value in {**SPARK, **folders}.items():
+            builder = builder.config(name, str(value))
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")  # failures are provoked
+    yield session
+    _stop(session)
+    shutil.rmtree(place)
+
+
+def _stop(session: Any) -> None:
+    """Stop Spark and its Java, and close the pipe to it, which Spark leaves to the end."""
+    from pyspark import SparkContext
+
+    gateway = session.sparkContext._gateway
+    session.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(timeout=60)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _lacking_java() -> str:
+    """Return what keeps Spark from starting, in words; nothing if nothing does."""
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    if java is None:
+        return "needs Java"
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        return f"needs Java {OLDEST_JAVA} or later"
+    return ""
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    """A function that brings a Polars frame into the engine that the test is for."""
+    to_engine: Callable[..., Any] = beside("engines").ENGINES[request.param]
+    if request.param not in beside("engines").ON_SPARK:
+        return to_engine
+    session = request.getfixturevalue("spark")
+    return lambda frame: to_engine(frame, session)
+
+
+@pytest.fixture(scope="session")
+def brought() -> dict[str, Any]:
+    """What was brought into an engine, by its name."""
+    return {}
+
+
+@pytest.fixture
+def people(
+    request: pytest.FixtureRequest, engine: Callable[[Any], Any], brought: dict[str, Any]
+) -> Any:
+    """The people of ``engines.rows``, in the engine that the test is for, brought there once."""
+    name = request.node.callspec.params["engine"]
+    if name not in brought:
+        brought[name] = engine(beside("engines").rows())
+    return brought[name]
+
+
+@pytest.fixture
+def engines() -> ModuleType:
+    """Engines, the table that all are asked about, and the questions."""
+    return beside("engines")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a check that asks for ``strict`` or ``subject`` on every class of the registry."""
+    """Run a check on every class of the registry, in every engine, of every query, as it asks."""
     every = registry().SUBJECTS.values()
     for name in ("strict", "subject"):
         if name in metafunc.fixturenames:
             chosen = [s for s in every if name == "subject" or not s.published]
             metafunc.parametrize(name, chosen, ids=[s.name for s in chosen])
+    given = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
+    if "engine" in metafunc.fixturenames and not any("engine" in names for names in given):
+        metafunc.parametrize("engine", beside("engines").ENGINES, indirect=True)
+    if "query" in metafunc.fixturenames:
+        metafunc.parametrize("query", beside("engines").QUERIES)
 
 
 @pytest.fixture

@@ -1,0 +1,220 @@
+"""The engines that a table may be in, the table that all are asked about, and the questions.
+
+Loaded by its path, because tests are no package: ``conftest.beside("engines")``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from dprct.encode import encodings
+from dprct.formula import parse
+from dprct.privacy.aggregate import _open
+from dprct.privacy.arms import Arms, Combinations
+from dprct.queries import (
+    AdditiveLayout,
+    Block,
+    CodedRows,
+    CompactRows,
+    EngineRows,
+    HiddenArms,
+    additive_sums,
+    arm_aggregates,
+    cell_counts,
+    clipped_sums,
+    covariates_of,
+    cross_products,
+    difference_aggregates,
+    hidden_difference,
+    hidden_sums,
+    moments,
+    observed_counts,
+    observed_number,
+    observed_squares,
+    observed_sums,
+    one_way_counts,
+    read_once,
+)
+from dprct.schema import Column, Schema
+from dprct.schema.table import COMPANION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dprct.schema.table import Table
+
+LEVELS = {"levels": (0.0, 1.0), "missing": ()}
+SCHEMA = Schema(
+    (
+        Column("y", bounds=(-2.0, 2.1), missing=(".", ".a"), bins=7, fate="modelled"),
+        Column("x", "float", bounds=(0.0, 0.7), missing=(), bins=35, fate="modelled"),
+        Column("t", "byte", fate="public", **LEVELS),
+        Column("block", "byte", fate="public"),
+        Column("school", "int", fate="public"),
+        Column("whole", "byte", fate="public", **LEVELS),
+        Column("g", "str3", levels=("", "a", "bc"), fate="modelled"),
+    )
+)
+
+
+def rows(n: int = 900) -> pl.DataFrame:
+    """Return people of an experiment, in three blocks of eight schools."""
+    rng = np.random.default_rng(4)
+    block = rng.integers(0, 3, n)
+    school = block * 8 + rng.integers(0, 8, n)
+    codes = rng.choice([-1, -1, -1, 0, 1], n)
+    y = rng.normal(size=n).clip(-2, 2.1)
+    return pl.DataFrame(
+        {
+            "y": [None if code >= 0 else value for code, value in zip(codes, y, strict=True)],
+            "y" + COMPANION: codes.astype(np.int8),
+            "x": rng.integers(0, 8, n).astype(np.float32) / np.float32(10),
+            "t": rng.integers(0, 2, n),
+            "block": block,
+            "school": school,
+            "whole": (np.random.default_rng(5).permutation(24) % 2)[school],
+            "g": [[None, "a", "bc"][k] for k in rng.integers(0, 3, n)],
+        }
+    )
+
+
+def in_duckdb(frame: pl.DataFrame) -> Any:
+    """Return a relation whose rows come in an order of the engine's own."""
+    connection = duckdb.connect()
+    connection.register("rows", frame.to_arrow())
+    return connection.sql("select * from rows order by hash(columns(*))")
+
+
+def in_spark(frame: pl.DataFrame, session: Any) -> Any:
+    """Return a DataFrame of three partitions."""
+    return session.createDataFrame(frame.to_arrow()).repartition(3).cache()
+
+
+def skewed_in_spark(frame: pl.DataFrame, session: Any) -> Any:
+    """Return a DataFrame of three partitions: of 95 % of the rows, of 5 %, and of none."""
+    # where Spark's hash puts two keys is the same for ever, else its stored buckets were lost
+    key = pl.when(pl.int_range(pl.len()) < pl.len() * 95 // 100).then(0).otherwise(1)
+    keyed = session.createDataFrame(frame.with_columns(__key=key).to_arrow())
+    return keyed.repartition(3, "__key").drop("__key").cache()
+
+
+ENGINES: dict[str, Callable[..., Any]] = {
+    "pandas": lambda frame: frame.to_pandas(),
+    "Polars": lambda frame: frame.sample(fraction=1, shuffle=True, seed=2),
+    "Polars, lazy": lambda frame: frame.sample(fraction=1, shuffle=True, seed=1).lazy(),
+    "DuckDB": in_duckdb,
+    "Spark": in_spark,
+    "Spark, skewed": skewed_in_spark,
+}
+ON_SPARK = "Spark", "Spark, skewed"
+
+X, Y, G, T = (SCHEMA.column(name) for name in "xygt")
+CODED = encodings(SCHEMA, ["y", "x", "g"])
+TREATED = encodings(SCHEMA, ["t"])[0]
+HALF = Fraction(1, 2)
+HIDDEN = HiddenArms(("t",), ((0.0,), (1.0,)), (HALF, HALF), 900)
+DESIGN = covariates_of(parse("t ~ x + g").terms, {"x": X, "g": replace(G, missing=(".",))}, {})
+LAYOUT = AdditiveLayout(
+    (Block((0,), (CODED[0].size,)), Block((1, 2), (CODED[1].size, CODED[2].size))), clip=1.5
+)
+
+
+def combinations(*names: str) -> tuple[Combinations, np.ndarray[Any, Any], pl.DataFrame]:
+    """Return the combinations of columns that occur, their numbers, and how many rows have them."""
+    found = rows().group_by(*names).len().sort(*names)
+    places = {tuple(row[:-1]): place for place, row in enumerate(found.rows())}
+    return Combinations(names, places), np.arange(len(found)), found
+
+
+def arms(frame: Table, *names: str, clusters: bool = False) -> Arms:
+    """Return arms (the last column) within blocks (the first of two), as the frame is read."""
+    where, codes, found = combinations(*names, *(["school"] if clusters else []))
+    cells = [found.filter(pl.col(names[-1]) == arm) for arm in (0, 1)]
+    if clusters:
+        sizes: Any = (tuple(cell["len"].sum() for cell in cells),)
+        codes, groups = found[names[-1]].to_numpy(), found["school"].to_numpy()
+    else:
+        sizes, groups = tuple(zip(*(cell["len"].to_list() for cell in cells), strict=True)), None
+    facts = {"largest": found["len"].max(), "unit": "person"} if clusters else {}
+    if isinstance(frame, nw.DataFrame):  # in memory, every row has its code
+        at = [where.places[key] for key in frame.select(*where.columns).rows()]
+        codes, groups = codes[at], None if groups is None else groups[at]
+        where = None  # type: ignore[assignment]
+    weights = [Fraction(sum(block), 900) for block in sizes]
+    return Arms(codes, sizes, tuple(weights), groups, combinations=where, **facts)
+
+
+def difference(frame: Table, *names: str, clusters: bool = False) -> list[Any]:
+    """Return the parts of a comparison of two arms."""
+    found = difference_aggregates(frame, Y, arms(frame, *names, clusters=clusters), 0.5)
+    return [_open(part) for part in (found.difference, found.variance, found.control)]
+
+
+def hidden(frame: Table) -> list[Any]:
+    """Return the parts of a comparison of two arms whose members are confidential."""
+    found = hidden_difference(frame, Y, HIDDEN, 0.5)
+    return [_open(part) for part in (found.difference, found.variance, found.control)]
+
+
+def additive(frame: Table) -> list[Any]:
+    """Return counts and sums in cells, of rows in memory or in an engine."""
+    facts: tuple[Any, ...] = (CODED, Y, 0.5, TREATED)
+    read = (
+        CodedRows.of(frame, *facts)
+        if isinstance(frame, nw.DataFrame)
+        else EngineRows.of(frame, 900, *facts)
+    )
+    return [_open(additive_sums(read.codes, read.outcome, LAYOUT))]
+
+
+def compact(frame: Table) -> list[Any]:
+    """Return rows that were read once, in the order of what they hold."""
+    found = CompactRows.of(frame, CODED, Y, 0.5, TREATED).in_canonical_order()
+    return [*found.codes, found.steps, found.treated]
+
+
+def once(frame: Table) -> list[Any]:
+    """Return rows that were read once, in the order of what they hold."""
+    found = read_once(frame, Y, 0.5, (T, 1.0), DESIGN, 900)
+    part = found.part(found.order())
+    return [part.steps, part.t, part.Z.chunk(0, 900)]
+
+
+# a query that reads a table in an engine needs a case here; what follows " of " tells cases apart
+QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
+    "cell_counts": lambda f: list(_open(cell_counts(f, CODED))),
+    "one_way_counts": lambda f: [_open(one_way_counts(f, CODED))],
+    "clipped_sums": lambda f: [_open(clipped_sums(f, [X, Y]))],
+    "cross_products": lambda f: [_open(cross_products(f, [X, Y]))],
+    "moments": lambda f: [_open(moments(f, [X, G], [Y]))],
+    "hidden_difference": hidden,
+    "hidden_sums": lambda f: [_open(part) for part in hidden_sums(f, Y, HIDDEN)],
+    "difference_aggregates of blocks": lambda f: difference(f, "block", "t"),
+    "difference_aggregates of clusters": lambda f: difference(f, "whole", clusters=True),
+    "arm_aggregates": lambda f: [_open(part) for part in arm_aggregates(f, Y, arms(f, "t"))],
+    "observed_sums": lambda f: [_open(observed_sums(f, Y, arms(f, "t")))],
+    "observed_squares": lambda f: [_open(observed_squares(f, Y, arms(f, "t"), (-7, 4000)))],
+    "observed_counts": lambda f: [observed_counts(f, Y, combinations("block", "t")[0])],
+    "observed_number": lambda f: [observed_number(f, Y)],
+    "EngineRows.of, additive_sums": additive,
+    "CompactRows.of": compact,
+    "read_once": once,
+}
+
+IN_MEMORY = {
+    "CodedRows.of": "rows whose places a fit permutes; in an engine EngineRows",
+    "Covariates.of_table": "rows of a design, in memory; in an engine read_once",
+    "Donors.of": "a panel of a few hundred series",
+    "covariates": "of an index, which is Python",
+    "feature_codes": "codes of rows in memory; in an engine EngineRows",
+    "observed": "a mask of rows in memory; in an engine observed_counts",
+    "with_residual": "of an index, which is Python",
+}
+"""Queries that take rows in memory alone, and why."""

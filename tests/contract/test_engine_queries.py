@@ -1,0 +1,78 @@
+"""Every query that takes a table returns the same integers wherever its rows are."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+import dprct.queries
+from dprct.schema.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+
+def test_a_query_says_the_same_in_every_engine(
+    engines: ModuleType, query: str, people: Any
+) -> None:
+    ask = engines.QUERIES[query]
+    expected = [np.asarray(part).tolist() for part in ask(table(engines.rows().to_pandas()))]
+    assert [np.asarray(part).tolist() for part in ask(table(people))] == expected
+
+
+def test_every_query_can_tell_data_apart(engines: ModuleType, query: str) -> None:
+    rows = engines.rows()
+    other = rows.with_columns(
+        x=pl.lit(0.0, pl.Float32), y=pl.Series([*rows["y"][1:], None]).clip(-2, 0), g=pl.lit("a")
+    )
+    one, another = (engines.QUERIES[query](table(frame)) for frame in (rows, other))
+    assert any(not np.array_equal(a, b) for a, b in zip(one, another, strict=True))
+
+
+def test_partitions_are_several_and_one_holds_most_or_nothing(
+    engines: ModuleType, spark: Any
+) -> None:
+    from pyspark.sql.functions import spark_partition_id
+
+    even, skewed = (engines.ENGINES[name](engines.rows(), spark) for name in engines.ON_SPARK)
+    sizes = [
+        sorted(part["count"] for part in frame.groupBy(spark_partition_id()).count().collect())
+        for frame in (even, skewed)
+    ]
+    assert (even.rdd.getNumPartitions(), skewed.rdd.getNumPartitions()) == (3, 3)
+    assert sizes[0] == [300, 300, 300]
+    assert sizes[1] == [45, 855]
+
+
+def test_no_query_that_takes_a_table_is_without_a_case(engines: ModuleType) -> None:
+    of_tables, in_memory = set(), set()
+    for name, types in _signatures():
+        words = re.findall(r"\w+", " ".join(types))
+        if {"Table", "LazyFrame", "EngineCodes"} & set(words):
+            of_tables.add(name)
+        elif "Frame" in words:
+            in_memory.add(name)
+    with_case = {name for case in engines.QUERIES for name in case.split(" of ")[0].split(", ")}
+    assert with_case == of_tables
+    assert set(engines.IN_MEMORY) == in_memory
+
+
+def _signatures() -> Iterator[tuple[str, list[str]]]:
+    """Yield every public function and method of a query, and the types that it takes."""
+    for name in dprct.queries.__all__:
+        item = getattr(dprct.queries, name)
+        if inspect.isfunction(item):
+            yield name, _types(item)
+        elif inspect.isclass(item):
+            for method, bound in inspect.getmembers(item, callable):
+                if not method.startswith("_") and hasattr(bound, "__annotations__"):
+                    yield f"{name}.{method}", _types(bound)
+
+
+def _types(function: Any) -> list[str]:
+    return [str(kind) for what, kind in function.__annotations__.items() if what != "return"]

@@ -1,0 +1,230 @@
+"""What no engine's table may hold is refused by column, rule and mend; no value is shown."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import traceback
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dprct import MVHistogram, PrivateATE, Simple, Unit
+from dprct.encode import encodings
+from dprct.errors import ColumnError, DprctError, EngineError, SchemaError
+from dprct.privacy.aggregate import _open
+from dprct.queries import cell_counts, clipped_sums
+from dprct.schema import Column, Schema
+from dprct.schema.legal import validate
+from dprct.schema.table import COMPANION, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    ToEngine = Callable[[pl.DataFrame], Any]
+
+TEXT, NUMBER = "secret-918273645", 7417
+NAN = float("nan")
+BEYOND = r"x: a whole number of 2\^53 or more, which a double does not tell from the next.*; mend"
+NO_NUMBER, NO_TEXT = "'x' holds .*, the schema says numbers; give", "'x' holds .* text; give"
+
+BOUNDED = Column("x", bounds=(0.0, 1.0), missing=(".",), bins=4)
+LEVELS = Column("x", "int", levels=(0.0, 1.0, 2.0), missing=(".",))
+WIDE = Column("x", bounds=(0.0, 2.0**60), missing=(".",), bins=3)
+LETTERS = Column("x", "str20", levels=("", "a", "b"))
+
+NOON = dt.datetime(2020, 1, 1, 12)
+REFUSED: dict[str, tuple[Column, dict[str, Any], str]] = {
+    "no such column": (BOUNDED, {"z": [0.5]}, "no column 'x' in the data; it has z"),
+    "text for a number": (BOUNDED, {"x": [TEXT]}, NO_NUMBER),
+    "a number for a text": (LETTERS, {"x": [NUMBER]}, NO_TEXT),
+    "another level": (LEVELS, {"x": [NUMBER]}, "x: a value outside the declared levels; mend"),
+    "another text": (LETTERS, {"x": [TEXT]}, "x: a text outside the declared levels; mend"),
+    "a category": (
+        LETTERS, {"x": pl.Series(["a", TEXT], dtype=pl.Categorical)}, "x: a text outside",
+    ),
+    "an enum": (LETTERS, {"x": pl.Series(["a", TEXT], dtype=pl.Enum(["a", TEXT]))}, "a text out"),
+    "beyond 2^53": (WIDE, {"x": [2**53 + 1]}, BEYOND),
+    "below -2^53": (WIDE, {"x": [0, -(2**60)]}, BEYOND),
+    "int64 for a level": (LEVELS, {"x": [2**63 - 1]}, "x: a value that type int cannot hold"),
+    "a decimal beyond 2^53": (
+        WIDE, {"x": pl.Series([Decimal(2**70)], dtype=pl.Decimal(38, 2))}, f"{BEYOND}|{NO_NUMBER}",
+    ),
+    "a time": (BOUNDED, {"x": [NOON]}, NO_NUMBER),
+    "a time with a zone": (BOUNDED, {"x": [NOON.replace(tzinfo=dt.UTC)]}, NO_NUMBER),
+    "a day": (BOUNDED, {"x": [NOON.date()]}, NO_NUMBER),
+    "a duration": (BOUNDED, {"x": [dt.timedelta(NUMBER)]}, NO_NUMBER),
+    "a list": (BOUNDED, {"x": [[float(NUMBER)]]}, NO_NUMBER),
+    "a list for a text": (LETTERS, {"x": [[TEXT]]}, NO_TEXT),
+    "a structure": (BOUNDED, {"x": [{"a": NUMBER}]}, NO_NUMBER),
+    "bytes for a number": (BOUNDED, {"x": [TEXT.encode()]}, NO_NUMBER),
+    "bytes for a text": (LETTERS, {"x": [TEXT.encode()]}, f"{NO_TEXT}|a text outside"),
+    "no type": (BOUNDED, {"x": pl.Series([None], dtype=pl.Null)}, NO_NUMBER),
+    "half a missing code": (
+        BOUNDED, {"x": [0.5, None], "x" + COMPANION: [0.0, 0.5]}, "must hold missing codes",
+    ),
+    "no missing code": (
+        BOUNDED, {"x": [0.5, None], "x" + COMPANION: [0, NUMBER]}, "must hold missing codes",
+    ),
+    "a text for a missing code": (
+        BOUNDED, {"x": [0.5, None], "x" + COMPANION: ["", TEXT]}, "must hold missing codes",
+    ),
+    "no rows": (BOUNDED, {"x": pl.Series([], dtype=pl.Float64)}, "no rows; give a table with"),
+}  # fmt: skip
+
+EQUAL: dict[str, tuple[Column, dict[str, Any]]] = {
+    "null and NaN": (BOUNDED, {"x": [0.1, None, NAN, 0.9]}),
+    "decimals": (BOUNDED, {"x": pl.Series([Decimal("0.3"), Decimal("0.25"), None, Decimal(1)],
+                                          dtype=pl.Decimal(20, 6))}),
+    "booleans": (LEVELS, {"x": [True, False, None]}),
+    "small integers": (LEVELS, {"x": pl.Series([0, 2, None], dtype=pl.Int16)}),
+    "categories": (LETTERS, {"x": pl.Series(["a", None, "b"], dtype=pl.Categorical)}),
+    "an enum with a level that no row has": (
+        LETTERS, {"x": pl.Series(["a", None, "b"], dtype=pl.Enum(["b", TEXT, "a"]))},
+    ),
+    "an enum that lacks a level": (LETTERS, {"x": pl.Series(["a"], dtype=pl.Enum(["a"]))}),
+}  # fmt: skip
+EVERYWHERE = ["pandas", "Polars", "Polars, lazy", "DuckDB", "Spark"]
+everywhere = pytest.mark.parametrize("engine", EVERYWHERE, indirect=True)
+
+
+def refusal(column: Column, data: Any) -> DprctError:
+    """Return why data are refused; nothing that a user sees of it shows a value."""
+    with pytest.raises((SchemaError, ColumnError, EngineError)) as caught:
+        validate(Schema((column,)), data, [column.name])
+    shown = "".join(traceback.format_exception(caught.value))
+    said = shown[shown.rindex("dprct.errors") :]
+    assert TEXT not in said
+    assert str(NUMBER) not in said
+    return caught.value
+
+
+@everywhere
+def test_what_breaks_the_schema_is_refused_in_every_engine(engine: ToEngine) -> None:
+    for what, (column, columns, words) in REFUSED.items():
+        said = str(refusal(column, engine(pl.DataFrame(columns))))
+        assert re.search(words, said), (what, said)
+
+
+@everywhere
+def test_what_is_legal_counts_the_same_in_every_engine(
+    engine: ToEngine, request: pytest.FixtureRequest
+) -> None:
+    in_pandas = request.node.callspec.params["engine"] == "pandas"
+    for what, (column, columns) in EQUAL.items():
+        frame, schema = pl.DataFrame(columns), Schema((column,))
+        answers = []
+        for data in (frame, engine(frame)):
+            if what == "decimals" and in_pandas:  # objects, or Arrow's, which rounds otherwise
+                assert "schema says numbers; give" in str(refusal(column, frame.to_pandas()))
+                data = frame
+            validate(schema, data)
+            cells = _open(cell_counts(table(data), encodings(schema, ["x"])))
+            answers.append([part.tolist() for part in cells])
+        assert answers[0] == answers[1], what
+
+
+@everywhere
+def test_an_id_that_a_double_does_not_hold_is_refused(engine: ToEngine) -> None:
+    schema = Schema((Column("x", "double"),), unit=Unit("person", "x"))
+    with pytest.raises(SchemaError, match=BEYOND):
+        validate(schema, engine(pl.DataFrame({"x": [2**53, 2**53 + 1]})))
+    validate(schema, engine(pl.DataFrame({"x": [2**53 - 1, 2**53 - 2]})))
+    # a double that is so large was never anything else
+    validate(Schema((WIDE,)), engine(pl.DataFrame({"x": [2.0**54, None]})))
+
+
+def test_decimals_of_arrow_in_pandas_are_refused_because_arrow_rounds_otherwise() -> None:
+    import pandas as pd
+
+    held = pd.array([Decimal("0.25")], dtype=pd.ArrowDtype(pa.decimal128(18, 2)))
+    assert re.search(NO_NUMBER, str(refusal(BOUNDED, pd.DataFrame({"x": held}))))
+
+
+def test_other_types_of_duckdb() -> None:
+    legal = "select 1::hugeint as x", "select 1::uhugeint as x", "select 0.5::decimal(38, 30) as x"
+    for query in legal:
+        validate(Schema((Column("x", bounds=(0.0, 1.0), missing=()),)), duckdb.sql(query))
+    for query in (
+        "170141183460469231731687303715884105727::hugeint",
+        "18446744073709551615::uint64",
+    ):
+        assert re.search(BEYOND, str(refusal(WIDE, duckdb.sql(f"select {query} as x"))))
+    for query in ("uuid()", "interval 7417 day", "map{'a': 7417}", "null", "'1'::bit", "now()"):
+        assert re.search(NO_NUMBER, str(refusal(BOUNDED, duckdb.sql(f"select {query} as x"))))
+    codes = pa.table({"x": pa.array(["a", None, "b"]).dictionary_encode()})
+    validate(Schema((LETTERS,)), duckdb.from_arrow(codes))
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(SchemaError, match="columns named twice: x; give every column its name"):
+        table(duckdb.sql("select 0.5 as x, 0.6 as x"))
+    with pytest.raises(SchemaError, match="differ in capitals alone"):
+        table(duckdb.sql("select 0.5 as x, 0.6 as y").project('x, y as "X"'))
+    with pytest.raises(EngineError, match="names and types of columns"):
+        table(pl.LazyFrame({"x": [0.5]}).select("x", pl.col("x")))
+
+
+FAILING = {
+    "Polars, lazy": lambda data: data.select(pl.col("x").cast(pl.Float64)),
+    "DuckDB": lambda data: data.project("cast(x as double) as x"),
+    "Spark": lambda data: data.selectExpr("cast(x as double) as x"),
+}
+
+
+@pytest.mark.parametrize("engine", FAILING, indirect=True)
+def test_what_an_engine_says_when_it_fails_is_withheld(
+    engine: ToEngine, request: pytest.FixtureRequest
+) -> None:
+    data = engine(pl.DataFrame({"x": ["0.5"] * 5 + [TEXT]}))
+    failing = FAILING[request.node.callspec.params["engine"]](data)
+    said = str(refusal(BOUNDED, failing))
+    assert "withheld" in said
+    assert "read the table with the engine alone" in said
+
+
+@pytest.mark.parametrize("engine", FAILING, indirect=True)
+def test_a_filter_that_leaves_nothing_is_refused(engine: ToEngine) -> None:
+    data = engine(pl.DataFrame({"x": [0.1, 0.2]}))
+    none = data.filter(pl.col("x") > 1) if isinstance(data, pl.LazyFrame) else data.filter("x > 1")
+    assert "no rows; give a table with" in str(refusal(BOUNDED, none))
+
+
+def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> None:
+    schema = Schema((replace(BOUNDED, fate="modelled"), Column("t", "byte", levels=(0.0, 1.0),
+                     missing=(), fate="drop")))  # fmt: skip
+    connection = duckdb.connect()
+    rows = connection.sql("select (i % 10) / 10.0 as x, i % 2 as t from range(60) as r(i)")
+    release = MVHistogram(rows, schema)
+    effect = PrivateATE(rows, schema, outcome="x", assignment=Simple("t"), missing=0.0)
+    assert release.fit(epsilon=1, rng=1).protected.shape[0] == 60
+    connection.close()
+    for fit in (release.fit, effect.fit, lambda **_: table(rows)):
+        with pytest.raises(EngineError, match="number of rows|names and types of columns"):
+            fit(epsilon=1, rng=1)
+
+
+def test_what_spark_cannot_be_asked_about_is_refused(spark: Any) -> None:
+    stream = spark.readStream.format("rate").load().selectExpr("cast(value as double) as x")
+    assert "is a stream, which has no last row" in str(refusal(BOUNDED, stream))
+    once = spark.range(2).selectExpr("0.5 as x", "0.6 as X", "0.7 as z")
+    assert "differ in capitals alone" in str(refusal(BOUNDED, once))
+    twice = spark.range(2).selectExpr("0.5 as x", "0.6 as x")
+    assert "columns named twice: x; give every column its name" in str(refusal(BOUNDED, twice))
+    dotted = spark.range(2).selectExpr("0.5 as `x.z`")
+    assert "rename it there" in str(refusal(replace(BOUNDED, name="x.z"), dotted))
+
+
+def test_sums_of_what_a_double_rounds_stay_within_the_sensitivity() -> None:
+    """Behind the door every value maps to a step, so that a sum stays a legal one."""
+    data = pl.DataFrame({"x": [2**63 - 1, 2**53 + 1, -(2**63)]})
+    one, other = (
+        _open(clipped_sums(table(frame), [WIDE])).tolist() for frame in (data, data.lazy())
+    )
+    assert one == other
+    assert 2**20 <= one[0] <= 2 * 2**20
