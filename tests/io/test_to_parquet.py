@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import random
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -8,11 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.errors import SchemaError
+from dprct.errors import SchemaError, StataFormatError
 from dprct.io import to_parquet
 from dprct.io.stata import read_dta, write_dta
 from dprct.io.stata.strl import RawText
-from dprct.io.streaming import convert
+from dprct.io.streaming import convert, schema_beside
 from dprct.io.to_parquet import read_pieces
 from dprct.missing import missing_numbers
 from dprct.schema import Column, Schema
@@ -110,3 +111,49 @@ def test_the_name_of_a_companion_is_refused(tmp_path: Path) -> None:
     write_dta(pd.DataFrame({"x": [1.0], "x__missing": [1.0]}), schema, tmp_path / "odd.dta")
     with pytest.raises(SchemaError, match=r"'x__missing' of 'odd.dta'.*rename it"):
         convert(tmp_path / "odd.dta", tmp_path / "odd.parquet")
+
+
+@pytest.mark.parametrize(("release", "order"), [(117, ">"), (118, "<"), (119, "<")])
+def test_damaged_files_are_refused_or_read_as_in_memory(
+    release: int, order: str, trial: Callable[..., Path]
+) -> None:
+    dta = trial(40, long=True, release=release, byteorder=order)
+    content = dta.read_bytes()
+    first, last = content.index(b"<data>"), content.index(b"</strls>") + 8
+    parquet, rng = dta.with_suffix(".parquet"), random.Random(release)
+    outcomes = set()
+    for kind in range(60):
+        at = rng.randrange(first, last)
+        dta.write_bytes(content[:at] + _damage(kind % 4, content, at, rng))
+        words, expected = _outcome(lambda: read_dta(dta)[0]["said"].tolist())
+        refused, _ = _outcome(lambda: convert(dta, parquet))
+        outcomes.add(not refused)
+        assert not any(value in words + refused for value in ("north", "süd", "éé", "the same"))
+        if refused:
+            assert words or "which .parquet cannot hold" in refused
+            assert {f.name for f in dta.parent.iterdir()} == {"big.dta"}
+        else:
+            assert pl.read_parquet(parquet)["said"].to_list() == expected
+            parquet.unlink()
+            schema_beside(parquet).unlink()
+    assert outcomes == {True, False}
+
+
+def _outcome(act: Callable[[], Any]) -> tuple[str, Any]:
+    """Return the words of a refusal, or what was made."""
+    try:
+        return "", act()
+    except (StataFormatError, SchemaError) as refusal:
+        return str(refusal), None
+
+
+def _damage(kind: int, content: bytes, at: int, rng: random.Random) -> bytes:
+    """Return the rest of a file with a bit, four bytes, or a piece of it wrong."""
+    rest = content[at:]
+    if kind == 0:
+        return bytes([rest[0] ^ 1 << rng.randrange(8)]) + rest[1:]
+    if kind == 1:
+        return rng.choice([b"\xff\xff\xff\xff", b"\0\0\0\x80", bytes(4)]) + rest[4:]
+    if kind == 2:
+        return rest[rng.randrange(1, 30) :]
+    return content[at - 50 : at] + rest

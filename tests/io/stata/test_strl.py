@@ -8,11 +8,12 @@ import pytest
 from dprct.errors import SchemaError, StataFormatError
 from dprct.io.stata.cursor import Cursor
 from dprct.io.stata.layout import LAYOUTS
-from dprct.io.stata.strl import RawText, Strls, cell_number
+from dprct.io.stata.strl import RawText, Strls, cell_number, gso_head
 from dprct.io.stata.strl_writer import StrlWriter
 from dprct.schema import Column
 
 CASES = [(release, order) for release in (117, 118, 119) for order in "<>"]
+AT = len("<strls>")
 VALUES = ["pear", "", b"\0\xff", "pear", "é", RawText(b"\xff\xfe"), b"", b"pear"]
 
 
@@ -102,3 +103,65 @@ def test_damaged_sections_are_refused():
 def test_what_is_no_text_is_refused(value):
     with pytest.raises(SchemaError, match=r"'s' \(strL\)"):
         written(118, "<", [value])
+
+
+@pytest.mark.parametrize("release", [117, 118, 119])
+def test_heads_that_point_outside_are_refused(release):
+    _, section, layout = written(release, "<", ["a", "bc"])
+    most = 2 ** (8 * layout.strl_variable)
+    head = gso_head(layout, "<")
+    fields = list(head.unpack_from(section, AT))
+    for at, value, why in (
+        (1, most, "a place that no row can name"),
+        (4, 2**32 - 1, "shorter than it says"),
+        (4, 2**31, "shorter than it says"),
+        (4, len(section), "shorter than it says"),
+        (4, 1, "expected </strls>"),
+    ):
+        if value < 2**32:
+            wrong = [*fields[:at], value, *fields[at + 1 :]]
+            damaged = section[:AT] + head.pack(*wrong) + section[AT + head.size :]
+            with pytest.raises(StataFormatError, match=why):
+                strls_of(damaged, layout)
+    with pytest.raises(StataFormatError, match="shorter than it says"):
+        strls_of(section[: AT + head.size - 3], layout)
+
+
+def test_a_row_that_no_cell_can_name_is_refused():
+    _, section, layout = written(118, "<", ["a"])
+    head = gso_head(layout, "<")
+    damaged = section[:AT] + head.pack(b"GSO", 1, 2**48, 130, 2) + section[AT + head.size :]
+    with pytest.raises(StataFormatError, match="a place that no row can name"):
+        strls_of(damaged, layout)
+
+
+def test_an_empty_cell_is_empty_whatever_is_said_of_it():
+    _, section, layout = written(118, "<", ["a"])
+    head = gso_head(layout, "<")
+    odd = section[:AT] + head.pack(b"GSO", 0, 0, 130, 2) + section[AT + head.size :]
+    assert strls_of(odd, layout).texts(np.zeros(3, np.uint64)).tolist() == ["", "", ""]
+    assert strls_of(b"<strls></strls>", layout).texts(np.zeros(1, np.uint64)).tolist() == [""]
+
+
+def test_sizes_are_those_of_the_contents():
+    cells, section, layout = written(118, ">", ["pear", "", b"\0\xff\xff", "pear"])
+    assert strls_of(section, layout, ">").sizes(cells).tolist() == [5, 0, 3, 5]
+    none = strls_of(b"<strls></strls>", layout, ">")
+    assert none.sizes(np.zeros(2, np.uint64)).tolist() == [0, 0]
+    with pytest.raises(StataFormatError, match="does not exist"):
+        none.sizes(cells)
+
+
+def test_texts_are_read_from_a_file_that_keeps_its_place():
+    cells, section, layout = written(118, "<", ["a", "b"])
+    strls = strls_of(section + b"next", layout)
+    strls.texts(cells)
+    assert strls.cursor.take(4, "rest") == b"next"
+
+
+def test_a_file_that_is_cut_after_it_was_searched_is_refused():
+    cells, section, layout = written(118, "<", ["a" * 90])
+    strls = strls_of(section, layout)
+    strls.cursor.file.truncate(60)
+    with pytest.raises(StataFormatError, match="became shorter"):
+        strls.texts(cells)
