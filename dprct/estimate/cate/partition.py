@@ -9,6 +9,7 @@ import numpy as np
 from dprct.defaults import KNOWN_PARTS, NUISANCE_PARTS
 from dprct.errors import ParameterError
 from dprct.privacy.budget import exact
+from dprct.privacy.partition import random_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,14 +110,14 @@ def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray
     of Q and so has no order of rows in it.  Each M_Q has the guarantee, because one person is in
     one part; so has the pair of Q and its release, and so has the release alone.
 
-    The permutation is uniform if the bits are: NumPy rejects instead of rounding.  They are those
-    of ChaCha with a key from the operating system, whose own randomness is a stream like it.
+    One part after the other is uniform among the rows that are left, exactly
+    (:func:`~dprct.privacy.partition.random_part`), so that the partition is uniform.
     """
     if len(sizes) == 1:
         return dict.fromkeys(sizes)
-    order = noise.post_processing_rng().permutation(sum(sizes.values()))
-    ends = np.cumsum(list(sizes.values()))
-    return {
-        name: np.sort(order[end - size : end])
-        for (name, size), end in zip(sizes.items(), ends.tolist(), strict=True)
-    }
+    left = np.arange(sum(sizes.values()))
+    found: dict[str, NDArray[np.int64] | None] = {}
+    for name, size in sizes.items():
+        inside = random_part(len(left), size, noise)
+        found[name], left = left[inside], left[~inside]
+    return found
