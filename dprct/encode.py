@@ -100,7 +100,7 @@ class Encoding:
 
     def expression(self) -> nw.Expr:
         """Return the code (int64) as an expression of a frame that :func:`prepared` returned."""
-        code = self._text_code() if self.rule is None else self.rule.code(self._known())
+        code = self._text_code() if self.rule is None else self.rule.code(self.known())
         for k, missing in enumerate(self.missing):
             is_it = nw.col(self.name + COMPANION) == MISSING_CODES.index(missing)
             code = nw.when(is_it).then(nw.lit(len(self.cells) + k)).otherwise(code)
@@ -127,7 +127,7 @@ class Encoding:
             values[beyond] = tagged(numbers[codes[beyond] - len(self.cells)])
         return values
 
-    def _known(self) -> nw.Expr:
+    def known(self) -> nw.Expr:
         """Return the number within the bounds; what is missing or no number is at the lower."""
         low, high = (stored(self.column, np.array(x)).item() for x in self._limits())
         return clipped(self.name, low, high)

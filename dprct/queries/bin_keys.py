@@ -78,8 +78,9 @@ class Compared:
         """Return the key, in the same operations for an array as for an expression."""
         guess = self.guess(x)
         above = x > self.bins.edge(guess)
-        as_number = above.cast(nw.Float64) if isinstance(above, nw.Expr) else above.astype(float)
-        return guess + as_number
+        if isinstance(above, nw.Expr):  # at infinity the edge is NaN, which pandas may make null
+            return guess + above.fill_null(False).cast(nw.Float64)
+        return guess + above
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,8 +167,8 @@ class _ByKey:
 
     def by(self, frame: Table) -> Expressions:
         x = nw.col(self.encoding.name).cast(nw.Float64)
-        if frame.implementation.is_spark_like():  # whose ceil makes zero of NaN, and null of null
-            x = nw.when(~x.is_nan()).then(x)
+        if frame.implementation.is_spark_like():  # whose ceil ends in int64: no NaN, nothing far
+            x = self.encoding.known()
         beside = nw.col(self.encoding.name + COMPANION)
         return {self.name: self.key.of(x)} | {name: beside for name in self._beside()}
 
