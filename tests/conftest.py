@@ -19,6 +19,9 @@ from dprct.schema import Column, FileFacts, Schema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
+
 # a deadline is a test of time, and CI machines are busy
 hypothesis.settings.register_profile(
     "dprct", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -64,6 +67,21 @@ fate = "modelled"
 [columns.name]
 fate = "drop"
 """
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Send tests that have Spark in their name to one worker, which then starts one Java.
+
+    ``--dist=loadgroup`` is for this, but of pytest-xdist 3.8 does nothing with pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneJava(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "Spark" if "spark" in nodeid.lower() else nodeid
+
+    return OneJava(config, log)
 
 
 @pytest.fixture(scope="session")

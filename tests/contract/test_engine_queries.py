@@ -34,7 +34,7 @@ def test_every_query_can_tell_data_apart(engines: ModuleType, query: str) -> Non
     assert any(not np.array_equal(a, b) for a, b in zip(one, another, strict=True))
 
 
-def test_partitions_are_several_and_one_holds_most_or_nothing(
+def test_partitions_of_spark_are_several_and_one_holds_most_or_nothing(
     engines: ModuleType, spark: Any
 ) -> None:
     from pyspark.sql.functions import spark_partition_id

@@ -205,7 +205,7 @@ def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> N
     assert release.fit(epsilon=1, rng=1).protected.shape[0] == 60
     connection.close()
     for fit in (release.fit, effect.fit, lambda **_: table(rows)):
-        with pytest.raises(EngineError, match="number of rows|names and types of columns"):
+        with pytest.raises(EngineError, match=r"number of rows|names and types of columns"):
             fit(epsilon=1, rng=1)
 
 

@@ -96,6 +96,10 @@ def test_effects_can_tell_data_apart(engines: ModuleType) -> None:
         assert [*one] != [*another]
 
 
+ONE_SPARK = [*FAST, "Spark", pytest.param("Spark, skewed", marks=pytest.mark.audit)]
+
+
+@pytest.mark.parametrize("engine", ONE_SPARK, indirect=True)
 @pytest.mark.parametrize("method", [MVHistogram, Marginals])
 def test_a_release_of_modelled_columns_is_the_same_to_the_bit(
     method: Any, people: Any, engines: ModuleType
@@ -108,6 +112,8 @@ def test_a_release_of_modelled_columns_is_the_same_to_the_bit(
     assert one["y"].nunique() > 10
 
 
+@pytest.mark.parametrize("engine", [*FAST, pytest.param("Spark", marks=pytest.mark.audit)],
+                         indirect=True)  # fmt: skip
 def test_a_release_is_the_same_but_for_the_order_of_public_columns(
     people: Any, engines: ModuleType
 ) -> None:
