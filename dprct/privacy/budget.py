@@ -32,9 +32,10 @@ def exact(value: object, name: str) -> Fraction:
     Fraction(1, 10)
     """
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        raise ParameterError(
-            f"{name} is {type(value).__name__}; give a positive number such as {name}=1.0"
+        such = (
+            "0, or a number far below 1/n" if name == "delta" else "a positive number such as 1.0"
         )
+        raise ParameterError(f"{name} is {type(value).__name__}; give {such}")
     if isinstance(value, (Fraction, Decimal, numbers.Integral)):
         if isinstance(value, Decimal) and not value.is_finite():
             raise ParameterError(f"{name}={value} is not finite; give a finite number")

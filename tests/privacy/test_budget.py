@@ -109,3 +109,9 @@ def test_a_budget_does_not_change() -> None:
 def test_text() -> None:
     assert str(Budget(0.5)) == "epsilon=0.5"
     assert str(Budget(0.5, 1e-6)) == "epsilon=0.5, delta=1e-06"
+
+
+@pytest.mark.parametrize("delta", ["0", None, True])
+def test_a_delta_that_is_no_number_is_not_sent_to_one_that_is_refused(delta: object) -> None:
+    with pytest.raises(ParameterError, match="give 0, or a number far below 1/n"):
+        Budget(1, delta)  # type: ignore[arg-type]
