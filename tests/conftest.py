@@ -77,7 +77,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneJava(LoadScopeScheduling):  # type: ignore[misc]
+    class OneJava(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return "Spark" if "spark" in nodeid.lower() else nodeid
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
 import traceback
 from dataclasses import replace
 from decimal import Decimal
@@ -16,7 +17,13 @@ import pytest
 
 from dprct import MVHistogram, PrivateATE, Simple, Unit
 from dprct.encode import encodings
-from dprct.errors import ColumnError, DprctError, EngineError, SchemaError
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    EngineError,
+    MissingDependencyError,
+    SchemaError,
+)
 from dprct.privacy.aggregate import _open
 from dprct.queries import cell_counts, clipped_sums
 from dprct.schema import Column, Schema
@@ -228,3 +235,12 @@ def test_sums_of_what_a_double_rounds_stay_within_the_sensitivity() -> None:
     )
     assert one == other
     assert 2**20 <= one[0] <= 2 * 2**20
+
+
+def test_spark_without_what_brings_its_answers_names_the_extra(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = spark.range(2).selectExpr("0.5 as x")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match=r"dprct\[spark\]"):
+        table(rows)

@@ -8,9 +8,19 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.errors import ColumnError, SchemaError
+from dprct.errors import ColumnError, EngineError, SchemaError
 from dprct.missing import tagged
-from dprct.schema.table import COMPANION, eager, has_payloads, numbers_of, text_of
+from dprct.schema.table import (
+    COMPANION,
+    asking,
+    check_there,
+    eager,
+    has_payloads,
+    numbers_of,
+    table,
+    text_of,
+    whole_beyond,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -160,3 +170,34 @@ def test_a_companion_that_holds_no_missing_codes_is_refused_unseen(
     with pytest.raises(SchemaError, match="column 'x__missing' must hold missing codes") as caught:
         numbers_of(frame, "x")
     assert not any(str(code) in str(caught.value) for code in codes if code not in (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("held", "beyond"),
+    [
+        (pd.Series([2**53 - 1, 1]), False),
+        (pd.Series([2**53, 1]), True),
+        (pd.Series([-(2**53) - 1, None], dtype="Int64"), True),
+        (pd.Series([2**63], dtype="uint64"), True),
+        (pd.Series([2**53 + 1, None], dtype=object), True),
+        (pd.Series([2**53 - 1, None, "a"], dtype=object), False),
+        (pd.Series([2.0**60]), False),
+        (pl.Series("x", [None, 2**62]), True),
+        (pl.Series("x", [2**31 - 1], dtype=pl.Int32), False),
+    ],
+)
+def test_whole_numbers_that_a_double_rounds_are_told(
+    held: pd.Series | pl.Series, beyond: bool
+) -> None:
+    assert whole_beyond(eager(held.to_frame("x"))["x"]) is beyond
+
+
+def test_what_an_engine_says_is_withheld_and_what_we_say_is_not() -> None:
+    frame = table(pl.LazyFrame({"x": [1.0]}))
+    check_there(frame)
+    words = "polars ended with ValueError while it was asked for a sum"
+    with pytest.raises(EngineError, match=words) as refusal, asking(frame, "a sum"):
+        raise ValueError(SENTINEL)
+    assert SENTINEL not in str(refusal.value)
+    with pytest.raises(ColumnError), asking(frame, "a sum"):
+        raise ColumnError.unknown("x", ["y"], "the data")
