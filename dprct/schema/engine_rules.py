@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     Lazy = nw.LazyFrame[Any]
     Rule = tuple[str, nw.Expr]
 
-BEYOND = "a whole number of 2^53 or more, which a double does not tell from the next"
+BEYOND = (
+    "a whole number of 2^53 or more, which a double does not tell from the next (give doubles, or "
+    "an id as text)"
+)
 """Of a column of exact numbers: those are read as doubles."""
 
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
