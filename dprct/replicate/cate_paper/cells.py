@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +12,7 @@ import pandas as pd
 from dprct.replicate.cate_paper.designs import stream
 from dprct.replicate.cate_paper.fits import Fits
 from dprct.replicate.cate_paper.forms import FORMS, forms_of
+from dprct.replicate.cells import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,12 +21,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FORMAT = 1
-"""Raised when the law of what a cell computes changes; older results are then done anew."""
-
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Settings):
     """Everything that the numbers of a cell depend on.
 
     Parameters
@@ -44,6 +40,8 @@ class Cell:
         Hash of the data.
     """
 
+    FORMAT: ClassVar[int] = 1
+
     design: str
     kind: str
     n: int
@@ -53,15 +51,9 @@ class Cell:
     data: str
 
     @property
-    def key(self) -> str:
-        """Hash of all settings."""
-        settings = json.dumps(asdict(self) | {"format": FORMAT}, sort_keys=True)
-        return hashlib.sha256(settings.encode()).hexdigest()
-
-    @property
-    def name(self) -> str:
-        """What the cell is, for people, with the start of its key."""
-        return re.sub(r"[^\w.]+", "-", f"{self.design} {self.kind} {self.n}") + f"-{self.key[:12]}"
+    def label(self) -> str:
+        """What the cell is, for people."""
+        return f"{self.design} {self.kind} {self.n}"
 
     def compute(self, design: Design) -> pd.DataFrame:
         """Return one row per form, epsilon and draw.

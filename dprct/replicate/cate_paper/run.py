@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dprct.errors import MissingDependencyError, ParameterError
+from dprct.errors import MissingDependencyError
 from dprct.io.atomic import atomic_write
 from dprct.published.ebm import installed_version
 from dprct.replicate.cate_paper.cells import Cell
@@ -15,18 +15,14 @@ from dprct.replicate.cate_paper.figures import write_figures
 from dprct.replicate.cate_paper.forms import NO_PRIVACY
 from dprct.replicate.cate_paper.report import report_of
 from dprct.replicate.cate_paper.summary import summarised
-from dprct.replicate.processes import finished
-from dprct.replicate.rct_paper.cells import Store
+from dprct.replicate.cells import Store, check_counts, drawn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import pandas as pd
 
-    from dprct.replicate.cate_paper.designs import Design
-
-    Progress = Callable[[str, int, int], None]
+    from dprct.replicate.cells import Progress
 
 DRAWS = 4
 """Samples per cell; the paper has 10, in pairs."""
@@ -116,10 +112,7 @@ def rerun(
     dp_cate.txt, section 5; ALGORITHMS.md, section 7.
     """
     count = DRAWS if draws is None else draws
-    if count < 2 or jobs < 1 or seed < 0:
-        raise ParameterError(
-            f"{count} samples in {jobs} processes from seed {seed}; give 2, 1 and 0 at least"
-        )
+    check_counts(count, jobs, seed, fewest=2)
     there, ebm = designs(data), not quick and _has_ebm()
     cells = [
         Cell(name, kind, n, epsilons, count, seed, design.digest())
@@ -129,8 +122,11 @@ def rerun(
         for n, epsilons in settings(kind, quick=quick)
     ]
     out.mkdir(parents=True, exist_ok=True)
-    found = _drawn(cells, there, Store(out / "cells"), jobs, progress or _silent)
-    summary = summarised({cell: found[cell] for cell in cells})
+    # the largest first, so that no process ends alone with one
+    last = sorted(cells, key=lambda cell: -cell.n)
+    calls = {cell: partial(cell.compute, there[cell.design]) for cell in last}
+    units = {cell: cell for cell in cells}
+    summary = summarised(drawn(units, calls, Store(out / "cells"), jobs, progress))
     made = Experiments(summary, report_of(summary, there, count, ebm=ebm or quick))
     csv = summary.to_csv(index=False, lineterminator="\n")
     for file_name, text in {"summary.csv": csv, "report.md": made.report}.items():
@@ -154,33 +150,9 @@ def settings(kind: str, *, quick: bool = False) -> list[tuple[int, str]]:
     return [(n, every if n == main else f"{MAIN_EPSILON:g}") for n in sizes]
 
 
-def _drawn(
-    cells: list[Cell],
-    there: Mapping[str, Design],
-    store: Store,
-    jobs: int,
-    progress: Progress,
-) -> dict[Cell, pd.DataFrame]:
-    """Return the draws of every cell, from the store or anew; keep each as it is finished."""
-    found = {cell: kept for cell in cells if (kept := store.load(cell)) is not None}
-    progress("kept from before", len(found), len(cells))
-    # the largest first, so that no process ends alone with one
-    todo = sorted((cell for cell in cells if cell not in found), key=lambda cell: -cell.n)
-    calls = {cell: partial(cell.compute, there[cell.design]) for cell in todo}
-    for cell, draws in finished(calls, jobs):
-        store.save(cell, draws)
-        found[cell] = draws
-        progress(f"{cell.design}, {cell.kind}", len(found), len(cells))
-    return found
-
-
 def _has_ebm() -> bool:
     try:
         installed_version()
     except MissingDependencyError:
         return False
     return True
-
-
-def _silent(what: str, done: int, of: int) -> None:
-    """Say nothing."""

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dprct.errors import ParameterError
 from dprct.io.atomic import atomic_write
+from dprct.replicate.cells import check_counts
 from dprct.replicate.dpsc_paper.figures import write_figures
 from dprct.replicate.dpsc_paper.forms import BOUNDS, FORMS, Setting
 from dprct.replicate.dpsc_paper.report import report_of
 from dprct.replicate.processes import finished
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    Progress = Callable[[str, int, int], None]
+    from dprct.replicate.cells import Progress
 
 REPS = 300
 EPSILONS = (2.0, 4.0, 10.0, 20.0, 40.0, 100.0, 200.0)
@@ -107,8 +107,7 @@ def rerun(
         If a file cannot be written.
     """
     reps = REPS if draws is None else draws
-    if reps < 2 or jobs < 1:
-        raise ParameterError(f"{reps} repetitions in {jobs} processes; give 2 and 1 at least")
+    check_counts(reps, jobs, seed, fewest=2)
     wanted = settings(quick=quick)
     calls = {one: partial(one.compute, reps, seed) for one in wanted}
     rows: dict[Setting, list[dict[str, object]]] = {}

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
 from dprct.privacy.noise import source as noise_source
+from dprct.replicate.cells import Settings
 from dprct.replicate.ippw_paper.setups import SETUPS, estimated
 from dprct.replicate.ippw_paper.strict import STRICT, strict
 
 if TYPE_CHECKING:
     from dprct.replicate.ippw_paper.samples import Study
 
-FORMAT = 2
-"""Raised when the law of what a cell computes changes; older results are then done anew."""
-
 EPSILONS = tuple(map(Fraction, ("1/5", "1/2", "1", "2", "5")))
 """As many as the paper has; its own are lost in the text at hand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Settings):
     """Everything that the numbers of a cell depend on.
 
     Parameters
@@ -41,6 +36,8 @@ class Cell:
         Hash of the data.
     """
 
+    FORMAT: ClassVar[int] = 2
+
     study: str
     setup: str
     draws: int
@@ -48,15 +45,9 @@ class Cell:
     data: str
 
     @property
-    def key(self) -> str:
-        """Hash of all settings."""
-        settings = json.dumps(asdict(self) | {"format": FORMAT}, sort_keys=True)
-        return hashlib.sha256(settings.encode()).hexdigest()
-
-    @property
-    def name(self) -> str:
-        """What the cell is, for people, with the start of its key."""
-        return re.sub(r"[^\w.]+", "-", f"{self.study} {self.setup}") + f"-{self.key[:12]}"
+    def label(self) -> str:
+        """What the cell is, for people."""
+        return f"{self.study} {self.setup}"
 
     def compute(self, study: Study) -> pd.DataFrame:
         """Return one row per draw and epsilon.

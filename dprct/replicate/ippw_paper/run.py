@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dprct.errors import ParameterError
 from dprct.io.atomic import atomic_write
+from dprct.replicate.cells import Store, check_counts, drawn
 from dprct.replicate.ippw_paper.cells import Cell, setups_of
 from dprct.replicate.ippw_paper.figures import write_figures
 from dprct.replicate.ippw_paper.report import report
 from dprct.replicate.ippw_paper.samples import studies
 from dprct.replicate.ippw_paper.strict import without_privacy
 from dprct.replicate.ippw_paper.summary import summarised
-from dprct.replicate.processes import finished
-from dprct.replicate.rct_paper.cells import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from dprct.replicate.cells import Progress
     from dprct.replicate.ippw_paper.samples import Study
-
-    Progress = Callable[[str, int, int], None]
-    Asked = tuple[str, str]
 
 DRAWS = {"synthetic": 100, "ihdp": 500, "lalonde": 500}
 """The paper has 100 trials of a synthetic design, and 1000 of the others."""
@@ -127,11 +123,7 @@ def rerun(
     ----------
     Lee, Gresele, Park and Muandet, section 4; ALGORITHMS.md, section 6.
     """
-    for name, value in (("draws", draws), ("jobs", jobs)):
-        if value is not None and value < 1:
-            raise ParameterError(f"{name}={value}; give a whole number of 1 or more")
-    if seed < 0:
-        raise ParameterError(f"seed={seed}; give a whole number of 0 or more")
+    check_counts(draws, jobs, seed)
     there = studies(data)
     cells = {
         (label, setup): Cell(label, setup, draws or DRAWS[study.name], seed, study.digest())
@@ -139,32 +131,13 @@ def rerun(
         for setup in setups_of(study)
     }
     out.mkdir(parents=True, exist_ok=True)
-    found = _drawn(cells, there, Store(out / "cells"), jobs, progress or _silent)
-    ordered = {one: found[one] for one in cells}
-    summary, baselines = summarised(ordered), _baselines(there, draws, seed)
+    # the last ones take longest
+    calls = {one: partial(cells[one].compute, there[one[0]]) for one in reversed(cells)}
+    found = drawn(cells, calls, Store(out / "cells"), jobs, progress)
+    summary, baselines = summarised(found), _baselines(there, draws, seed)
     made = Experiments(summary, baselines, report(summary, baselines))
     made.write(out)
     return made
-
-
-def _drawn(
-    cells: Mapping[Asked, Cell],
-    there: Mapping[str, Study],
-    store: Store,
-    jobs: int,
-    progress: Progress,
-) -> dict[Asked, pd.DataFrame]:
-    """Return the draws of every cell, from the store or anew; keep each as it is finished."""
-    found = {one: kept for one, cell in cells.items() if (kept := store.load(cell)) is not None}
-    todo = {one: cell for one, cell in cells.items() if one not in found}
-    progress("kept from before", len(found), len(cells))
-    # the last ones take longest
-    calls = {one: partial(todo[one].compute, there[one[0]]) for one in reversed(todo)}
-    for one, draws in finished(calls, jobs):
-        store.save(todo[one], draws)
-        found[one] = draws
-        progress(todo[one].name, len(found), len(cells))
-    return found
 
 
 def _baselines(there: Mapping[str, Study], draws: int | None, seed: int) -> pd.DataFrame:
@@ -186,7 +159,3 @@ def _baselines(there: Mapping[str, Study], draws: int | None, seed: int) -> pd.D
         median_error=("error", lambda e: float(e.abs().median())),
         draws=("error", "size"),
     )
-
-
-def _silent(what: str, done: int, of: int) -> None:
-    """Say nothing."""

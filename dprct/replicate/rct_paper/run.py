@@ -10,9 +10,9 @@ import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.io.atomic import atomic_write
-from dprct.replicate.processes import finished
+from dprct.replicate.cells import Store, check_counts, drawn, silent
 from dprct.replicate.rct_paper import liberia, reasons
-from dprct.replicate.rct_paper.cells import Cell, Store
+from dprct.replicate.rct_paper.cells import Cell
 from dprct.replicate.rct_paper.comparison import (
     RUN,
     compared_averages,
@@ -40,11 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from dprct.replicate.cells import Progress
     from dprct.replicate.rct_paper.contents import Asked
     from dprct.replicate.rct_paper.sources import Source
     from dprct.results.tables import Table
-
-    Progress = Callable[[str, int, int], None]
 
 DRAWS = {"sim1": 15 * RUN, "sim2": 15 * RUN, "liberia": 200}
 """Releases of each method: 15 runs of the paper's 20, and a distribution of 200."""
@@ -138,16 +137,12 @@ def regenerate(
     ----------
     "Assessing Utility of Differential Privacy for RCTs"; ALGORITHMS.md, section 9.
     """
-    for name, value in (("draws", draws), ("jobs", jobs)):
-        if value is not None and value < 1:
-            raise ParameterError(f"{name}={value}; give a whole number of 1 or more")
-    if seed < 0:
-        raise ParameterError(f"seed={seed}; give a whole number of 0 or more")
+    check_counts(draws, jobs, seed)
     sources = find_sources(data, seed)
     wanted = _possible(tables, sources)
     cells = _cells(wanted, sources, draws, seed)
     out.mkdir(parents=True, exist_ok=True)
-    effects = _drawn(cells, sources, Store(out / "cells"), jobs, progress or _silent)
+    effects = drawn(cells, _calls(cells, sources), Store(out / "cells"), jobs, progress)
     made = [_replicated(number, sources[study_of(number)], effects) for number in wanted]
     for one in made:
         one.write(out)
@@ -189,9 +184,8 @@ def draw_figures(
     shown = {table for number in numbers for table in NEEDS[number]}
     cells = _cells(sorted(shown), sources, draws, seed)
     out.mkdir(parents=True, exist_ok=True)
-    say = progress or _silent
-    effects = _drawn(cells, sources, Store(out / "cells"), jobs, say)
-    return write_figures(out, numbers, Drawings(sources, effects, seed), say)
+    effects = drawn(cells, _calls(cells, sources), Store(out / "cells"), jobs, progress)
+    return write_figures(out, numbers, Drawings(sources, effects, seed), progress or silent)
 
 
 def _possible(tables: Iterable[int] | None, sources: Mapping[str, Source]) -> tuple[int, ...]:
@@ -215,23 +209,10 @@ def _cells(
     return {one: Cell(*one, draws or DRAWS[one.study], seed, digests[one.study]) for one in every}
 
 
-def _drawn(
-    cells: Mapping[Asked, Cell],
-    sources: Mapping[str, Source],
-    store: Store,
-    jobs: int,
-    progress: Progress,
-) -> dict[Asked, pd.DataFrame]:
-    """Return the effects of every cell, from the store or anew; keep each as it is finished."""
-    found = {one: kept for one, cell in cells.items() if (kept := store.load(cell)) is not None}
-    todo = {one: cell for one, cell in cells.items() if one not in found}
-    progress("kept from before", len(found), len(cells))
-    calls = {one: partial(cell.compute, sources[one.study]) for one, cell in todo.items()}
-    for one, effects in finished(calls, jobs):
-        store.save(todo[one], effects)
-        found[one] = effects
-        progress(todo[one].name, len(found), len(cells))
-    return found
+def _calls(
+    cells: Mapping[Asked, Cell], sources: Mapping[str, Source]
+) -> dict[Asked, Callable[[], pd.DataFrame]]:
+    return {one: partial(cell.compute, sources[one.study]) for one, cell in cells.items()}
 
 
 def _replicated(number: int, source: Source, effects: Mapping[Asked, pd.DataFrame]) -> Replication:
@@ -263,7 +244,3 @@ def _regressions(number: int, source: Source) -> pd.DataFrame:
     mended = compared_regressions(number, liberia.corrected(data))
     full = mended[mended["panel"] == "Full Baseline"].assign(panel=reasons.CORRECTED)
     return pd.concat([as_printed, full], ignore_index=True)
-
-
-def _silent(what: str, done: int, of: int) -> None:
-    """Say nothing."""

@@ -23,5 +23,5 @@ def test_a_quick_run_writes_table_and_report(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="1 repetitions in 1 processes"):
+    with pytest.raises(ParameterError, match="draws=1; give a whole number of 2 or more"):
         rerun(tmp_path, draws=1)
