@@ -33,6 +33,11 @@ select (hash(range) % 5)::tinyint as age_band, (hash(range + 1) % 4)::tinyint as
 from range({n})
 """
 CELLS = {"age_band": 5, "party": 4, "region": 6, "voted_before": 2, "household": 3}
+TOTAL = (
+    "case when {x} is null or isnan({x}) or {x} <= 0 then 1 "
+    "when {x} >= 1 then {k} else ceil({x} * {k}) end"
+)
+BINS = {"few bins": (5, 4, 6, 2, 3), "bins compared with edges": (9, 9, 9, 9, 9)}
 
 
 def main() -> None:
@@ -107,22 +112,56 @@ def histogram(rows: int) -> None:
         values = {name: f"hash(range + {k}) / 2**64" for k, name in enumerate(CELLS)}
         made = ", ".join(f"{value} as {name}" for name, value in values.items())
         duckdb.sql(f"select {made} from range({rows})").write_parquet(file)
-        binned = encodings(_continuous(), CELLS)
-        by_hand = ", ".join(f"floor({name} * {size})" for name, size in CELLS.items())
-        ratios = _ratios(
-            lambda: cell_counts(table(duckdb.read_parquet(file)), binned),
-            lambda: duckdb.sql(f"select {by_hand}, count(*) from '{file}' group by all").fetchall(),
-        )
-        _say(f"bins of doubles, DuckDB, {rows:,} x 5", ratios)
+        for what, sizes in BINS.items():
+            _binned(what, sizes, file)
 
 
-def _continuous() -> Schema:
+def _binned(what: str, sizes: tuple[int, ...], file: str) -> None:
+    """Compare the strict counts of bins with the least an engine can do, and with as much."""
+    import duckdb
+    import polars as pl
+
+    from dprct.encode import encodings
+    from dprct.queries import cell_counts
+    from dprct.schema.table import table
+
+    bins = dict(zip(CELLS, sizes, strict=True))
+    codes = encodings(_continuous(bins), bins)
+
+    def in_duckdb(each: str) -> Callable[[], Any]:
+        by = ", ".join(each.format(x=x, k=k) for x, k in bins.items())
+        return lambda: duckdb.sql(f"select {by}, count(*) from '{file}' group by all").fetchall()
+
+    def in_polars(each: Callable[[pl.Expr, int], pl.Expr]) -> Callable[[], Any]:
+        by = [each(pl.col(x), k) for x, k in bins.items()]
+        return lambda: pl.scan_parquet(file).group_by(by).len().collect(engine="streaming")
+
+    def strict_duckdb() -> Any:
+        return cell_counts(table(duckdb.read_parquet(file)), codes)
+
+    def strict_polars() -> Any:
+        return cell_counts(table(pl.scan_parquet(file)), codes)
+
+    least = "floor(x * bins)"
+    _say(f"{what}, DuckDB, over {least}", _ratios(strict_duckdb, in_duckdb("floor({x} * {k})")))
+    _say(
+        f"{what}, Polars, over {least}",
+        _ratios(strict_polars, in_polars(lambda x, k: (x * k).floor())),
+    )
+    total = "what gives a bin to any x"
+    _say(f"{what}, DuckDB, over {total}", _ratios(strict_duckdb, in_duckdb(TOTAL)))
+    _say(f"{what}, Polars, over {total}", _ratios(strict_polars, in_polars(_total)))
+
+
+def _total(x: pl.Expr, bins: int) -> pl.Expr:
+    return (x.fill_null(0.0).fill_nan(0.0).clip(0.0, 1.0) * bins).ceil().clip(1.0, bins)
+
+
+def _continuous(bins: dict[str, int]) -> Schema:
     from dprct.schema import Column, Schema
 
     return Schema(
-        tuple(
-            Column(name, bounds=(0.0, 1.0), bins=size, missing=()) for name, size in CELLS.items()
-        )
+        tuple(Column(name, bounds=(0.0, 1.0), bins=k, missing=()) for name, k in bins.items())
     )
 
 

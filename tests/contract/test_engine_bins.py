@@ -1,4 +1,4 @@
-"""Bins are the same in every engine and in either way to code them: row by row, or by their keys."""
+"""Bins are the same in every engine, whether coded row by row or counted by their keys."""
 
 from __future__ import annotations
 
