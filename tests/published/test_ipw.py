@@ -127,3 +127,15 @@ def test_models_stay_and_results_travel() -> None:
 
 def test_a_real_fit_keeps_what_only_the_weights_protect() -> None:
     assert np.isnan(IPW.from_arrays(*arrays(), **SOUND).fit(0.5, 1e-5).partial)
+
+
+@pytest.mark.parametrize("intercept", ["none", "penalised"])
+def test_rows_and_outcomes_stay_within_what_the_noise_covers(intercept: Any) -> None:
+    """A row has norm 1 at most, its constant included, and an outcome its public bound."""
+    X, t, y = arrays()
+    model = IPW.from_arrays(100 * X, t, 100 * y, **SOUND, intercept=intercept)
+    rows, outcomes, bound = model._scaled()
+    norms = np.sqrt(np.square(rows).sum(axis=1))
+    assert norms.max() <= 1 + 1e-12
+    assert norms.max() == pytest.approx(1)
+    assert np.abs(outcomes).max() == bound == 2.0
