@@ -147,13 +147,23 @@ def read_once(
         },
         {_STEPS: nw.Int32, _TREATED: nw.Int8, **{k: block.dtype for k, block in blocks.items()}},
     )
-    if len(found[_STEPS]) != n:
+    check_rows(len(found[_STEPS]), n)
+    columns = {block: found[name] for name, block in blocks.items()}
+    return CompactTable(found[_STEPS], found[_TREATED], design, columns)
+
+
+def check_rows(found: int, n: int) -> None:
+    """Refuse a table that has not the number of rows that it had at the door.
+
+    Raises
+    ------
+    EngineError
+    """
+    if found != n:
         raise EngineError(
             f"the table had {n:,} rows when the model was made and has another number now; store "
             "it first, so that every pass reads the same rows"
         )
-    columns = {block: found[name] for name, block in blocks.items()}
-    return CompactTable(found[_STEPS], found[_TREATED], design, columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

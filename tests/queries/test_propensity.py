@@ -160,6 +160,16 @@ def test_weights_are_sealed_on_their_grid() -> None:
     assert "confidential" in repr(sealed._sealed)
 
 
+@pytest.mark.parametrize(("n", "d", "lam"), [(60, 3, 0.1), (10**6, 21, 1e-3), (500, 200, 1.0)])
+def test_the_steps_cover_the_move_of_the_weights_and_their_rounding(
+    n: int, d: int, lam: float
+) -> None:
+    grid = PropensityGrid(n, d, lam)
+    least = 2 / (n * lam) + 2 * grid.solver.tolerance / lam
+    assert grid.l2 >= least / float(grid.grid) + np.sqrt(d)
+    assert grid.l2 <= (1 + 1e-4) * least / float(grid.grid)
+
+
 def test_the_rounded_weights_of_neighbours_stay_within_the_sensitivity() -> None:
     rng = np.random.default_rng(3)
     grid = PropensityGrid(12, 2, 0.2)

@@ -27,7 +27,7 @@ from dprct.estimate.ipw.results import IPWResults
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
 from dprct.queries.propensity import covariates_of
-from dprct.queries.records import read_once
+from dprct.queries.records import check_rows, read_once
 from dprct.results.plan import Plan
 from dprct.schema.legal import validate
 from dprct.schema.table import names_of, row_count
@@ -121,8 +121,8 @@ class IPW(EstimateModel[Drawn, IPWResults]):
 
     A row is in one part only, and the parts' sizes and members do not depend on values, nor does
     the law of the parts on the order of the rows (:func:`~dprct.estimate.ipw.draws.released`): the
-    whole keeps the larger of both, (epsilon, delta).  Sums are sums of integers, one function of one row
-    each, and noise is exact.
+    whole keeps the larger of both, (epsilon, delta).  Sums are sums of integers, one function of
+    one row each, and noise is exact.
 
     Assumed for the effect, not for privacy: treatment is as if randomised given covariates, and
     the logistic model holds.  The estimand is of the outcome clipped to its bounds.  Penalty and
@@ -315,6 +315,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
 
     def _check(self, budget: Budget) -> None:
         self.recipe_at(budget).priced(budget)
+        check_rows(row_count(self._frame), self.n)  # before anything is charged
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
         recipe = self.recipe_at(budget)

@@ -160,16 +160,23 @@ def test_a_real_fit_of_an_engine_is_charged_once(
     assert np.isfinite(result.params.iloc[0])
 
 
-def test_a_table_whose_rows_change_between_door_and_fit_is_refused(
-    study: Callable[..., pd.DataFrame], schema: Schema
+@pytest.mark.parametrize("gone", ["rows", "connection"])
+def test_a_table_that_changes_between_door_and_fit_is_refused_before_the_charge(
+    study: Callable[..., pd.DataFrame], schema: Schema, gone: str
 ) -> None:
     connection = duckdb.connect()
     connection.register("given", pl.from_pandas(study(200)).to_arrow())
     connection.sql("create table people as select * from given")
     model = IPW.from_formula(FORMULA, connection.table("people"), schema, outcome="earnings")
-    connection.sql("delete from people where rowid = 3")
-    with pytest.raises(EngineError, match="another number"):
-        model.fit(2, 1e-6, rng=1)
+    if gone == "rows":
+        connection.sql("delete from people where rowid = 3")
+    else:
+        connection.close()
+    accountant = Accountant(2, 1e-5)
+    with pytest.raises((EngineError, duckdb.ConnectionException)) as refusal:
+        model.fit(1, 1e-6, accountant=accountant)
+    assert accountant.spent == dprct.Budget(0)
+    assert gone == "connection" or "another number" in str(refusal.value)
 
 
 def test_a_model_does_not_leave_its_process(
