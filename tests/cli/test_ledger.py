@@ -140,6 +140,19 @@ def test_a_changed_study_is_not_resumed(
     assert (ran.code, words in ran.err) == (3, True)
 
 
+def test_a_release_is_resumed_under_its_approval_only(
+    dprct: Callable[..., Any], study: Path, folder: Path
+) -> None:
+    assert dprct("protect", study, "--yes").code == 0
+    released = (folder / "survey_protected.dta").read_bytes()
+    ran = dprct("protect", study, "--resume", "1", "--approved", "0" * 64)
+    assert (ran.code, "not the one that was approved" in ran.err) == (3, True)
+    assert (folder / "survey_protected.dta").read_bytes() == released
+    (line,) = [x for x in dprct("plan", study).out.splitlines() if x.startswith("Approval hash: ")]
+    approved = line.removeprefix("Approval hash: ")
+    assert dprct("protect", study, "--resume", "1", "--approved", approved).code == 0
+
+
 def test_a_saved_state_that_was_edited_is_not_resumed(
     dprct: Callable[..., Any], study: Path, folder: Path
 ) -> None:
