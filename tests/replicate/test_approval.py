@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.errors import ConfirmationError
+from dprct.privacy.budget import Budget
 from dprct.replicate.approval import KIND, Approval, approval_of, approval_page
 from dprct.replicate.package import bound_model, protected
 from dprct.replicate.study import load_study
@@ -59,8 +60,11 @@ def test_the_public_facts_and_the_promise_are_in_the_hash(study: Path) -> None:
         replace(found, guarantee=replace(found.guarantee, public_facts=())),
         replace(found, plan=replace(found.plan, method="another")),
         replace(found, price=None),
+        replace(found, price=Budget(2)),
+        replace(found, price=Budget(1, 1e-6)),
+        replace(found, study=replace(found.study, sha256="0" * 64)),
     ]
-    assert len({found.sha256, *(other.sha256 for other in others)}) == 5
+    assert len({found.sha256, *(other.sha256 for other in others)}) == 1 + len(others)
 
 
 def test_the_hash_may_be_copied_with_spaces_and_capitals(study: Path) -> None:
