@@ -28,7 +28,7 @@ def compact(
     frame : narwhals frame, eager or lazy, n rows
         Prepared (:func:`dprct.encode.prepared`), if the expressions need it.
     expressions : mapping from name to expression
-        Total, and never null: they fill what is missing.
+        Total, and never null: they fill what is missing.  Doubles alone may be null, which is NaN.
     types : mapping from name to narwhals dtype
         What the engine casts to before it returns anything: of numbers that it holds.
 

@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -19,6 +20,7 @@ from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -82,6 +84,14 @@ class Held:
     def every(self, step: int) -> Held:
         """Return every ``step``-th row."""
         return Held(np.ascontiguousarray(self.Z[::step]))
+
+
+def one_thread(n: int) -> AbstractContextManager[Any]:
+    """Return a context in which the linear algebra of n rows in pieces is that of one thread.
+
+    Products of a few thousand rows are too small to share: threads would wait for each other.
+    """
+    return threadpool_limits(limits=1, user_api="blas") if n >= _MANY else nullcontext()
 
 
 def rows_of(Z: Array | Rows) -> Rows:
@@ -245,14 +255,6 @@ def logistic_weights(Z: Array | Rows, t: Mask, solver: Solver) -> Array:
     so are the bits of the result.
     """
     rows = rows_of(Z)
-    if len(rows) < _MANY:
-        return _solved(rows, t, solver)
-    # products of a few thousand rows are too small to share: threads would wait for each other
-    with threadpool_limits(limits=1, user_api="blas"):
-        return _solved(rows, t, solver)
-
-
-def _solved(rows: Rows, t: Mask, solver: Solver) -> Array:
     if solver.always_accelerated:
         return _accelerated(rows, t, solver)
     w = _newton(rows, t, solver)

@@ -182,15 +182,16 @@ class Weighted:
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the records with their weights, some at a time."""
-        if self._kept:
-            yield from self._kept
+        if not isinstance(self.records.Z, Held):
+            yield from self._made()
             return
-        keep = isinstance(self.records.Z, Held)
+        if not self._kept:
+            self._kept.extend(self._made())
+        yield from self._kept
+
+    def _made(self) -> Iterator[Piece]:
         for start in range(0, len(self.records), PIECE):
-            piece = self._piece(slice(start, min(start + PIECE, len(self.records))))
-            if keep:
-                self._kept.append(piece)
-            yield piece
+            yield self._piece(slice(start, min(start + PIECE, len(self.records))))
 
     def _piece(self, rows: slice) -> Piece:
         Z = self.records.Z.chunk(rows.start, rows.stop)

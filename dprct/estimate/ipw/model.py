@@ -26,6 +26,7 @@ from dprct.estimate.ipw.reporting import results_of
 from dprct.estimate.ipw.results import IPWResults
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
+from dprct.queries.logistic import one_thread
 from dprct.queries.propensity import covariates_of
 from dprct.queries.records import check_rows, read_once
 from dprct.results.plan import Plan
@@ -320,7 +321,8 @@ class IPW(EstimateModel[Drawn, IPWResults]):
     def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
         recipe = self.recipe_at(budget)
         prices = recipe.priced(budget)
-        return released(recipe, self._rows(), prices, noise), recipe, prices
+        with one_thread(self.n):
+            return released(recipe, self._rows(), prices, noise), recipe, prices
 
     def _state(self, found: Drawn) -> dict[str, Any]:
         return found[0].state()
