@@ -19,6 +19,7 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.pooling import pooled
 from dprct.privacy.arms import Arms, Combinations
 from dprct.queries import observed, observed_counts
+from dprct.results.confidential import HoldsRows
 from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
 
@@ -35,9 +36,9 @@ BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """A design bound to the public columns of a table.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Experiment(HoldsRows):
+    """A design bound to the columns of a table that say who is where; not all of them are public.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ class Experiment:
     largest: int
     combinations: Combinations | None = None
     rows: NDArray[np.int64] | None = None
+
+    __getstate__ = HoldsRows.__getstate__  # a frozen dataclass with slots would bring its own
 
     def among_observed(self, frame: Table, column: Column) -> Arms:
         """Return who counts where only those with a value do; for public missingness.

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -7,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
-from dprct.errors import ParameterError
+from dprct.errors import ModelPicklingError, ParameterError
 from dprct.estimate.experiment import Experiment, experiment_of
 
 ROWS = pd.DataFrame(
@@ -36,6 +38,14 @@ def test_control_comes_first_whatever_its_code() -> None:
     coded = bound(Complete([2, 1], arm="code"), control=1)
     assert coded.arms == ("1", "2")
     assert coded.codes.tolist() == found.codes.tolist()
+
+
+def test_who_is_in_which_arm_is_neither_shown_nor_pickled() -> None:
+    found = bound(treatment="t")
+    assert "codes" not in repr(found)
+    for taken in (pickle.dumps, copy.deepcopy, Experiment.__getstate__):
+        with pytest.raises(ModelPicklingError, match="Experiment holds confidential rows"):
+            taken(found)
 
 
 def test_blocks_weigh_by_the_rows_that_count() -> None:
