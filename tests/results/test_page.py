@@ -104,3 +104,11 @@ def test_every_colour_of_text_has_enough_contrast() -> None:
                     (luminance(colours[ink]), luminance(colours[ground])), reverse=True
                 )
                 assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, ground, colours)
+
+
+def test_what_is_for_machines_is_escaped_too() -> None:
+    """The name of a file stands in the command that checks it."""
+    shown = facts({"<b>": "<i>", "Command": "dprct verify <b>.dta"}, code=("Command",))
+    assert "<code>dprct verify &lt;b&gt;.dta</code>" in shown
+    assert "<td>&lt;i&gt;</td>" in shown
+    assert "<b>" not in shown
