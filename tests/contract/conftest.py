@@ -141,7 +141,8 @@ def people(
     """The people of ``engines.rows``, in the engine that the test is for, brought there once."""
     name = request.node.callspec.params["engine"]
     if name not in brought:
-        brought[name] = engine(beside("engines").rows())
+        data = engine(beside("engines").rows())
+        brought[name] = data.cache() if name in beside("engines").ON_SPARK else data
     return brought[name]
 
 

@@ -93,8 +93,9 @@ def in_duckdb(frame: pl.DataFrame) -> Any:
 
 
 def in_spark(frame: pl.DataFrame, session: Any) -> Any:
-    """Return a DataFrame of three partitions."""
-    return session.createDataFrame(frame.to_arrow()).repartition(3).cache()
+    """Return a DataFrame of three partitions, or what few rows come in."""
+    held = session.createDataFrame(frame.to_arrow())
+    return held.repartition(3) if len(frame) > 100 else held
 
 
 def skewed_in_spark(frame: pl.DataFrame, session: Any) -> Any:
@@ -102,7 +103,7 @@ def skewed_in_spark(frame: pl.DataFrame, session: Any) -> Any:
     # where Spark's hash puts two keys is the same for ever, else its stored buckets were lost
     key = pl.when(pl.int_range(pl.len()) < pl.len() * 95 // 100).then(0).otherwise(1)
     keyed = session.createDataFrame(frame.with_columns(__key=key).to_arrow())
-    return keyed.repartition(3, "__key").drop("__key").cache()
+    return keyed.repartition(3, "__key").drop("__key")
 
 
 ENGINES: dict[str, Callable[..., Any]] = {
