@@ -9,7 +9,6 @@ import narwhals as nw
 import numpy as np
 
 from dprct.encode import prepared_for
-from dprct.errors import EngineError
 from dprct.queries.blocks import EngineCodes
 from dprct.queries.compact import compact, smallest_integer
 from dprct.queries.grid import Clipped
@@ -112,19 +111,9 @@ class CompactRows:
         codes = [found[f"c{j}"] for j in range(len(encodings))]
         return cls(codes, found[_STEPS], found[_TREATED], Clipped(outcome))
 
-    def check_number(self, n: int) -> None:
-        """Refuse a table that no longer has the rows that the door counted; n is public.
-
-        Raises
-        ------
-        EngineError
-        """
-        if len(self.steps) != n:
-            raise EngineError(
-                "the engine returned another number of rows than when the model was made; store "
-                "the table first (a view that samples anew, or a table that others write to, has "
-                "no parts)"
-            )
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.steps)
 
     def rows(self, places: NDArray[np.int64] | None) -> CodedRows:
         """Return some of the rows, by their places; all of them for None."""

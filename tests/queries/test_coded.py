@@ -4,12 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 
 from dprct.encode import encodings
-from dprct.errors import EngineError
 from dprct.queries import CodedRows, CompactRows, EngineRows
 from dprct.schema import Column, Schema
 from dprct.schema.table import collected, eager, table
@@ -82,10 +80,3 @@ def test_an_order_of_their_own_for_simulations() -> None:
     )
     assert one.outcome.tolist() == other.outcome.tolist()
     assert tuples(one) == tuples(CodedRows.of(eager(ROWS), *READ))
-
-
-def test_a_table_that_changed_its_size_is_refused() -> None:
-    rows = CompactRows.of(eager(pd.DataFrame(ROWS.to_pandas())), *READ)
-    rows.check_number(8)
-    with pytest.raises(EngineError, match="store the table first"):
-        rows.check_number(9)

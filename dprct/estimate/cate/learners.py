@@ -181,7 +181,9 @@ def _effect(
 
     def at(name: str, low: float, high: float, default: float) -> Any:
         """Return a nuisance at the rows, within public bounds; else a public constant."""
-        return np.clip(nuisances[name], low, high) if name in nuisances else default
+        if name not in nuisances:
+            return default
+        return np.clip(nuisances[name], low, high, out=nuisances[name])  # made for this alone
 
     known = 0.5 if recipe.e is None else float(recipe.e)
     e = at("propensity", recipe.trim, 1 - recipe.trim, known)

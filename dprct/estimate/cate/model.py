@@ -27,6 +27,7 @@ from dprct.estimate.cate.propensity import known_propensity, trim_of
 from dprct.estimate.cate.results import CATEResults
 from dprct.privacy.budget import Budget
 from dprct.queries import CompactRows, EngineRows
+from dprct.queries.records import check_rows
 from dprct.results.plan import Plan
 from dprct.schema.facts import given
 from dprct.schema.table import row_count
@@ -231,13 +232,14 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
     def _check(self, budget: Budget) -> None:
         for layout in self.recipe.layouts(budget).values():
             mechanism_of(layout, budget)
+        check_rows(row_count(self._frame), self.n)  # before anything is charged
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> dict[str, AdditiveFit]:
         read = (self.recipe.terms.encodings, self.column, self.fill, self._treatment)
         if self.recipe.one_step and isinstance(self._frame, nw.LazyFrame):
             return learned(self.recipe, EngineRows.of(self._frame, self.n, *read), budget, noise)
         rows = CompactRows.of(self._frame, *read)
-        rows.check_number(self.n)
+        check_rows(len(rows), self.n)
         if noise.simulation and not self.recipe.one_step:
             rows = rows.in_canonical_order()  # with a seed, the same people in every part
         return learned(self.recipe, rows, budget, noise)

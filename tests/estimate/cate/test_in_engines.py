@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dprct import CATE, Block, Simple, published
+from dprct import CATE, Accountant, Block, Budget, PrivateAdditive, Simple, published
 from dprct.errors import EngineError, SchemaError
 from dprct.schema import Column, Schema
 from dprct.schema.table import COMPANION
@@ -123,13 +123,37 @@ def test_without_a_seed_no_row_is_sorted(monkeypatch: pytest.MonkeyPatch) -> Non
         CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6, rng=1)
 
 
-def test_a_view_that_has_other_rows_in_every_pass_is_refused() -> None:
+MODELS: dict[str, Callable[[Any], Any]] = {
+    "in parts": lambda data: CATE(data, SCHEMA, **ASKED),
+    "one step": lambda data: CATE(data, SCHEMA, **ASKED, propensity=0.5),
+    "additive": lambda data: PrivateAdditive(
+        data, SCHEMA, outcome="y", features=["x"], missing=0.5
+    ),
+}
+
+
+@pytest.mark.parametrize("gone", ["rows", "connection"])
+@pytest.mark.parametrize("form", MODELS)
+def test_a_table_that_changed_is_refused_before_the_charge(form: str, gone: str) -> None:
     connection = duckdb.connect()
-    connection.register("few", rows().to_arrow())
-    connection.execute("create table rows as select * from few")
-    model = CATE(connection.sql("select * from rows"), SCHEMA, **ASKED)
-    connection.execute("delete from rows where x < 0.3")
-    with pytest.raises(EngineError, match="store the table first"):
+    connection.register("given", rows().to_arrow())
+    connection.execute("create table people as select * from given")
+    model = MODELS[form](connection.table("people"))
+    if gone == "rows":
+        connection.execute("delete from people where rowid = 3")
+    else:
+        connection.close()
+    accountant = Accountant(2, 1e-5)
+    with pytest.raises(EngineError):
+        model.fit(1, 1e-6, accountant=accountant)
+    assert accountant.spent == Budget(0)
+
+
+def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = CATE(in_pieces(rows()), SCHEMA, **ASKED)
+    monkeypatch.setattr("dprct.estimate.cate.model.row_count", lambda _: model.n)
+    model._frame = model._frame.head(900)
+    with pytest.raises(EngineError, match="another number"):
         model.fit(1, 1e-6, rng=1)
 
 
