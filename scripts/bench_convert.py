@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 _PIECE = 1 << 16
-_STEPS = ("nothing", "to_parquet", "to_dta", "pyarrow", "pandas", "read_dta")
+_STEPS = ("nothing", "to_parquet", "to_dta", "pyarrow", "pandas")
 
 
 def report(most: int, *, long: bool = False) -> None:
@@ -63,9 +63,6 @@ def measure(step: str, folder: str, n: int, long: bool) -> dict[str, float]:
 def _steps(big: Path, parquet: Path, back: Path) -> dict[str, Callable[[], Any]]:
     import pyarrow.parquet
 
-    import dprct.io.to_dta
-    import dprct.io.to_parquet
-    from dprct.io.stata import read_dta
     from dprct.io.streaming import convert
 
     return {
@@ -74,7 +71,6 @@ def _steps(big: Path, parquet: Path, back: Path) -> dict[str, Callable[[], Any]]
         "to_dta": lambda: convert(parquet, back),
         "pyarrow": lambda: pyarrow.parquet.read_table(parquet),
         "pandas": lambda: pd.read_stata(big, convert_categoricals=False),
-        "read_dta": lambda: read_dta(big),
     }
 
 

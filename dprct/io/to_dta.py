@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dprct.schema.facts import Column
 
 _ROWS = 1 << 16
+_ROWS_OF_LONG_TEXT = 1 << 13  # a repeated text takes little of a .parquet file, but not of memory
 _BATCH_BYTES = 1 << 26
 _BUFFER = 1 << 20  # of a column that is being read, as a row group may be the whole file
 
@@ -190,10 +191,12 @@ def _batches(rows: Any, schema: Schema, source: Path) -> Iterator[Any]:
         for name in (column.name, column.name + COMPANION)
         if name in rows.schema_arrow.names
     ]
+    long = any(column.type == "strL" for column in schema.columns)
+    most = min(_ROWS, _ROWS_OF_LONG_TEXT) if long else _ROWS
     for number in range(rows.num_row_groups):
         group = rows.metadata.row_group(number)
         width = max(1, group.total_byte_size // max(group.num_rows, 1))
-        step = max(1, min(_ROWS, _BATCH_BYTES // width))
+        step = max(1, min(most, _BATCH_BYTES // width))
         found = rows.iter_batches(step, row_groups=[number], columns=names, use_threads=False)
         while (batch := _next(found, source)) is not None:
             yield batch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import secrets
 import shutil
 from typing import IO, TYPE_CHECKING
 
@@ -41,8 +40,8 @@ class StrlWriter:
 
     Notes
     -----
-    Of each distinct content of an earlier piece 24 bytes are kept: a keyed digest of 128 bits and
-    the number of its cell.  Equal digests of unequal contents are not to be expected before 2^64
+    Of each distinct content of an earlier piece 24 bytes are kept: a digest of 128 bits and the
+    number of its cell.  Equal digests of unequal contents are not to be expected before 2^64
     contents.
     """
 
@@ -131,13 +130,12 @@ class _Earlier:
     """
 
     def __init__(self) -> None:
-        self._key = secrets.token_bytes(16)
         self._runs: list[tuple[Cells, Cells, Cells]] = []
 
     def digests(self, contents: Sequence[Content]) -> Cells:
         """Return digests, shape (m, 2)."""
         digests = [
-            hashlib.blake2b(content, digest_size=16, key=self._key, salt=bytes([kind])).digest()
+            hashlib.blake2b(content, digest_size=16, salt=bytes([kind])).digest()
             for kind, content in contents
         ]
         return np.frombuffer(b"".join(digests), np.uint64).reshape(-1, 2)
