@@ -86,6 +86,40 @@ def test_no_pair_of_records_exceeds_the_sensitivity(
     assert query in ("count", "gradient") or reached > 0.4
 
 
+@pytest.mark.parametrize(
+    ("estimand", "arm"), [("ate", True), ("ate", False), ("att", False), ("atc", True)]
+)
+def test_the_gradient_of_two_records_reaches_its_sensitivity(estimand: Any, arm: bool) -> None:
+    """Odds just inside the trimming, a row of norm one, outcomes at both ends."""
+    sign = -1.0 if arm else 1.0
+    Z = np.array([[np.sqrt(0.5), np.sqrt(0.5)]])
+    weights = sign * (np.log(9) - 1e-9) * Z[0]
+    scheme = Scheme(estimand, 0.1)
+    one, other = (
+        weighted_of([y], np.array([arm]), Z, weights, 0.0, scheme).gradient(Centre())
+        for y in (-1.0, 1.0)
+    )
+    move = np.linalg.norm((_open(one) - _open(other)).astype(float))
+    assert 0.999 * one.l2_squared**0.5 < move <= one.l2_squared**0.5
+
+
+def test_extreme_propensities_are_trimmed_to_their_bounds() -> None:
+    Z = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+    y, t = np.ones(3), np.array([True, False, True])
+    for trim in (0.1, 0.02):
+        (ate,), (att,), (atc,) = (
+            weighted_of(y, t, Z, np.array([50.0, 0.0]), 0.0, Scheme(e, trim)).pieces()  # type: ignore[arg-type]
+            for e in ESTIMANDS
+        )
+        e = np.array([1 - trim, trim, 0.5])
+        np.testing.assert_allclose(ate.treated, 1 / e, rtol=1e-12)
+        np.testing.assert_allclose(ate.control, 1 / (1 - e), rtol=1e-12)
+        np.testing.assert_allclose(att.control, e / (1 - e), rtol=1e-12)
+        np.testing.assert_allclose(atc.treated, (1 - e) / e, rtol=1e-12)
+        assert (att.treated == 1).all()
+        assert (atc.control == 1).all()
+
+
 def sample(n: int = 400, seed: int = 1) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(seed)
     Z = np.column_stack([rng.uniform(-1, 1, n), np.ones(n)]) / np.sqrt(2)

@@ -12,6 +12,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.privacy.partition import random_part
 from dprct.queries.records import HALF
+from dprct.queries.weighted import Weighted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,44 @@ def test_without_noise_to_speak_of_it_is_the_textbook_estimate(
     phi = weights * (second.steps / HALF - 1)
     assert found.theta == pytest.approx(phi.mean(), abs=10 * found.noises[0])
     assert found.variance == pytest.approx(phi.var() / 2000, rel=0.1)
+
+
+@pytest.mark.parametrize("estimand", ["ate", "att", "atc"])
+def test_the_variance_is_that_of_influences_about_the_effect(
+    study: Callable[..., pd.DataFrame], schema: Schema, estimand: str
+) -> None:
+    """An ATT is about a mean of the treated: its effect is taken off their terms alone."""
+    data = study(4000).assign(earnings=lambda x: np.where(x["treat"] == 1, 0.9, -0.3))
+    public = {} if estimand == "ate" else {"neighbors": "replace-one-design-public"}
+    found, model = drawn(data, schema, 30, lam=0.01, hajek=False, estimand=estimand, **public)
+    rows = model._rows()
+    second = rows.part(rows.order()[~random_part(4000, 2000, source(1))])
+    (piece,) = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme).pieces()
+    shifts = {"ate": (1, 1), "att": (1, 0), "atc": (0, 1)}[estimand]
+    phi = np.where(piece.t, piece.treated, -piece.control) * piece.y
+    size = {"ate": 2000, "att": piece.t.sum(), "atc": (~piece.t).sum()}[estimand]
+    assert found.theta == pytest.approx(phi.sum() / size, abs=0.05)
+    phi = phi - found.theta * np.where(piece.t, *shifts)
+    assert found.variance == pytest.approx(np.square(phi).sum() / size**2, rel=0.1)
+
+
+@pytest.mark.parametrize("hajek", [False, True])
+def test_balance_is_the_weighted_difference_per_row_of_the_second_part(
+    study: Callable[..., pd.DataFrame], schema: Schema, hajek: bool
+) -> None:
+    data = study(4000).assign(age=lambda x: 0.5 + x["age"] / 2)
+    found, model = drawn(data, schema, 30, lam=9.0, hajek=hajek, balance=["age"], split=0.2)
+    rows = model._rows()
+    second = rows.part(rows.order()[~random_part(4000, 800, source(1))])
+    weighted = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme)
+    (piece,) = weighted.pieces()
+    (block,) = model.design.blocks
+    x = second.columns[block]
+    expected = (np.where(piece.t, piece.treated, -piece.control) * x).mean()
+    apart, spread, noise = found.balance["age"]
+    assert noise < abs(expected) / 4
+    assert apart == pytest.approx(expected, abs=8 * noise)
+    assert spread == pytest.approx(np.sqrt(np.square(x).mean()), rel=0.01)
 
 
 def test_public_and_counted_arms_are_about_the_same_effect(
