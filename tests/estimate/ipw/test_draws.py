@@ -87,6 +87,43 @@ def test_balance_is_the_weighted_difference_per_row_of_the_second_part(
     assert spread == pytest.approx(np.sqrt(np.square(x).mean()), rel=0.01)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_noise_that_is_told_is_the_noise_that_is_drawn(
+    study: Callable[..., pd.DataFrame], schema: Schema, noise: str
+) -> None:
+    """Outcomes in the middle of their bounds: a plain effect is noise and nothing else."""
+    data, draws = study(60).assign(earnings=0.0), 1500
+    model = IPW.from_formula(
+        "treat ~ age", data, schema, outcome="earnings", noise=noise, hajek=False, lam=1.0
+    )
+    prices, rows, seeds = model.recipe.priced(Budget(2, 1e-4)), model._rows(), source(3)
+    found = [released(model.recipe, rows, prices, seeds) for _ in range(draws)]
+    told = found[0].noises[0] * (2 if noise == "laplace" else 1) ** 0.5
+    assert found[0].gaussian == (noise == "gaussian")
+    # the ratio of variances: kurtosis 6 or 3, false alarm 1e-9
+    ratio = float(np.mean([one.theta**2 for one in found])) / told**2
+    assert abs(ratio - 1) < 6.2 * np.sqrt((5 if noise == "laplace" else 2) / draws)
+
+
+def test_the_noise_of_means_is_that_of_their_sums_over_released_weights(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    found, model = drawn(study(4000), schema, 8, hajek=True, lam=0.01)
+    prices, most = model.recipe.priced(Budget(8, 1e-4)), model.recipe.scheme.most
+    sums = prices.parts["effect"].scale / HALF  # type: ignore[union-attr]
+    masses = prices.parts["mass"].scale / (2 * HALF)  # type: ignore[union-attr]
+    assert found.noises[:2] == pytest.approx([sums * most / m for m in found.masses])
+    second = model._rows()
+    second = second.part(second.order()[~random_part(4000, 2000, source(1))])
+    (piece,) = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme).pieces()
+    for arm, weights, noise in (
+        (piece.t, piece.treated, found.noises[2]), (~piece.t, piece.control, found.noises[3]),
+    ):  # fmt: skip
+        mean = np.average(piece.y[arm], weights=weights[arm])
+        size = weights[arm].sum()
+        assert noise == pytest.approx(abs(mean) * masses * most / size, rel=0.3, abs=1e-3 * masses)
+
+
 def test_public_and_counted_arms_are_about_the_same_effect(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
