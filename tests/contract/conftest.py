@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # start-up and compilation cost more than hundreds of rows: few threads, no code made for a query
 SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
+    JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.wholeStage": "false",
@@ -78,7 +79,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     if lacking:
         pytest.skip(f"Spark {lacking}; see scripts/java-for-tests")
     place = tmp_path_factory.mktemp("spark")
-    folders = {"spark.local.dir": place, "spark.sql.warehouse.dir": place / "warehouse"}
+    folders = {
+        "spark.local.dir": place,
+        "spark.sql.warehouse.dir": place / "warehouse",
+        JAVA_OPTIONS: f"{SPARK[JAVA_OPTIONS]} -Djava.io.tmpdir={place}",
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what Spark imports
         from pyspark.sql import SparkSession
