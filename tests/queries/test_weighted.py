@@ -175,6 +175,28 @@ def test_squares_are_those_of_the_influences() -> None:
     assert value(weighted.squares(CENTRES[1]))[0] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("estimand", ESTIMANDS)
+def test_no_legal_record_is_clipped(estimand: Any) -> None:
+    """The ranges that terms are clipped to are those that they have."""
+    for corner in CORNERS:
+        alone = records([corner], estimand, "replace-one")
+        (piece,) = alone.pieces()
+        for centre in CENTRES:
+            expected = np.square(influences(piece, centre)).sum()
+            found = value(alone.squares(centre))[0]
+            assert found == pytest.approx(expected, abs=centre.reach(alone.scheme) ** 2 / GRID)
+        phi = np.where(piece.t, piece.treated, -piece.control) * piece.y
+        assert value(alone.difference())[0] == pytest.approx(phi[0], abs=alone.scheme.most / GRID)
+
+
+def test_a_term_outside_its_range_is_clipped_to_it() -> None:
+    """What no outcome on its grid gives is held against the sensitivity all the same."""
+    far = weighted_of([50.0], np.array([True]), np.zeros((1, 2)), W, 0.0, Scheme("att", 0.1))
+    assert _open(far.difference()).tolist() == [HALF]
+    assert _open(far.arm_sums()).tolist() == [HALF, 0]
+    assert _open(far.squares(Centre())).tolist() == [GRID]
+
+
 def test_odds_are_without_bias_from_the_noise() -> None:
     """On average over the noise of the weights the sums are those without it (Lemma 3)."""
     y, t, Z = sample(300)

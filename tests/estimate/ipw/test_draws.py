@@ -91,8 +91,8 @@ def test_balance_is_the_weighted_difference_per_row_of_the_second_part(
 def test_the_noise_that_is_told_is_the_noise_that_is_drawn(
     study: Callable[..., pd.DataFrame], schema: Schema, noise: str
 ) -> None:
-    """Outcomes in the middle of their bounds: a plain effect is noise and nothing else."""
-    data, draws = study(60).assign(earnings=0.0), 1500
+    """Everybody is alike, with the outcome in the middle: what differs between fits is noise."""
+    data, draws = study(60).assign(earnings=0.0, age=0.5, treat=1.0), 1500
     model = IPW.from_formula(
         "treat ~ age", data, schema, outcome="earnings", noise=noise, hajek=False, lam=1.0
     )
@@ -100,9 +100,27 @@ def test_the_noise_that_is_told_is_the_noise_that_is_drawn(
     found = [released(model.recipe, rows, prices, seeds) for _ in range(draws)]
     told = found[0].noises[0] * (2 if noise == "laplace" else 1) ** 0.5
     assert found[0].gaussian == (noise == "gaussian")
-    # the ratio of variances: kurtosis 6 or 3, false alarm 1e-9
+    # ratios of variances, of kurtosis 6 or 3; false alarm 1e-9
     ratio = float(np.mean([one.theta**2 for one in found])) / told**2
     assert abs(ratio - 1) < 6.2 * np.sqrt((5 if noise == "laplace" else 2) / draws)
+    weights = np.array([one.weights for one in found])
+    ratio = float(weights.var(axis=0, ddof=1).mean()) / found[0].weight_sd ** 2
+    assert abs(ratio - 1) < 6.2 * np.sqrt(2 / (2 * draws))
+
+
+def test_the_slope_is_that_of_the_effect_in_the_weights(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    data = study(20_000).assign(earnings=0.9)
+    found, model = drawn(data, schema, 30, hajek=False, lam=0.05)
+    second = model._rows()
+    second = second.part(second.order()[~random_part(20_000, 10_000, source(1))])
+    weighted = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme)
+    gradient = sum(
+        np.where(p.t, p.treated_slope * p.y, -p.control_slope * p.y) @ p.Z
+        for p in weighted.pieces()
+    )
+    assert found.slope == pytest.approx(np.square(gradient / 10_000).sum(), rel=0.1)
 
 
 def test_the_noise_of_means_is_that_of_their_sums_over_released_weights(

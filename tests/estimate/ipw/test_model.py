@@ -323,6 +323,19 @@ def test_a_budget_without_delta_is_refused(
     study: Callable[..., pd.DataFrame], schema: Schema, delta: float
 ) -> None:
     model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings")
-    for deed in (model.plan, model.fit):
-        with pytest.raises(ParameterError, match="delta"):
-            deed(1, delta)
+    accountant = Accountant(5, 0.5)
+    with pytest.raises(ParameterError, match="delta"):
+        model.plan(1, delta)
+    with pytest.raises(ParameterError, match="delta"):
+        model.fit(1, delta, accountant=accountant)
+    assert accountant.spent == dprct.Budget(0)
+
+
+def test_a_penalty_that_cannot_be_kept_is_refused_before_the_charge(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings", lam=1e-12)
+    accountant = Accountant(5, 1e-3)
+    with pytest.raises(ParameterError, match="too small"):
+        model.fit(1, 1e-6, accountant=accountant)
+    assert accountant.spent == dprct.Budget(0)
