@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -218,6 +219,15 @@ def test_an_effect_whose_denominator_is_noise_is_not_estimated(
     assert "Not estimated" in result.summary()
 
 
+@pytest.mark.parametrize("treat", [0.0, 1.0])
+def test_means_are_not_estimated_where_one_arm_is_empty(
+    study: Callable[..., pd.DataFrame], schema: Schema, treat: float
+) -> None:
+    data = study(4000).assign(treat=treat)
+    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", hajek=True)
+    assert np.isnan(model.fit(10, 1e-4, rng=1).params.iloc[0])
+
+
 def test_values_behind_the_door_are_clipped(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
@@ -324,10 +334,9 @@ def test_a_budget_without_delta_is_refused(
 ) -> None:
     model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings")
     accountant = Accountant(5, 0.5)
-    with pytest.raises(ParameterError, match="delta"):
-        model.plan(1, delta)
-    with pytest.raises(ParameterError, match="delta"):
-        model.fit(1, delta, accountant=accountant)
+    for deed in (model.plan, partial(model.fit, accountant=accountant)):
+        with pytest.raises(ParameterError, match="delta" if delta else "IPW needs delta > 0"):
+            deed(1, delta)
     assert accountant.spent == dprct.Budget(0)
 
 
