@@ -52,9 +52,10 @@ def promise_of(
     -----
     Parts are a random partition of fixed sizes that does not depend on any value, so that replacing
     one row changes one part (of rows that come in any order, as proved in
-    :func:`dprct.estimate.cate.partition.partition`).  Releases of other parts are then the same, or functions of what that
-    part released: the privacy of the whole is that of the worst part, in any measure (of the
-    trade-off curves, the smallest).  All parts have the same mu, which depends on the budget alone.
+    :func:`dprct.estimate.cate.partition.partition`).  Releases of other parts are then the same, or
+    functions of what that part released: the privacy of the whole is that of the worst part, in any
+    measure (of the trade-off curves, the smallest).  All parts have the same mu, which depends on
+    the budget alone.
 
     References
     ----------

@@ -42,5 +42,5 @@ def test_a_quick_run_writes_report_table_and_figures(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{"draws": 1}, {"jobs": 0}, {"seed": -1}])
 def test_mistakes_are_refused(tmp_path: Path, options: dict[str, int]) -> None:
-    with pytest.raises(ParameterError, match="give a whole number of [012] or more"):
+    with pytest.raises(ParameterError, match=r"give a whole number of [012] or more"):
         rerun(tmp_path, **options)
