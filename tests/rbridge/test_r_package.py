@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,16 @@ def test_the_tests_of_the_r_package_pass(host: Any, checkout: Path) -> None:
     bad, passed = re.findall(r"bad: (\d+) passed: (\d+)", run.stdout)[0]
     assert bad == "0", run.stdout
     assert int(passed) > 200
+
+
+def test_the_lines_of_the_readme_run(host: Any, checkout: Path, tmp_path: Path) -> None:
+    readme = (checkout / "README.md").read_text("utf-8")
+    (lines,) = re.findall(r"^```r\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    shutil.copy(checkout / "data" / "nsw_mixtape.dta", tmp_path / "nsw.dta")
+    run = host.run(f'setwd("{tmp_path.as_posix()}")\n{lines}')
+    assert run.returncode == 0, run.stderr
+    assert "treat" in run.stdout
+    assert (tmp_path / "nsw_protected.certificate.json").exists()
 
 
 def test_without_python_users_learn_what_to_run(host: Any) -> None:

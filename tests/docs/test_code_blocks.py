@@ -1,0 +1,89 @@
+"""The blocks of Python on the pages run as they are written, and print what is said."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dprct
+from dprct.release.verification import verify
+
+TOP = Path(__file__).resolve().parents[2]
+RUN_ELSEWHERE = {"choosing_bounds.md": "doctest, in test_for_readers.py"}
+
+
+def blocks(page: str, kind: str) -> list[str]:
+    text = (TOP / page).read_text("utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("thornton_hiv.dta", "nsw_mixtape.dta"):
+        shutil.copy(TOP / "data" / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ran(code: str) -> None:
+    exec(compile(code, "a block of a page", "exec"), {"dprct": dprct})
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_histogram_of_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran(blocks("README.md", "python")[0])
+    printed, said = capsys.readouterr().out, blocks("README.md", "text")[0]
+    for part in ("Plan: MVHistogram", "Fitted on released data"):
+        start = said.index(part)
+        end = said.find("Least squares", start)
+        assert said[start : None if end < 0 else end] in printed
+    assert {path.name for path in folder.iterdir()} >= {
+        "thornton_protected.dta",
+        "thornton_protected.certificate.html",
+    }
+
+
+def test_the_calibrated_file_of_the_readme(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran(blocks("README.md", "python")[1])
+    printed, said = capsys.readouterr().out, blocks("README.md", "text")[1]
+    plan, _, rest = said.partition("-" * 20)
+    assert squeezed(plan) in squeezed(printed)
+    assert rest[rest.index("Calibrated:") :] in printed
+    assert verify(folder / "nsw_protected.dta")
+
+
+def test_voters_in_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pl = pytest.importorskip("polars")
+    pytest.importorskip("duckdb")
+    (block,) = blocks("docs/large_data.md", "python")
+    (tmp_path / "voters").mkdir()
+    for half in range(2):
+        rows = np.tile([[0.0, 1.0]], (100, 1)).ravel()
+        table = pl.DataFrame({"voted": rows, "mailed": rows if half else 1 - rows})
+        table.write_parquet(tmp_path / "voters" / f"{half}.parquet")
+    monkeypatch.chdir(tmp_path)
+    ran(block)
+
+
+def test_the_regression_of_which_correction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TOP)
+    (block,) = blocks("docs/which_correction.md", "python")
+    *before, last = block.strip().splitlines()
+    exec("\n".join([*before, f"fit = {last}"]), names := {"dprct": dprct})
+    assert round(names["fit"].params["hiv2004"], 5) == -0.04535
+
+
+def test_no_block_of_python_is_left_out() -> None:
+    pages = [page for at in (".", "docs", "data") for page in sorted((TOP / at).glob("*.md"))]
+    with_code = {page.name for page in pages if "```python" in page.read_text("utf-8")}
+    assert with_code - set(RUN_ELSEWHERE) == {"README.md", "large_data.md", "which_correction.md"}
+    assert len(blocks("README.md", "python")) == 2
