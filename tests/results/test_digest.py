@@ -88,6 +88,15 @@ def test_the_table_is_as_defined() -> None:
     assert [column.kind for column in found.columns] == ["number", "number", "text"]
 
 
+def test_the_order_of_columns_counts() -> None:
+    data, schema = table()
+    turned = Schema(schema.columns[::-1], schema.file)
+    one, other = digest_of(data, schema), digest_of(data, turned)
+    assert one.columns == other.columns[::-1]
+    assert one.sha256 != other.sha256
+    assert one.plain_sha256 != other.plain_sha256
+
+
 @pytest.mark.parametrize(
     "change",
     [{"got": np.array([1.0, 0.0, *tagged([0, 2, 26])])}, {"pay": np.arange(5.0)},

@@ -275,10 +275,20 @@ def test_ols_marks_other_regressions(rows, schema, formula, options, words):
     assert words in " ".join(fit.notes)
 
 
+def test_each_outcome_has_its_own_number_of_rows():
+    valid = Validity(outcomes=("earn", "work"), arms=("treat",), rows=(40, 30))
+    few = Specification(outcome="work", terms=("treat",), rows=30)
+    assert valid.reason(few) is None
+    assert "30 of 40 rows" in valid.reason(replace(few, outcome="earn"))
+    assert "40 of 30 rows" in valid.reason(replace(few, rows=40))
+
+
 def test_ols_marks_a_subgroup(rows, schema):
     assert everywhere(dprct.ols(GOOD, rows[rows.age > 0], schema), ARTEFACT)
     holes = rows.assign(age=rows.age.where(rows.age > -1))
     assert everywhere(dprct.ols(GOOD, holes, schema), "of 40 rows")
+    twice = pd.concat([rows, rows], ignore_index=True)
+    assert everywhere(dprct.ols(GOOD, twice, schema), ARTEFACT)
 
 
 def test_stripping_the_statement_is_harmless(rows, schema):
