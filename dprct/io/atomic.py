@@ -7,13 +7,14 @@ import errno
 import os
 import secrets
 import stat
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
 from dprct.errors import DprctError, FileError
+from dprct.io.paths import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _ADVICE = {
     errno.ENOENT: "does not exist; check the path",
@@ -102,6 +103,7 @@ def atomic_write(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> target = Path(tempfile.mkdtemp()) / "note.txt"
     >>> with atomic_write(target, "w") as f:
     ...     _ = f.write("complete")
@@ -109,7 +111,7 @@ def atomic_write(
     'complete'
     """
     try:
-        target = _target(Path(path))
+        target = _target(path_of(path))
         temporary = target.with_name(f".{secrets.token_hex(8)}.part")
         try:
             text: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dprct.errors import FileError, ParameterError
+from dprct.io.paths import path_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
+    from pathlib import Path
 
     import pandas as pd
 
@@ -67,13 +68,14 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "trial.csv"
     >>> _ = path.write_text("got,village\n1,north\n.a,south\n")
     >>> data, schema = read(path)
     >>> [(column.name, column.type) for column in schema.columns]
     [('got', 'double'), ('village', 'strL')]
     """
-    source = _path(path)
+    source = path_of(path)
     reader = _reader(_extension(source, READABLE, "read"))
     if source.is_dir():
         raise FileError(f"{str(source)!r} is a folder; name a file")
@@ -116,6 +118,7 @@ def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> N
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import pandas as pd
     >>> from dprct.schema import Column, Schema
     >>> path = Path(tempfile.mkdtemp()) / "trial.csv"
@@ -123,14 +126,8 @@ def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> N
     >>> path.read_text()
     'got\n1\n0\n'
     """
-    target = _path(path)
+    target = path_of(path)
     _writer(_extension(target, WRITABLE, "written"))(data, schema, target)
-
-
-def _path(path: object) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise ParameterError(f"got {type(path).__name__} for a path; give a file name")
-    return Path(path)
 
 
 def _extension(path: Path, allowed: tuple[str, ...], deed: str) -> str:

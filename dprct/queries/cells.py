@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from dprct.encode import Coded, Encoding, prepared_for
 from dprct.missing import MISSING_CODES
@@ -117,7 +119,10 @@ def _counted(frame: Table, encodings: Sequence[Coded]) -> tuple[Integers, Intege
     columns = [_grouping(f"__code{j}", encoding) for j, encoding in enumerate(encodings)]
     coded = prepared_for(frame, encodings)
     by = {name: e for column in columns for name, e in column.by(coded).items()}
-    groups = coded.select(**by).group_by(*by).agg(_COUNT)
+    with warnings.catch_warnings():
+        # pandas warns of how it puts more than a hundred columns of keys together
+        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
+        groups = coded.select(**by).group_by(*by).agg(_COUNT)
     answers = {name: e for column in columns for name, e in column.answers().items()}
     few = collected(groups.select(**answers, **{_ROWS: nw.col(_ROWS)}))
     return np.column_stack([column.codes(few) for column in columns]), _integers(few, _ROWS)

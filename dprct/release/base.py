@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import DisclosureError, SimulationError
 from dprct.io.facets import DATASET
+from dprct.io.paths import path_of
 from dprct.release.fates import released_schema
 from dprct.release.writing import write_protected
 from dprct.results.certificate import (
@@ -21,6 +21,7 @@ from dprct.results.confidential import is_confidential
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import pandas as pd
 
@@ -164,7 +165,7 @@ class Release:
             what was there before is there still; or if nothing is promised and the name does not
             say ``no_dp_guarantee``.
         """
-        return write_protected(self.protected, self.schema, self.certificate(), Path(path))
+        return write_protected(self.protected, self.schema, self.certificate(), path_of(path))
 
 
 def released(

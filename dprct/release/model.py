@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
@@ -19,6 +18,7 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.formula import names as formula_names
+from dprct.io.paths import path_of
 from dprct.missing import tagged
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row
@@ -49,6 +49,7 @@ from dprct.schema.table import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -269,8 +270,9 @@ class ReleaseModel(HoldsRows, ABC):
             If a .dta file cannot hold the released schema.
         """
         guarantee = self.guarantee(Budget(1))
-        check_name(Path(path), guarantee)
-        rehearse(self._announced(guarantee), Path(path))
+        place = path_of(path)
+        check_name(place, guarantee)
+        rehearse(self._announced(guarantee), place)
 
     def _announced(self, guarantee: Guarantee) -> Schema:
         """Return the schema that the protected file will have."""

@@ -16,6 +16,7 @@ import numpy as np
 from dprct.errors import DprctWarning, FileError, ParameterError
 from dprct.io.atomic import file_error
 from dprct.io.delimited import DELIMITERS, readings
+from dprct.io.paths import path_of
 from dprct.io.routes import read
 from dprct.missing import MISSING_CODES, tagged
 from dprct.release.writing import certificate_paths
@@ -187,7 +188,7 @@ def verify(path: str | Path, certificate: str | Path | None = None) -> Verificat
     >>> bool(found), found.identical
     (True, True)
     """
-    path = Path(path)
+    path = path_of(path)
     place, described = _certificate(path, certificate)
     if _sha256(path) == described.file.get("sha256"):
         return Verification(path.name, place.name, identical=True, values="match")

@@ -20,6 +20,7 @@ from dprct.errors import (
     StataFormatError,
 )
 from dprct.io.atomic import file_error
+from dprct.io.paths import path_of
 from dprct.io.stata import header as head
 from dprct.io.stata import old
 from dprct.io.stata.cursor import Cursor
@@ -194,7 +195,8 @@ def _schema(header: head.Header, labels: LabelSets, path: str | os.PathLike[str]
 def opened(path: str | os.PathLike[str]) -> Iterator[Cursor]:
     """Open a file; whatever goes wrong with it or in it becomes one sentence."""
     try:
-        if not Path(path).is_file() and Path(path).exists() and not Path(path).is_dir():
+        place = path_of(path)
+        if not place.is_file() and place.exists() and not place.is_dir():
             raise FileError(f"{os.fspath(path)!r} is not an ordinary file; save it as one first")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
