@@ -44,10 +44,12 @@ def bound_table(
         If columns are not there or not legal, a unit has several rows, or the schema declares a
         survey.
     ParameterError
-        If the outcome is a feature, too.
+        If the outcome is no name, or is a feature, too.
     EngineError, MissingDependencyError
         As of :func:`dprct.schema.table.table`.
     """
+    if not isinstance(outcome, str):
+        raise ParameterError(f"outcome={given(outcome)}; give the name of one column")
     frame = any_table_of(data)
     if schema.unit.max_rows > 1:
         raise SchemaError(

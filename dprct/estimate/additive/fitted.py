@@ -18,6 +18,7 @@ from dprct.estimate.additive.smoothing import (
     usable_counts,
 )
 from dprct.estimate.synthetic.path_noise import PathNoise
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,12 +181,13 @@ def half_width(law: PathNoise, alpha: float) -> float:
 
 
 def _check_part(part: object) -> None:
-    if part not in PARTS:
+    if not isinstance(part, str) or part not in PARTS:
         raise ParameterError(
-            f"part={part!r}; allowed: 'all' (privacy noise and sampling), 'noise' (privacy noise)"
+            f"part={given(part)}; allowed: 'all' (privacy noise and sampling), 'noise' (privacy "
+            "noise)"
         )
 
 
 def _check_alpha(alpha: object) -> None:
     if not isinstance(alpha, (int, float)) or not 1e-6 <= alpha < 1:
-        raise ParameterError(f"alpha={alpha!r}; give a number from 1e-06 to 1, as 0.05")
+        raise ParameterError(f"alpha={given(alpha)}; give a number from 1e-06 to 1, as 0.05")

@@ -19,6 +19,7 @@ from dprct.privacy.budget import Budget
 from dprct.queries import CodedRows, EngineRows
 from dprct.queries.records import check_rows
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_schema
 from dprct.schema.table import row_count
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
         neighbors: str = "replace-one",
     ) -> None:
         check_neighbors(neighbors)
+        check_schema(schema)
         schema = schema.seal()
         self.terms = terms_of(
             schema, features, bins=bins, categorical=categorical, pairs=pairs, groups=groups,

@@ -10,6 +10,7 @@ import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.additive.smoothing import usable_counts
+from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
     Raises
     ------
     ParameterError
-        If a feature is no number, or joint counts were not released.
+        If a name is no text, a feature is no number, or joint counts were not released.
 
     Notes
     -----
@@ -57,6 +58,7 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
     Semenova and Chernozhukov (2021), "Debiased machine learning of conditional average treatment
     effects", for the projection as an estimand.
     """
+    features = listed_names(features, "features")
     places = [_number(fit, name) for name in features]
     if not places:
         raise ParameterError("features= names no column; name at least one")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check_neighbors(neighbors: object) -> None:
     """Refuse a relation that additive models are not offered under."""
-    if neighbors != "replace-one":
+    if not isinstance(neighbors, str) or neighbors != "replace-one":
         raise ParameterError(
             f"neighbors={given(neighbors)}; allowed: 'replace-one' (the whole row is private)"
         )

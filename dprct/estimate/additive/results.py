@@ -176,7 +176,7 @@ class AdditiveResults:
         """
         from scipy.special import ndtri
 
-        table = linear_projection(self.fit, list(features), self._proved(part))
+        table = linear_projection(self.fit, features, self._proved(part))
         half = -ndtri(alpha / 2) * table["std.error"]
         return table.assign(low=table["estimate"] - half, high=table["estimate"] + half)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ import numpy as np
 from dprct.encode import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.queries import Block, feature_codes
+from dprct.schema.arguments import is_data, listed_names
 from dprct.schema.facts import given
 from dprct.schema.table import eager
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -90,11 +92,15 @@ class Terms:
         ------
         ColumnError
             If it is neither.
+        ParameterError
+            If it is no text, such as a column in the place of its name.
         """
+        if not isinstance(name, str):
+            raise ParameterError(f"a {type(name).__name__} names no feature; give its name as text")
         known = self.names[: self.features] if feature else self.names
         if name not in known:
-            raise ColumnError.unknown(str(name), known, "the released features and groups")
-        return known.index(str(name))
+            raise ColumnError.unknown(name, known, "the released features and groups")
+        return known.index(name)
 
     def points(self, j: int) -> Array:
         """Return the middle (K,) of every level, from -1 to 1 over the levels of feature j.
@@ -185,7 +191,7 @@ def terms_of(
     SchemaError
         If a column lacks bounds or levels.
     ParameterError
-        If a name is given twice, or a pair is no pair of features.
+        If a name is given twice or is no text, or a pair is no pair of features.
     """
     listed, grouped = _names(features, "features"), _names(groups, "groups")
     if not listed:
@@ -200,18 +206,27 @@ def terms_of(
             raise ColumnError.unknown(name, listed, "the features")
     smooth = tuple(_is_number(encoding) and encoding.name not in unordered for encoding in own)
     found = Terms((*own, *others), (*smooth, *(False for _ in others)), len(own))
-    crossed = tuple(itertools.combinations(sorted(found.place(name) for name in projection), 2))
-    for name in projection:
+    projected = _names(projection, "projection")
+    crossed = tuple(itertools.combinations(sorted(found.place(name) for name in projected), 2))
+    for name in projected:
         _check_number(found, name)
     return Terms(found.encodings, found.smooth, found.features, _pairs(found, pairs), crossed)
 
 
 def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int], ...]:
+    if isinstance(pairs, str) or is_data(pairs) or not isinstance(pairs, Iterable):
+        raise ParameterError(
+            f"pairs= is {type(pairs).__name__}; give pairs of features, such as [('x1', 'x2')]"
+        )
     places = []
     for pair in pairs:
-        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
-            raise ParameterError(f"pairs= has {given(pair)}; give two different features each")
-        first, second = sorted(found.place(name) for name in pair)
+        names = listed_names(pair, "pairs")
+        if len(set(names)) != 2 or len(names) != 2:
+            raise ParameterError(
+                f"pairs= has a {type(pair).__name__} that is no pair; give two different features "
+                "each, such as [('x1', 'x2')]"
+            )
+        first, second = sorted(found.place(name) for name in names)
         places.append((first, second))
     return tuple(dict.fromkeys(places))
 
@@ -222,8 +237,8 @@ def _check_number(found: Terms, name: str) -> None:
 
 
 def _names(names: object, parameter: str) -> tuple[str, ...]:
-    listed = (names,) if isinstance(names, str) else tuple(names)  # type: ignore[arg-type]
-    if any(not isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
+    listed = listed_names(names, parameter)
+    if len(set(listed)) < len(listed):
         raise ParameterError(f"{parameter}= must name columns, each once")
     return listed
 

@@ -12,6 +12,7 @@ from dprct.estimate.additive.fitted import AdditiveFit
 from dprct.estimate.additive.smoothing import usable_counts
 from dprct.estimate.synthetic.path_noise import PathNoise
 from dprct.queries import Block
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -61,10 +62,10 @@ class ConstantEffect(AdditiveFit):
         sampling = sum(self.sums.largest_variance / n for n in counts) if part == "all" else 0.0
         return law + PathNoise((), sampling)
 
-    def levels(self, name: str, *_: object, **__: object) -> NoReturn:
+    def levels(self, name: object, *_: object, **__: object) -> NoReturn:
         """Refuse: there are no shapes."""
         raise ParameterError(
-            f"no shape of {name!r}: an S-learner in an additive model has the same effect for "
+            f"no shape of {given(name)}: an S-learner in an additive model has the same effect for "
             "everybody; use learner='dr' or 'r'"
         )
 

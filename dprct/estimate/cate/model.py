@@ -29,7 +29,7 @@ from dprct.privacy.budget import Budget
 from dprct.queries import CompactRows, EngineRows
 from dprct.queries.records import check_rows
 from dprct.results.plan import Plan
-from dprct.schema.facts import given
+from dprct.schema.arguments import check_choice, check_schema
 from dprct.schema.table import row_count
 
 if TYPE_CHECKING:
@@ -146,10 +146,8 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         neighbors: str = "replace-one",
     ) -> None:
         check_neighbors(neighbors)
-        if learner not in get_args(Learner):
-            raise ParameterError(
-                f"learner={given(learner)}; allowed: {', '.join(get_args(Learner))}"
-            )
+        check_choice("learner", learner, get_args(Learner))
+        check_schema(schema)
         schema = schema.seal()
         terms = terms_of(
             schema, features, bins=bins, categorical=categorical, pairs=pairs, groups=groups,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ from dprct.privacy.budget import exact
 from dprct.privacy.partition import random_part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -40,7 +40,8 @@ def shares_of(
     Raises
     ------
     ParameterError
-        If a part is unknown, superfluous, needed and not there, or shares do not sum to one.
+        If this is no mapping, a part is unknown, superfluous, needed and not there, or shares do
+        not sum to one.
 
     Examples
     --------
@@ -49,6 +50,11 @@ def shares_of(
     """
     if asked is None:
         return dict(KNOWN_PARTS if known or constant else NUISANCE_PARTS)
+    if not isinstance(asked, Mapping):
+        raise ParameterError(
+            f"parts= is {type(asked).__name__}; give the share of each part, such as "
+            "{'outcome': 0.3, 'effect': 0.7}"
+        )
     found = {str(name): exact(share, "share") for name, share in asked.items()}
     allowed = ["effect"] if constant else ["propensity"] * (not known) + ["outcome", "effect"]
     needed = {"effect"} if known or constant else {"propensity", "effect"}

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import dprct
-from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.errors import DprctError, FormulaError, ParameterError, SchemaError
 
 FEATURES = ["x1", "town"]
 GRID = pd.DataFrame({"x1": [-0.75, 0.75], "x2": [0.0, 0.0], "town": ["south", "north"]})
@@ -134,6 +137,44 @@ def test_every_intermediate_model_is_there(trial, schema):
 def test_what_the_door_refuses(trial, schema, options, error, words):
     with pytest.raises(error, match=words):
         model_of(trial, schema, n=400, **options)
+
+
+SLIPS = ("outcome", "features", "treatment", "propensity", "assignment", "learner", "clip", "parts",
+         "trim", "bins", "categorical", "pairs", "groups", "projection", "neighbors")  # fmt: skip
+
+
+@pytest.mark.parametrize("library", [pd.Series, pl.Series, list])
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_column_in_the_place_of_an_argument_is_named_and_not_shown(trial, schema, slip, library):
+    """A level and a number that only this column has are in no message."""
+    for secret in (library(["Hemmelig"] * 3), library([71.25] * 3)):
+        if library is list and slip not in {"clip", "bins", "parts", "pairs", "outcome", "learner"}:
+            continue  # a list of texts names columns
+        with pytest.raises(DprctError, match=f"{slip}=") as refused:
+            model_of(trial, schema, n=400, **{slip: secret})
+        assert not {"Hemmelig", "71"} & set(re.findall(r"\w+", str(refused.value)))
+
+
+@pytest.mark.parametrize("nothing", [None, 3])
+@pytest.mark.parametrize("slip", ["features", "groups", "categorical", "pairs", "projection"])
+def test_what_lists_no_names_is_refused_by_the_name_of_its_argument(trial, schema, slip, nothing):
+    with pytest.raises(ParameterError, match=f"{slip}="):
+        model_of(trial, schema, n=400, **{slip: nothing})
+
+
+def test_what_is_no_schema_is_refused(trial):
+    with pytest.raises(SchemaError, match=r"give a dprct\.Schema"):
+        model_of(trial, None, n=400)
+
+
+def test_results_show_nothing_of_a_column_in_the_place_of_a_name(trial, schema):
+    """Neither do those of an S-learner, which has no shapes."""
+    for learner in ("dr", "s"):
+        result = model_of(trial, schema, n=400, learner=learner, propensity=0.5).fit(1)
+        for ask in (result.shape, result.group_effects, result.projection):
+            with pytest.raises(ParameterError) as refused:
+                ask(pl.Series(["Hemmelig"]))
+            assert "Hemmelig" not in str(refused.value)
 
 
 def test_the_plan_says_how_noisy_it_will_be(trial, schema):
