@@ -89,7 +89,8 @@ class MVHistogram(ReleaseModel):
     Guarantee: none.  Edges are the smallest and largest value of somebody, and only combinations
     that somebody has can be drawn.  With many columns every combination is one person, so the
     protected file is a re-weighted bootstrap of the real records, blurred within bins.  Nothing
-    is charged to a ledger.  Draws are floating-point ones, from a system-seeded ChaCha generator.
+    is charged; a ledger beside the data file gets an entry without price.  Draws are
+    floating-point ones, from a system-seeded ChaCha generator.
 
     Missing codes are levels of their own.  Where the paper draws a uniform value within a bin,
     columns of whole numbers or of declared decimals get the nearest such value.  Where no
@@ -168,8 +169,8 @@ class MVHistogram(ReleaseModel):
         consequences = (
             "bin edges and combinations are those of real people: the file has no combination "
             "that nobody has, and with many columns each one is a single person's",
-            "nothing is charged to a ledger; the certificate, the notes and the label of the file "
-            "say that there is no guarantee",
+            "nothing is charged, a ledger beside the data gets an entry without price; the "
+            "certificate, the notes and the label of the file say that there is no guarantee",
         )
         return Plan(self.method, budget, facts, consequences)
 

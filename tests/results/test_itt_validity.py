@@ -59,6 +59,12 @@ def test_a_table_with_blocks_names_them_as_factors(rows, schema):
     assert everywhere(table(rows, schema, covariates=["age"], blocks=["town"]), "Calibrated: ")
 
 
+def test_a_table_of_a_part_of_the_rows_is_an_artefact(rows, schema):
+    made = table(rows[rows.age > 0], schema, covariates=["school"])
+    assert everywhere(made, "of 40 rows; subgroups were not released")
+    assert not everywhere(made, "Calibrated: the errors")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -32,7 +32,10 @@ def test_only_what_is_too_small_is_marked():
     assert hc3.split()[-2:] == ["none", "none"]
 
 
-@pytest.mark.parametrize(("ratio", "marked"), [(1.0, False), (1 - 10 * TOLERANCE, True)])
+@pytest.mark.parametrize(
+    ("ratio", "marked"),
+    [(1.0, False), (1 - TOLERANCE / 2, False), (1 - 10 * TOLERANCE, True), (0.9997, True)],
+)
 def test_rounding_is_not_too_small(ratio, marked):
     assert ErrorRatio("regress", ratio, 2.0).too_small is marked
 

@@ -99,6 +99,7 @@ def test_notes_come_after_those_of_the_file_and_once():
         '{"v":2}',
         VALID.to_text()[:-1],
         VALID.to_text().replace("HC1", "HC9"),
+        VALID.to_text().replace('"v":1', '"v":2'),
     ],
 )
 def test_other_words_are_refused(text):
