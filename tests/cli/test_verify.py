@@ -54,6 +54,14 @@ def test_an_altered_file(dprct: Callable[..., Any], released: Path) -> None:
     assert (found["verified"], found["differing"]) == (False, ["age"])
 
 
+def test_a_column_too_many(dprct: Callable[..., Any], released: Path) -> None:
+    data, _ = read_dta(released)
+    data.assign(row=1).to_csv(released.with_suffix(".csv"), index=False)
+    ran = dprct("verify", released.with_suffix(".csv"))
+    assert ran.code == 1
+    assert "the certificate does not know: row" in ran.out
+
+
 def test_without_a_certificate_it_says_where_one_may_be(
     dprct: Callable[..., Any], released: Path
 ) -> None:
