@@ -319,7 +319,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
             )
         for outcome in self.outcomes:
             outcome.check(budget.epsilon)
-        check_there(self._frame)  # an engine that is gone fails here, before anything is charged
+        check_there(self._frame, self.n)  # before anything is charged
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> list[Released]:
         return [o.release(self._frame, budget.epsilon, noise) for o in self.outcomes]

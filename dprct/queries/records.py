@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from dprct.errors import EngineError
 from dprct.queries.compact import compact
 from dprct.queries.grid import GRID
 from dprct.queries.logistic import Held
 from dprct.queries.order import canonical_order
 from dprct.queries.passes import steps_of
 from dprct.queries.propensity import treated_code
+from dprct.schema.table import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,20 +150,6 @@ def read_once(
     check_rows(len(found[_STEPS]), n)
     columns = {block: found[name] for name, block in blocks.items()}
     return CompactTable(found[_STEPS], found[_TREATED], design, columns)
-
-
-def check_rows(found: int, n: int) -> None:
-    """Refuse a table that has not the number of rows that it had at the door.
-
-    Raises
-    ------
-    EngineError
-    """
-    if found != n:
-        raise EngineError(
-            f"the table had {n:,} rows when the model was made and has another number now; store "
-            "it first, so that every pass reads the same rows"
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

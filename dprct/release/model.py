@@ -214,7 +214,7 @@ class ReleaseModel(HoldsRows, ABC):
         plan.check(confirm=confirm)
         for warning in plan.warnings:
             warnings.warn(warning, DprctWarning, stacklevel=2)
-        check_there(self._frame)  # an engine that is gone fails here, before anything is charged
+        check_there(self._frame, self.n)  # before anything is charged
         noise = source(rng)
         guarantee = self.guarantee(plan.budget)
         receipt = self._charge(guarantee, accountant, noise)

@@ -131,14 +131,14 @@ def asking(frame: Table, wanted: str) -> Iterator[None]:
     engine = frame.implementation
     try:
         yield
-    except DprctError:
+    except (DprctError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except ImportError:
         extra = "spark" if engine.is_pyspark() else "engines"
         raise MissingDependencyError.extra(
             "pyarrow", extra, f"an answer of {engine.value}"
         ) from None
-    except Exception as error:
+    except BaseException as error:  # a panic of Polars is no Exception
         raise EngineError(
             f"{engine.value} ended with {type(error).__name__} while it was asked for {wanted} "
             "(its message may show data and is withheld); read the table with the engine alone to "
@@ -167,23 +167,40 @@ def row_count(frame: Table) -> int:
     """Return the number of rows; one pass in an engine."""
     if not isinstance(frame, nw.LazyFrame):
         return len(frame)
-    return int(collected(_rows_of(frame))["rows"][0])
+    with asking(frame, "the number of rows"):
+        counted = frame.select(nw.len().alias("rows"))
+    return int(collected(counted)["rows"][0])
 
 
-def check_there(frame: Table) -> None:
-    """Refuse a table whose engine is gone, such as a connection that was closed; reads no row.
+def check_there(frame: Table, n: int) -> None:
+    """Refuse a table that is gone or changed since the door, before it costs anything; one pass.
+
+    Parameters
+    ----------
+    frame : narwhals frame
+    n : int
+        Rows that it had at the door; public.
+
+    Raises
+    ------
+    EngineError
+        If its file is gone, its connection is closed, or it has another number of rows.
+    """
+    check_rows(row_count(frame), n)
+
+
+def check_rows(found: int, n: int) -> None:
+    """Refuse a number of rows that is not the one at the door.
 
     Raises
     ------
     EngineError
     """
-    if isinstance(frame, nw.LazyFrame):
-        _rows_of(frame)
-
-
-def _rows_of(frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    with asking(frame, "the number of rows"):
-        return frame.select(nw.len().alias("rows"))
+    if found != n:
+        raise EngineError(
+            f"the table had {n:,} rows when the model was made and has another number now; store "
+            "it first, so that every pass reads the same rows"
+        )
 
 
 def missing_code(frame: Table, name: str) -> nw.Expr:

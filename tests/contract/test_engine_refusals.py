@@ -15,7 +15,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dprct import MVHistogram, PrivateATE, Simple, Unit
+from dprct import (
+    Accountant,
+    Calibrated,
+    Marginals,
+    MVHistogram,
+    PrivateAdditive,
+    PrivateATE,
+    Simple,
+    Unit,
+)
 from dprct.encode import encodings
 from dprct.errors import (
     ColumnError,
@@ -25,6 +34,7 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.privacy.aggregate import _open
+from dprct.privacy.budget import Budget
 from dprct.queries import cell_counts, clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.legal import validate
@@ -32,6 +42,7 @@ from dprct.schema.table import COMPANION, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     ToEngine = Callable[[pl.DataFrame], Any]
 
@@ -214,6 +225,41 @@ def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> N
     for fit in (release.fit, effect.fit, lambda **_: table(rows)):
         with pytest.raises(EngineError, match=r"number of rows|names and types of columns"):
             fit(epsilon=1, rng=1)
+
+
+SMALL = Schema((
+    replace(BOUNDED, missing=(), fate="modelled"),
+    Column("t", "byte", levels=(0.0, 1.0), missing=(), fate="public"),
+))  # fmt: skip
+MODELS: dict[str, Callable[[Any], Any]] = {
+    "MVHistogram": lambda rows: MVHistogram(rows, SMALL),
+    "Marginals": lambda rows: Marginals(rows, SMALL),
+    "PrivateATE": lambda rows: PrivateATE(rows, SMALL, outcome="x", assignment=Simple("t")),
+    "Calibrated": lambda rows: Calibrated(rows, SMALL, outcome="x", assignment=Simple("t")),
+    "PrivateAdditive": lambda rows: PrivateAdditive(rows, SMALL, outcome="x", features=["t"]),
+}
+SCANS: dict[str, Callable[[str], Any]] = {
+    "Polars": pl.scan_csv, "DuckDB": duckdb.read_csv,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scan", SCANS.values(), ids=SCANS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_that_went_or_grew_since_the_door_is_refused_before_the_charge(
+    tmp_path: Path, name: str, scan: Callable[[str], Any]
+) -> None:
+    file = tmp_path / "rows.csv"
+    frame = pl.DataFrame({"x": [k / 59 for k in range(60)], "t": [0, 1] * 30})
+    frame.write_csv(file)
+    model = MODELS[name](scan(str(file)))
+    accountant = Accountant(2, relation=model.guarantee(Budget.asked(1)).relation)
+    file.unlink()
+    with pytest.raises(EngineError, match="withheld"):
+        model.fit(1, accountant=accountant)
+    pl.concat([frame, frame[:7]]).write_csv(file)
+    with pytest.raises(EngineError, match="had 60 rows when the model was made"):
+        model.fit(1, accountant=accountant)
+    assert accountant.spent.epsilon == 0
 
 
 def test_what_spark_cannot_be_asked_about_is_refused(spark: Any) -> None:

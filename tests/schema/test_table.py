@@ -194,10 +194,30 @@ def test_whole_numbers_that_a_double_rounds_are_told(
 
 def test_what_an_engine_says_is_withheld_and_what_we_say_is_not() -> None:
     frame = table(pl.LazyFrame({"x": [1.0]}))
-    check_there(frame)
     words = "polars ended with ValueError while it was asked for a sum"
     with pytest.raises(EngineError, match=words) as refusal, asking(frame, "a sum"):
         raise ValueError(SENTINEL)
     assert SENTINEL not in str(refusal.value)
     with pytest.raises(ColumnError), asking(frame, "a sum"):
         raise ColumnError.unknown("x", ["y"], "the data")
+
+
+def test_a_panic_of_an_engine_is_withheld_too_and_an_interruption_is_not() -> None:
+    """Polars raises what is no Exception when it finds another file than it had scanned."""
+    frame = table(pl.LazyFrame({"x": [1.0]}))
+    words = "ended with PanicException"
+    with pytest.raises(EngineError, match=words) as refusal, asking(frame, "a sum"):
+        raise pl.exceptions.PanicException(SENTINEL)
+    assert SENTINEL not in str(refusal.value)
+    assert refusal.value.__suppress_context__
+    for kind in (KeyboardInterrupt, SystemExit, GeneratorExit):
+        with pytest.raises(kind), asking(frame, "a sum"):
+            raise kind
+
+
+def test_another_number_of_rows_than_at_the_door_is_refused() -> None:
+    for data in (pl.LazyFrame({"x": [1.0, 2.0]}), pl.DataFrame({"x": [1.0, 2.0]})):
+        check_there(table(data), 2)
+        for n in (1, 3):
+            with pytest.raises(EngineError, match=f"had {n} rows .* store it first"):
+                check_there(table(data), n)

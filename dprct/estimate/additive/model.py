@@ -17,10 +17,9 @@ from dprct.estimate.additive.terms import terms_of
 from dprct.estimate.base import EstimateModel
 from dprct.privacy.budget import Budget
 from dprct.queries import CodedRows, EngineRows
-from dprct.queries.records import check_rows
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_schema
-from dprct.schema.table import row_count
+from dprct.schema.table import check_there, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -174,7 +173,7 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
 
     def _check(self, budget: Budget) -> None:
         mechanism_of(self.layout(budget), budget)
-        check_rows(row_count(self._frame), self.n)  # before anything is charged
+        check_there(self._frame, self.n)  # before anything is charged
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> AdditiveFit:
         read, layout = (self.terms.encodings, self.column, self.fill), self.layout(budget)

@@ -27,10 +27,9 @@ from dprct.estimate.cate.propensity import known_propensity, trim_of
 from dprct.estimate.cate.results import CATEResults
 from dprct.privacy.budget import Budget
 from dprct.queries import CompactRows, EngineRows
-from dprct.queries.records import check_rows
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema
-from dprct.schema.table import row_count
+from dprct.schema.table import check_rows, check_there, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -230,7 +229,7 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
     def _check(self, budget: Budget) -> None:
         for layout in self.recipe.layouts(budget).values():
             mechanism_of(layout, budget)
-        check_rows(row_count(self._frame), self.n)  # before anything is charged
+        check_there(self._frame, self.n)  # before anything is charged
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> dict[str, AdditiveFit]:
         read = (self.recipe.terms.encodings, self.column, self.fill, self._treatment)

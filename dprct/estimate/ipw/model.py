@@ -28,10 +28,10 @@ from dprct.formula import parse
 from dprct.privacy.budget import Budget
 from dprct.queries.logistic import one_thread
 from dprct.queries.propensity import covariates_of
-from dprct.queries.records import check_rows, read_once
+from dprct.queries.records import read_once
 from dprct.results.plan import Plan
 from dprct.schema.legal import validate
-from dprct.schema.table import names_of, row_count
+from dprct.schema.table import check_there, names_of, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -316,7 +316,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
 
     def _check(self, budget: Budget) -> None:
         self.recipe_at(budget).priced(budget)
-        check_rows(row_count(self._frame), self.n)  # before anything is charged
+        check_there(self._frame, self.n)  # before anything is charged
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
         recipe = self.recipe_at(budget)
