@@ -37,7 +37,8 @@ class MVHistogram(ReleaseModel):
     Parameters
     ----------
     data : data frame
-        pandas or Polars, n rows, legal in ``schema``.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Of an
+        engine, one row per occupied cell and public columns are read into memory.
     schema : Schema
         With a fate for every column; bounds or levels, bins where continuous, and a missing
         policy for the modelled ones.

@@ -27,7 +27,8 @@ class Marginals(ReleaseModel):
     Parameters
     ----------
     data : data frame
-        pandas or Polars, n rows, legal in ``schema``.
+        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Of an
+        engine, one row per occupied level and public columns are read into memory.
     schema : Schema
         As for :class:`dprct.MVHistogram`.
     columns : iterable of str, optional
