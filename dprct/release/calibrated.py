@@ -118,9 +118,10 @@ class Calibrated(ReleaseModel):
     -----
     Relation: replace-one with the design public; the price is that of the covariates (their
     histogram, replace-one) plus that of the effects (and of the moments, with
-    ``gamma="moments"``), by sequential composition.  Everything else is post-processing: with ``W = [T, 1, X]``, ``y = m_0 + sum_j tau_j T_j + e``, where e is
-    orthogonal to W and makes the HC1 errors (CR1 where clusters were assigned) equal to those of
-    the released effects, sampling and privacy noise together.
+    ``gamma="moments"``), by sequential composition.  Everything else is post-processing: with
+    ``W = [T, 1, X]``, ``y = m_0 + sum_j tau_j T_j + e``, where e is orthogonal to W and makes the
+    HC1 errors (CR1 where clusters were assigned) equal to those of the released effects, sampling
+    and privacy noise together.
 
     Only the treatment coefficients of the declared regressions carry information.  Coefficients
     of covariates, R-squared, subgroups and interactions are artefacts.
