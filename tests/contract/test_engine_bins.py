@@ -34,6 +34,7 @@ SCHEMA = Schema(
         Column("age", "byte", bounds=(15.0, 80.0), bins=5, missing=(".",)),
         Column("money", bounds=(0.0, 100.0), decimals=2, bins=97, missing=()),
         Column("level", "byte", levels=(0.0, 1.0), missing=()),
+        Column("rank", "byte", levels=(0.0, 1.0, 2.0), missing=(".", ".b")),
     )
 )
 CODES = encodings(SCHEMA, SCHEMA.names)
@@ -73,8 +74,11 @@ def rows() -> pl.DataFrame:
     for name, found in zip(SCHEMA.names, values, strict=True):
         columns[name] = [*np.resize(found, n), math.nan, None]
     n += 2
-    missing = [-1] * (n - 2) + [0, 1]
-    return pl.DataFrame({**columns, "far" + COMPANION: np.array(missing, np.int8)})
+    beside = {
+        name + COMPANION: np.array([-1] * (n - 2) + [0, code], np.int8)
+        for name, code in (("far", 1), ("rank", 2))
+    }
+    return pl.DataFrame({**columns, **beside})
 
 
 def counts(data: Any, names: list[str]) -> tuple[Any, list[int]]:
@@ -103,7 +107,7 @@ def test_the_columns_are_of_every_kind() -> None:
     assert terms == {
         "one": 1, "three": 3, "signed": 2, "compared": "compared", "far": 2, "age": 1, "money": 1
     }  # fmt: skip
-    assert {"alike", "edges", "level"} == keys.keys() - terms.keys()
+    assert {"alike", "edges", "level", "rank"} == keys.keys() - terms.keys()
 
 
 ASKED = [[name] for name in SCHEMA.names] + [list(SCHEMA.names)]

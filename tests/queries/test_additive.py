@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -41,6 +42,7 @@ LAYOUTS = {
     "two features and everybody": AdditiveLayout((EVERYBODY, *BOTH), R),
     "a pair": AdditiveLayout((EVERYBODY, *BOTH, Block((0, 1), (2, 3))), R),
     "counts of a pair": AdditiveLayout((*BOTH, Block((0, 1), (2, 3), sums=False)), R),
+    "counts alone": AdditiveLayout(tuple(replace(b, sums=False) for b in BOTH), R),
     "cheap counts": AdditiveLayout((EVERYBODY, *BOTH), R, count_units=HALF_STEPS // 4),
     "weighted": AdditiveLayout(BOTH, R, weighted=True),
     "weighted, cheap": AdditiveLayout(BOTH, R, weighted=True, count_units=HALF_STEPS // 4),
@@ -95,6 +97,7 @@ def test_no_neighbour_is_further_than_claimed(name: str) -> None:
     slack = HALF_STEPS**2 + 2 * HALF_STEPS**2 * (name == "counts of a pair")
     assert l2 >= layout.l2_squared - slack
     assert l2 >= 0.6 * layout.l2_squared
+    assert l2 == layout.l2_squared or name != "counts alone"
 
 
 def test_counts_are_free_in_l2() -> None:
