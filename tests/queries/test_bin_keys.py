@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dprct.bins import Edges, EqualBins, EqualBinsOfPoints, Points
 from dprct.encode import encoding, prepared_for
-from dprct.queries.bin_keys import BinKey, Ceilings, Compared, bin_key
+from dprct.queries.bin_keys import BinKey, Ceilings, Compared, _compared, bin_key
 from dprct.schema import Column
 from dprct.schema.declare import declared
 from dprct.schema.table import eager
@@ -163,3 +163,13 @@ def test_points_have_the_code_of_their_rule(
 def test_points_that_doubles_do_not_tell_apart_have_no_key() -> None:
     points = Points(0.0, 1.0, 2**55)
     assert bin_key(EqualBinsOfPoints(points, slope=1, start=0, width=2**54, bins=2)) is None
+
+
+@pytest.mark.parametrize("k", range(1, 7))
+def test_a_guess_that_is_wrong_at_one_edge_is_not_taken(k: int) -> None:
+    """Whichever edge it is: the first, the last, or one between."""
+    bins = EqualBins(-2.0, 2.1, 7)
+    edges = np.asarray(bins.edge(np.arange(1.0, 7.0)), np.float64)
+    assert _compared(bins, edges, np.nextafter(edges, np.inf)) is not None
+    edges[k - 1] -= 1.0  # more than a bin: just above it the guess is two too low
+    assert _compared(bins, edges, np.nextafter(edges, np.inf)) is None
