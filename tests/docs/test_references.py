@@ -23,7 +23,9 @@ PAGES = sorted(
 FILE = re.compile(r"(?<![\w/.])((?:tests|docs|scripts|dprct|data|vignettes|r-wrapper)/[\w./-]*\w)")
 COMMAND = re.compile(r"(?:^ {4}|^\$ |^|`)dprct ((?:--)?[a-z][^`#\n]*)", re.MULTILINE)
 TARGET = re.compile(r"(?:^ {4}|`)make ([a-z][\w-]*)", re.MULTILINE)
+PAGE = re.compile(r"(?<![\w/.-])([\w-]+\.md)\b")
 IN_THE_WHEEL_ONLY = {"dprct/demo_data"}
+WRITTEN_BY_COMMANDS = {"README-data.md", "report.md"}
 
 
 def links(text: str, folder: Path) -> list[str]:
@@ -47,7 +49,7 @@ def anchor(heading: str) -> str:
 
 
 def files(text: str, folder: Path) -> list[str]:
-    found = set(FILE.findall(text)) - IN_THE_WHEEL_ONLY
+    found = {*FILE.findall(text), *PAGE.findall(text)} - IN_THE_WHEEL_ONLY - WRITTEN_BY_COMMANDS
     return [name for name in found if not any((at / name).exists() for at in (TOP, folder))]
 
 
@@ -100,6 +102,7 @@ def test_what_a_page_points_at_exists(lost: Callable[[str, Path], list[str]], pa
         (links, "[a](docs/nothing.md)", "[a](docs/ipw.md)"),
         (links, "[a](docs/ipw.md#nothing)", "[a](docs/ipw.md#defaults)"),
         (files, "see `scripts/nothing.py`", "see `scripts/ipw_table.py`"),
+        (files, "NOTHING.md says more", "SECURITY.md says more"),
         (targets, "`make nothing`", "`make demo`"),
         (commands, "    dprct release study.toml", "    dprct plan study.toml --html plan.html"),
         (commands, "$ dprct plan study.toml --draw", "$ dprct --version"),
