@@ -64,6 +64,13 @@ def test_noise_is_proportional_to_the_clip():
     assert many[1] == one[1]
 
 
+def test_a_count_is_worth_a_sum_under_gaussian_noise_and_a_quarter_of_it_under_laplace():
+    """In L2 counts are free; in L1 they are paid for, and so told less exactly."""
+    for budget, less in ((GAUSSIAN, 1), (PURE, 4)):
+        sd_sum, sd_count = noise_of(layout_of(BLOCKS, 2.0, budget), budget)
+        assert sd_count * 2.0 == pytest.approx(less * sd_sum)
+
+
 def test_moments_come_back_where_there_is_hardly_noise():
     (found,) = draws(Budget.asked(20, 1e-2), 1)
     assert found.mean == pytest.approx(0.5, abs=0.15)
