@@ -70,6 +70,17 @@ def test_every_value_is_legal_and_public_columns_are_the_original(
     assert sorted(release.protected["village"]) == sorted(data["village"])
 
 
+def test_a_public_column_is_nowhere_said_to_be_protected(release: Release) -> None:
+    certificate = release.certificate()
+    assert certificate.fates["village"] == "public"
+    assert "column village (declared public)" in release.guarantee.not_covered
+    assert "values of village: public, with the rows in a random order" in certificate.to_text()
+    page = certificate_page(certificate)
+    row = next(part for part in page.split("<tr>") if "village" in part and "NOT PROTECTED" in part)
+    assert row.startswith('<th scope="row">public</th>')
+    assert "public: village" in release.summary()
+
+
 def test_characteristics_are_kept_by_an_allow_list(release: Release) -> None:
     kept = {(owner, name): text for owner, name, text in release.schema.file.characteristics}
     assert kept.pop(("_dta", "note2")).startswith("Protected file made by dprct. Pure diff")
