@@ -9,6 +9,8 @@ import pytest
 
 import dprct
 from dprct.errors import DprctError, FormulaError, ParameterError, SchemaError
+from dprct.estimate.additive.release import mechanism_of
+from dprct.privacy.budget import Budget
 
 FEATURES = ["x1", "town"]
 GRID = pd.DataFrame({"x1": [-0.75, 0.75], "x2": [0.0, 0.0], "town": ["south", "north"]})
@@ -112,6 +114,15 @@ def test_formula_and_columns_are_the_same_model(trial, schema):
     assert one.fit(1, rng=1).effect(GRID).tolist() == two.fit(1, rng=1).effect(GRID).tolist()
     with pytest.raises(FormulaError):
         dprct.CATE.from_formula("y ~ I(x1 ** 2)", data, schema, treatment="t")
+
+
+def test_parts_together_cost_what_the_dearest_costs(trial, schema):
+    """One person is in one part: three releases of mu each are one of mu, not of 3 mu."""
+    model, budget = model_of(trial, schema, n=400), Budget.asked(1, 1e-6)
+    costs = [mechanism_of(one, budget).cost() for one in model.recipe.layouts(budget).values()]
+    assert len(costs) == 3
+    assert model.guarantee(budget).parameter == max(cost.parameter for cost in costs)
+    assert model.guarantee(budget).budget == budget
 
 
 def test_every_intermediate_model_is_there(trial, schema):
