@@ -81,6 +81,17 @@ def test_a_public_column_is_nowhere_said_to_be_protected(release: Release) -> No
     assert "public: village" in release.summary()
 
 
+def test_the_certificate_says_what_was_charged_and_what_the_file_is_not_good_for(
+    release: Release,
+) -> None:
+    certificate = release.certificate()
+    assert certificate.ledger == release.ledger
+    assert certificate.ledger.startswith("charged to ")
+    text = " ".join(certificate.to_text().split())
+    assert certificate.limits
+    assert all(" ".join(limit.split()) in text for limit in (*certificate.limits, release.ledger))
+
+
 def test_characteristics_are_kept_by_an_allow_list(release: Release) -> None:
     kept = {(owner, name): text for owner, name, text in release.schema.file.characteristics}
     assert kept.pop(("_dta", "note2")).startswith("Protected file made by dprct. Pure diff")
