@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import traceback
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -208,8 +209,7 @@ def test_a_panic_of_an_engine_is_withheld_too_and_an_interruption_is_not() -> No
     words = "ended with PanicException"
     with pytest.raises(EngineError, match=words) as refusal, asking(frame, "a sum"):
         raise pl.exceptions.PanicException(SENTINEL)
-    assert SENTINEL not in str(refusal.value)
-    assert refusal.value.__suppress_context__
+    assert SENTINEL not in "".join(traceback.format_exception(refusal.value))
     for kind in (KeyboardInterrupt, SystemExit, GeneratorExit):
         with pytest.raises(kind), asking(frame, "a sum"):
             raise kind

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dprct.estimate.additive.terms import terms_of
-from dprct.estimate.cate.learners import Recipe, learned
+from dprct.estimate.cate.learners import Recipe, _effect, learned
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import HALF_STEPS, CodedRows
@@ -61,6 +61,26 @@ def test_nuisances_are_found(schema):
     assert found["propensity"].at([x1, zero]) == pytest.approx(0.3 + 0.1 * x1, abs=0.06)
     treated = found["outcome of the treated"].at([x1, zero])
     assert treated == pytest.approx(np.zeros(5), abs=0.3)
+
+
+@pytest.mark.parametrize(
+    ("learner", "names"),
+    [("dr", ("outcome of the untreated", "outcome of the treated")), ("r", ("outcome",))],
+)
+def test_nuisances_are_kept_within_public_bounds(schema, learner, names):
+    """What noise drives beyond them counts as the bound: a propensity of 0 divides nothing by 0."""
+    recipe, part = recipe_of(schema, learner, "both", None), rows_of(None).with_arm()
+    layout, n = recipe.layouts(BUDGET)["effect"], len(part.outcome)
+
+    def average(propensity, outcome):
+        values = {"propensity": propensity, **dict.fromkeys(names, outcome)}
+        at = {name: np.resize(np.array(value), n) for name, value in values.items()}
+        return _effect(recipe, part, at, layout, BUDGET, source(3)).average
+
+    beyond, kept = average([0.0, 1.0, -7.0], [-1e6, 1e6]), average([0.1, 0.9, 0.1], [-4.0, 4.0])
+    assert beyond == kept
+    assert average([0.2, 0.9, 0.1], [-4.0, 4.0]) != kept
+    assert average([0.1, 0.9, 0.1], [-3.0, 4.0]) != kept
 
 
 def test_an_s_learner_has_one_effect(schema):
