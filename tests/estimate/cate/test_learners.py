@@ -90,6 +90,15 @@ def test_an_s_learner_has_one_effect(schema):
     assert effects[0] == pytest.approx(0.5, abs=0.06)
 
 
+def test_an_s_learner_pays_for_no_more_than_the_bounds_and_the_clip(schema):
+    """Outcomes are at most 4 from the middle of their bounds, whatever R is."""
+    clips = [
+        recipe_of(schema, "s", "all", HALF, clip).layouts(BUDGET)["effect"].clip
+        for clip in (1.0, 8.0)
+    ]
+    assert clips == [1, 4]
+
+
 def test_what_a_fit_releases_is_described_before(schema):
     recipe = recipe_of(schema, "dr", "both", None)
     layouts = recipe.layouts(Budget.asked(1, 1e-6))
