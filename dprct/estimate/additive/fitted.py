@@ -17,7 +17,7 @@ from dprct.estimate.additive.smoothing import (
     smooth_shape,
     usable_counts,
 )
-from dprct.estimate.synthetic.path_noise import PathNoise
+from dprct.estimate.synthetic.path_noise import PathNoise, check_alpha
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class AdditiveFit:
             ``raw`` (of the cell alone), ``std.error, std.error.noise, low, high`` (of ``raw``).
         """
         _check_part(part)
-        _check_alpha(alpha)
+        check_alpha(alpha)
         j = self.terms.place(name, feature=False)
         cells = self.sums.cells_of((j,))
         assert cells is not None
@@ -186,8 +186,3 @@ def _check_part(part: object) -> None:
             f"part={given(part)}; allowed: 'all' (privacy noise and sampling), 'noise' (privacy "
             "noise)"
         )
-
-
-def _check_alpha(alpha: object) -> None:
-    if not isinstance(alpha, (int, float)) or not 1e-6 <= alpha < 1:
-        raise ParameterError(f"alpha={given(alpha)}; give a number from 1e-06 to 1, as 0.05")

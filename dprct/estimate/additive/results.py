@@ -11,6 +11,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.additive import figures
 from dprct.estimate.additive.fitted import half_width
 from dprct.estimate.additive.projection import linear_projection
+from dprct.estimate.synthetic.path_noise import check_alpha
 from dprct.results import render
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class AdditiveResults:
         ParameterError
             If no such interval is proved.
         """
+        check_alpha(alpha)
         half = half_width(self.fit.average_noise(self._proved(part)), alpha)
         return self.average - half, self.average + half
 
@@ -176,6 +178,7 @@ class AdditiveResults:
         """
         from scipy.special import ndtri
 
+        check_alpha(alpha)
         table = linear_projection(self.fit, features, self._proved(part))
         half = -ndtri(alpha / 2) * table["std.error"]
         return table.assign(low=table["estimate"] - half, high=table["estimate"] + half)

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.schema.facts import given
 
 _REACH, _TERMS, _STEPS = 60.0, 20_000, 60
 _RAREST = 1e-6
@@ -67,9 +68,7 @@ class PathNoise:
         ParameterError
             If alpha is outside that.
         """
-        given: object = alpha
-        if not isinstance(given, (int, float)) or not _RAREST <= given < 1:
-            raise ParameterError(f"alpha={alpha!r}; give a number from {_RAREST:g} to 1, as 0.05")
+        check_alpha(alpha)
         return self.sd * _standard_half_width(self._standardised(), float(alpha))
 
     def _standardised(self) -> PathNoise:
@@ -77,6 +76,17 @@ class PathNoise:
         # digits beyond these do not show, and the law is kept for all budgets that share it
         laplace = tuple((round(b / sd, 12), m) for b, m in self.laplace)
         return PathNoise(laplace, round(self.variance / sd**2, 12))
+
+
+def check_alpha(alpha: object) -> None:
+    """Refuse what is no share of misses from 1e-6 to 1.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(alpha, (int, float)) or not _RAREST <= alpha < 1:
+        raise ParameterError(f"alpha={given(alpha)}; give a number from {_RAREST:g} to 1, as 0.05")
 
 
 @lru_cache(maxsize=512)

@@ -66,5 +66,9 @@ def test_a_clip_is_a_positive_number(people, schema, clip):
 
 def test_a_size_of_an_interval_is_a_probability(people, schema):
     result = model_of(people, schema, n=400).fit(5, 1e-6)
-    with pytest.raises(ParameterError, match="alpha"):
-        result.shape("x", 0)
+    for ask in (lambda a: result.shape("x", a), result.average_interval, result.summary,
+                lambda a: result.projection(["x"], a)):  # fmt: skip
+        for alpha in (0, 1, 5.0, pd.Series(["Geheim"])):
+            with pytest.raises(ParameterError, match="alpha=") as refused:
+                ask(alpha)
+            assert "Geheim" not in str(refused.value)
