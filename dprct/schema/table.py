@@ -301,7 +301,8 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
 def whole_beyond(series: nw.Series[Any]) -> bool:
     """Whether exact numbers reach 2^53, where a double no longer tells each from the next."""
     if isinstance(series.dtype, nw.Object):
-        return any(isinstance(x, int) and abs(x) >= WHOLE for x in series.to_list())
+        whole = (int(x) for x in series.to_list() if isinstance(x, numbers.Integral))
+        return any(abs(x) >= WHOLE for x in whole)
     return is_exact(series.dtype) and bool((series.cast(nw.Float64).abs() >= WHOLE).any())
 
 

@@ -181,6 +181,7 @@ def test_a_companion_that_holds_no_missing_codes_is_refused_unseen(
         (pd.Series([-(2**53) - 1, None], dtype="Int64"), True),
         (pd.Series([2**63], dtype="uint64"), True),
         (pd.Series([2**53, None], dtype=object), True),
+        (pd.Series([np.int64(-(2**63)), None], dtype=object), True),
         (pd.Series([2**53 - 1, None, "a"], dtype=object), False),
         (pd.Series([2.0**60]), False),
         (pl.Series("x", [None, 2**62]), True),
