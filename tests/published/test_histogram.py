@@ -229,6 +229,10 @@ def test_the_file_says_so_in_its_label_its_notes_and_its_certificate(data, schem
     text = path.with_suffix(".certificate.txt").read_text("utf-8")
     assert "No differential-privacy guarantee, because" in text
     assert "dataset-label of the file: says that there is no guarantee" in text
+    page = path.with_suffix(".certificate.html").read_text("utf-8")
+    for said in (" ".join(text.split()), page):
+        assert "drawn from the confidential data without a privacy guarantee" in said
+        assert "private release" not in said
 
 
 def test_the_certificate_is_valid(data, schema, path):
