@@ -84,9 +84,10 @@ def test_texts_types_and_absent_columns_are_refused_alike() -> None:
 def test_exclusive_groups_and_ids_are_refused_alike() -> None:
     facts: dict[str, Any] = {"levels": (0.0, 1.0), "missing": (), "exclusive": "arm"}
     both = (Column("a", "byte", **facts), Column("b", "byte", **facts))
-    for rows in ([[1, 0], [0, 1]], [[1, 1], [0, 0]]):
+    for rows, overlap in (([[1, 0], [0, 1]], False), ([[1, 1], [0, 1]], True)):
         frame = pl.DataFrame({"a": rows[0], "b": rows[1]})
         expected = sentence(Schema(both), frame)
+        assert ("a row with several of what is declared exclusive" in expected) == overlap
         assert all(sentence(Schema(both), engine) == expected for engine in lazy(frame))
     for kind, values in (("int", [1, 1, 2]), ("str1", ["a", "a", ""]), ("int", [1, 2, None])):
         for most in (1, 2):
