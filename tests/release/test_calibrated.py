@@ -272,6 +272,19 @@ def test_the_whole_budget_is_charged_once(trial: pd.DataFrame, trial_schema: Sch
     assert len(accountant.ledger) == 1
 
 
+def test_the_guarantee_is_that_of_the_effects_and_of_the_file(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    model = calibrated(trial, trial_schema)
+    whole, effects = model.guarantee(Budget(1)), model.ate.guarantee(Budget(1))
+    assert set(effects.public_facts) < set(whole.public_facts)
+    assert any(fact.startswith("names, types, formats, labels") for fact in whole.public_facts)
+    public = {c.name for c in model.schema.columns if c.fate == "public"}
+    assert public
+    assert {f"column {name} (declared public)" for name in public} <= set(whole.not_covered)
+    assert set(effects.not_covered) <= set(whole.not_covered)
+
+
 @pytest.mark.parametrize("how", [{}, {"gamma": "moments", "covariates": "marginals"}])
 def test_a_crashed_release_is_resumed_from_its_saved_state(
     how: dict[str, Any], trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path
