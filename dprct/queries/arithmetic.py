@@ -34,15 +34,16 @@ def over(x: Numbers, by: Numbers | float) -> Numbers:
 
 
 def within(x: Numbers, low: float, high: float) -> Numbers:
-    """Return x within [low, high], a NaN being 0 first.
+    """Return x within [low, high], a NaN (in an engine, a null too) being 0 first.
 
     Examples
     --------
     >>> within(np.array([np.nan, np.inf, -5.0]), -2.0, 2.0).tolist()
     [0.0, 2.0, -2.0]
     """
-    if isinstance(x, nw.Expr):  # engines differ in how a NaN compares, so that it is named
-        return nw.when(x.is_nan()).then(nw.lit(0.0)).otherwise(x).clip(low, high)
+    if isinstance(x, nw.Expr):  # engines differ in how NaN and null compare, so that both are named
+        known = nw.when(x.is_nan()).then(nw.lit(0.0)).otherwise(x).fill_null(0.0)
+        return known.clip(low, high)
     return np.asarray(np.clip(np.where(np.isnan(x), 0.0, x), low, high))
 
 

@@ -84,6 +84,16 @@ def test_neighbours_are_as_far_apart_in_an_engine(name: str) -> None:
         assert opened_in_engine(layout, *one) == opened(layout, *one)
 
 
+def test_a_null_in_an_engine_is_worth_0_and_its_row_counts() -> None:
+    """As NaN in memory: no row is left out."""
+    codes = [np.array([1, 0], np.int32), np.array([2, 2], np.int32)]
+    weights = np.ones(2)
+    for layout in (LAYOUTS["a pair"], LAYOUTS["weighted"]):
+        expected = opened(layout, codes, np.array([np.nan, 1.0]), weights)
+        target = pl.Series([None, 1.0], dtype=pl.Float64)
+        assert opened_in_engine(layout, codes, target, weights) == expected
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_no_neighbour_is_further_than_claimed(name: str) -> None:
     layout = LAYOUTS[name]

@@ -58,5 +58,13 @@ def test_an_engine_returns_the_bits_of_numpy(engine: str, case: str) -> None:
     assert np.isfinite(expected).any()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_null_is_0_as_a_nan_is(engine: str) -> None:
+    """Engines' own least and greatest leave nulls out, which would make a bound of them."""
+    frame = table(ENGINES[engine](pl.DataFrame({"x": [None, 0.5, float("nan")]})))
+    found = collected(frame.select(found=within(nw.col("x"), -1.0, 1.0)))["found"]
+    assert sorted(found.to_list()) == [0.0, 0.0, 0.5]
+
+
 def test_an_overflow_is_infinite_and_no_warning() -> None:
     assert over(np.array([1e300]), 1e-300).tolist() == [np.inf]
