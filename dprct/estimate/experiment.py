@@ -36,7 +36,7 @@ BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Experiment(HoldsRows):
     """A design bound to the columns of a table that say who is where; not all of them are public.
 
@@ -72,8 +72,6 @@ class Experiment(HoldsRows):
     largest: int
     combinations: Combinations | None = None
     rows: NDArray[np.int64] | None = None
-
-    __getstate__ = HoldsRows.__getstate__  # a frozen dataclass with slots would bring its own
 
     def among_observed(self, frame: Table, column: Column) -> Arms:
         """Return who counts where only those with a value do; for public missingness.

@@ -80,8 +80,10 @@ def test_more_arms_give_contrasts_of_arm_sums(
     assert result.bse_noise["t"] == pytest.approx(2 * noise)
     moment = ((data["y"] - 7.5) ** 2 * data["t"]).sum() / 10_000**2
     first = result.effects[0].variances[0]
-    moments = {round(v.value / moment, 2) for v in result.effects[0].variances}
-    assert 1.0 in moments
+    # Laplace noise of one variance passes 50 of its scales with probability e^-50
+    near = [v for v in result.effects[0].variances if abs(v.value - moment) < 50 * v.scale]
+    assert len(near) == 1
+    assert 50 * near[0].scale < 0.5 * moment
     assert first.rho == pytest.approx(0.7**2 * 8 / 0.3 / 2)
 
 

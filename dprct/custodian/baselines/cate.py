@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -223,8 +225,8 @@ def _boosted(X: Array, y: Array, weights: Array | None = None) -> Any:
         ) from None
     # with a seed of its own it leaves the global generator alone
     model = HistGradientBoostingRegressor(**SETTINGS, random_state=0)
-    with warnings.catch_warnings():
-        # from joblib, on machines without a command that counts the cores
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        # joblib, where no command counts the cores, warns and prints where it looked for one
         warnings.filterwarnings("ignore", "Could not find the number of physical cores")
         return model.fit(X, y, sample_weight=weights)
 

@@ -165,6 +165,7 @@ def test_what_is_not_legal_is_refused_at_the_door(engine: str) -> None:
 
 
 def test_interpret_takes_no_engine() -> None:
+    pytest.importorskip("interpret", reason="needs the extra dprct[ebm]")
     asked = {name: ASKED[name] for name in ("outcome", "features", "treatment", "missing")}
     with pytest.raises(SchemaError, match="give a pandas or Polars data frame"):
         published.CATE(
