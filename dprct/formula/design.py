@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import pandas as pd
 
-from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.errors import FormulaError, SchemaError
 from dprct.formula.columns import (
     Array,
     Levels,
@@ -20,6 +20,7 @@ from dprct.formula.columns import (
     numbers_of,
 )
 from dprct.formula.syntax import Factor, Formula, parse
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,8 +113,7 @@ def design(
     >>> found.used.tolist()
     [True, False, True, True]
     """
-    if levels not in get_args(Levels):
-        raise ParameterError(f"levels={levels!r}; allowed: {', '.join(get_args(Levels))}")
+    check_choice("levels", levels, get_args(Levels))
     if levels == "schema" and schema is None:
         raise SchemaError("levels='schema' needs a schema; give one that declares the levels")
     parsed = formula if isinstance(formula, Formula) else parse(formula, functions=levels == "data")

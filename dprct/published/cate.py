@@ -28,7 +28,7 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.ebm import CONDITIONS, READ_OFF, EBMFit, fitted_ebm, installed_version
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.facts import given
+from dprct.schema.arguments import check_choice
 from dprct.schema.table import eager, numbers_of
 
 if TYPE_CHECKING:
@@ -362,8 +362,7 @@ def _bounds(schema: Schema, name: str) -> tuple[float, float]:
 
 
 def _check_learner(learner: object, e: Fraction | None) -> None:
-    if learner not in get_args(Learner):
-        raise ParameterError(f"learner={given(learner)}; allowed: {', '.join(get_args(Learner))}")
+    check_choice("learner", learner, get_args(Learner))
     if learner == "r" and e != Fraction(1, 2):
         raise ParameterError(
             "learner='r' needs sample weights unless treatment has probability one half, and with "

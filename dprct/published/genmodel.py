@@ -23,6 +23,7 @@ from dprct.published.genmodel_draws import (
 from dprct.published.informed import Imputed, ModelInformed, Rows
 from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance
 from dprct.results.base import LinearResults
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -329,13 +330,8 @@ def _checked(settings: Settings) -> Settings:
     B: object = settings.B
     if isinstance(B, bool) or not isinstance(B, (int, np.integer)) or B < 2:
         raise ParameterError(f"B={B!r}; give a whole number of at least 2, such as 5000")
-    if settings.sigma not in get_args(Sigma):
-        raise ParameterError(f"sigma={settings.sigma!r}; allowed: {', '.join(get_args(Sigma))}")
-    if settings.confidential_from not in get_args(From):
-        raise ParameterError(
-            f"confidential_from={settings.confidential_from!r}; allowed: "
-            f"{', '.join(get_args(From))}"
-        )
+    check_choice("sigma", settings.sigma, get_args(Sigma))
+    check_choice("confidential_from", settings.confidential_from, get_args(From))
     DPVariance(1, 0, settings.sigma_min, settings.sigma_max)
     DPRange(1.0, 1, 0, settings.v, settings.alpha)
     return settings

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.defaults import bins_by_zeta
-from dprct.errors import ParameterError
 from dprct.privacy.aggregate import MOVED_ROWS
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.guarantee import Guarantee
@@ -18,6 +17,7 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.codes import coded
 from dprct.release.model import ReleaseModel, modelled
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice
 from dprct.schema.table import eager
 
 if TYPE_CHECKING:
@@ -127,10 +127,7 @@ class MVHistogram(ReleaseModel):
         keep: Iterable[str] = (),
     ) -> None:
         self.eta = bins_by_zeta(len(eager(data)), zeta)
-        if neighbors not in get_args(Neighbors):
-            raise ParameterError(
-                f"neighbors={neighbors!r}; allowed: {', '.join(get_args(Neighbors))}"
-            )
+        check_choice("neighbors", neighbors, get_args(Neighbors))
         if columns is None and all(c.fate is None for c in schema.columns):
             columns = [c.name for c in schema.columns if c.derived is None]
         super().__init__(data, schema, columns=columns, keep=keep)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dprct.errors import DprctWarning, ParameterError, SchemaError
+from dprct.errors import DprctWarning, SchemaError
 from dprct.formula import complete_cases, design
 from dprct.missing import MISSING_CODES
 from dprct.privacy.guarantee import Guarantee
@@ -25,6 +25,7 @@ from dprct.results.certificate import PermittedDifference
 from dprct.results.charging import noted
 from dprct.results.options import check_finite
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice
 from dprct.schema.facts import INTEGER_LIMITS, Column
 from dprct.schema.legal import stored
 from dprct.schema.table import Frame, numbers_of, text_of
@@ -106,11 +107,7 @@ class ModelInformed(ReleaseModel):
         attrition: bool = False,
         keep: Iterable[str] = (),
     ) -> None:
-        if missing_outcomes not in get_args(MissingOutcomes):
-            raise ParameterError(
-                f"missing_outcomes={missing_outcomes!r}; allowed: "
-                f"{', '.join(get_args(MissingOutcomes))}"
-            )
+        check_choice("missing_outcomes", missing_outcomes, get_args(MissingOutcomes))
         self.roles = roles(formula, schema, treatment, assignment)
         if all(c.fate is None for c in schema.columns):
             named = [schema.column(name) for name in self.roles.columns]

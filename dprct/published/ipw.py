@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from dprct.errors import ParameterError
 from dprct.estimate.base import EstimateModel
-from dprct.estimate.ipw.options import check_choice, penalty_of, split_of
+from dprct.estimate.ipw.options import penalty_of, split_of
 from dprct.formula import design
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import analytic_gaussian
@@ -23,6 +23,7 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.ipw_steps import Estimand, logistic_weights, weighted_difference
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
+from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -171,10 +172,10 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
         classical: bool = True,
         override: bool = False,
     ) -> None:
-        check_choice(estimand, get_args(Estimand), "estimand")
-        check_choice(scale, get_args(Scaling), "scale")
-        check_choice(intercept, get_args(Intercept), "intercept")
-        check_choice(sampling, get_args(Sampling), "sampling")
+        check_choice("estimand", estimand, get_args(Estimand))
+        check_choice("scale", scale, get_args(Scaling))
+        check_choice("intercept", intercept, get_args(Intercept))
+        check_choice("sampling", sampling, get_args(Sampling))
         if (norm_bound is not None) != (scale == "norm_bound"):
             raise ParameterError("norm_bound= goes with scale='norm_bound', and only with it")
         for name, value in (("norm_bound", norm_bound), ("outcome_bound", outcome_bound)):

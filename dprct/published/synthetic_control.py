@@ -19,6 +19,7 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.control_paths import PublishedControlResults
 from dprct.published.dpsc_steps import Objective, objective_of, output_scale, published_path
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -138,10 +139,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
         split: float = 0.5,
         c: float | None = None,
     ) -> None:
-        if perturb not in get_args(Perturb):
-            raise ParameterError(
-                f"perturb={given(perturb)}; allowed: {', '.join(get_args(Perturb))}"
-            )
+        check_choice("perturb", perturb, get_args(Perturb))
         if isinstance(split, bool) or not 0 < split < 1:
             raise ParameterError(f"split={given(split)}; give a share between 0 and 1")
         if c is not None and not 0 < c < math.inf:

@@ -14,6 +14,7 @@ from dprct.results.multiplicity import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT
 from dprct.results.style import Estimate, style_named
 from dprct.results.tables import Table
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +193,7 @@ def itt_table(
         draws=draws,
         rng=rng,
     )
-    _check_choice("sample", sample, ("complete-per-outcome", "complete"))
+    check_choice("sample", sample, ("complete-per-outcome", "complete"))
     shape = style_named(style)
     outcome_labels = _labels("outcomes", outcomes, schema)
     arm_labels = _labels("arms", arms, schema)
@@ -259,11 +260,6 @@ def _sets(
             raise ParameterError("covariates is an empty mapping; name at least one set")
         return {name: tuple(terms) for name, terms in covariates.items()}
     return {"": tuple(covariates)}
-
-
-def _check_choice(option: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{option}={value!r}; allowed: {', '.join(allowed)}")
 
 
 def _laid_out(

@@ -11,7 +11,6 @@ from dprct.estimate.door import any_table_of, levels_of, with_bounds
 from dprct.estimate.ipw.draws import Released, released
 from dprct.estimate.ipw.inputs import arrays_as_table, balanced_names, terms_of
 from dprct.estimate.ipw.options import (
-    check_choice,
     check_unweighted,
     fills_of,
     penalty_of,
@@ -30,6 +29,7 @@ from dprct.queries.logistic import one_thread
 from dprct.queries.propensity import covariates_of
 from dprct.queries.records import read_once
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice
 from dprct.schema.legal import validate
 from dprct.schema.table import check_there, names_of, row_count
 
@@ -179,8 +179,8 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         frame, schema = any_table_of(data), schema.seal()
         n, present = row_count(frame), names_of(frame)
         check_unweighted(schema, weights)
-        check_choice(noise, get_args(Noise), "noise")
-        check_choice(errors, get_args(Errors), "errors")
+        check_choice("noise", noise, get_args(Noise))
+        check_choice("errors", errors, get_args(Errors))
         scheme = scheme_of(estimand, trim, n)
         relation = relation_of(neighbors, scheme.estimand)
         terms = terms_of(covariates)

@@ -10,6 +10,7 @@ from dprct.defaults import IPW_SPLIT, propensity_trim
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.budget import exact
 from dprct.queries.weighted import Estimand, Scheme
+from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 
 FEWEST_ROWS = 10
 """Of each part."""
-
-
-def check_choice(value: object, allowed: tuple[str, ...], name: str) -> None:
-    """Refuse what is none of the words allowed."""
-    if value not in allowed:
-        raise ParameterError(f"{name}={given(value)}; allowed: {', '.join(allowed)}")
 
 
 def check_unweighted(schema: Schema, weights: object) -> None:
@@ -46,7 +41,7 @@ def check_unweighted(schema: Schema, weights: object) -> None:
 
 def relation_of(neighbors: object, estimand: Estimand) -> Any:
     """Return the relation, refusing one that is not offered for the estimand."""
-    check_choice(neighbors, ("replace-one", "replace-one-design-public"), "neighbors")
+    check_choice("neighbors", neighbors, ("replace-one", "replace-one-design-public"))
     if neighbors != "replace-one" and estimand == "ate":
         raise ParameterError(
             "neighbors='replace-one-design-public' is for the ATT and the ATC, which divide by a "
@@ -57,7 +52,7 @@ def relation_of(neighbors: object, estimand: Estimand) -> Any:
 
 def scheme_of(estimand: object, trim: object, n: int) -> Scheme:
     """Return estimand and trimming."""
-    check_choice(estimand, get_args(Estimand), "estimand")
+    check_choice("estimand", estimand, get_args(Estimand))
     if trim is None:
         trim = propensity_trim(n)
     if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.errors import ParameterError
 from dprct.estimate.synthetic import figures, path_tables
 from dprct.results import render
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,8 +212,7 @@ class SyntheticControlResults:
             ),
             "weights": lambda: figures.weights(self.weights, ax=ax),
         }
-        if kind not in drawings:
-            raise ParameterError(f"kind={kind!r}; allowed: {', '.join(drawings)}")
+        check_choice("kind", kind, drawings)
         drawn: Axes = drawings[kind]()
         return drawn
 

@@ -19,7 +19,7 @@ from dprct.privacy.composition import (
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
 from dprct.privacy.rounding import root
 from dprct.privacy.rules import SLACK_SHARE
-from dprct.schema.facts import given
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,8 +87,7 @@ def check_kind(noise: object) -> None:
     ------
     ParameterError
     """
-    if noise not in get_args(Noise):
-        raise ParameterError(f"noise={given(noise)}; allowed: {', '.join(get_args(Noise))}")
+    check_choice("noise", noise, get_args(Noise))
 
 
 def check_noise(noise: object, budget: Budget) -> None:

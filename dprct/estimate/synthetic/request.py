@@ -11,7 +11,7 @@ from dprct.estimate.synthetic.control_options import penalty_of, placebos_of, sh
 from dprct.estimate.synthetic.draws import Recipe, public_norm
 from dprct.estimate.synthetic.path_planning import path_sd, weight_sd
 from dprct.estimate.synthetic.pricing import Noise, check_kind, check_noise, priced
-from dprct.schema.facts import given
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,8 +93,7 @@ def requested(
     ParameterError
         If an option is not allowed, or the penalty is too small for the panel's size.
     """
-    if weights not in get_args(Weights):
-        raise ParameterError(f"weights={given(weights)}; allowed: {', '.join(get_args(Weights))}")
+    check_choice("weights", weights, get_args(Weights))
     check_kind(noise)
     mean_effect, pre_fit = bool(mean_effect), bool(pre_fit)
     if mean_effect and noise != "laplace":
