@@ -52,6 +52,9 @@ class NoiseSource(Protocol):
     def uniform_below(self, bound: int) -> int:
         """Draw a uniform integer from ``range(bound)``; ``bound`` may be of any size."""
 
+    def uniform_bytes(self, size: int) -> NDArray[np.uint8]:
+        """Draw ``size`` independent uniform integers from 0 to 255."""
+
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         """Draw integers k with probability proportional to ``exp(-|k| / scale)``."""
 
@@ -133,6 +136,10 @@ class Secure:
         """Draw a uniform integer from ``range(bound)`` by integer rejection."""
         return secrets.randbelow(bound)
 
+    def uniform_bytes(self, size: int) -> NDArray[np.uint8]:
+        """Draw bytes of the operating system."""
+        return np.frombuffer(secrets.token_bytes(size), dtype=np.uint8)
+
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         """Draw from OpenDP's discrete Laplace.
 
@@ -208,6 +215,10 @@ class Simulated:
             draw = int.from_bytes(self.rng.bytes((bits + excess) // 8), "little") >> excess
             if draw < bound:
                 return draw
+
+    def uniform_bytes(self, size: int) -> NDArray[np.uint8]:
+        """Draw bytes of the caller's generator."""
+        return self.rng.integers(0, 256, size, dtype=np.uint8)
 
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         """Draw the difference of two geometric numbers."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +42,7 @@ def random_part(n: int, size: int, noise: NoiseSource) -> NDArray[np.bool_]:
     inside = np.zeros(n, bool)
     tied, wanted = np.arange(n), size
     while 0 < wanted < len(tied):
-        digits = _digits(len(tied), noise)
+        digits = noise.uniform_bytes(len(tied))
         below = np.cumsum(_counts(digits))
         last = int(np.searchsorted(below, wanted))
         inside[tied[digits < last]] = True
@@ -51,12 +50,6 @@ def random_part(n: int, size: int, noise: NoiseSource) -> NDArray[np.bool_]:
         tied = tied[digits == last]
     inside[tied[:wanted]] = True  # all of them, or none
     return inside
-
-
-def _digits(size: int, noise: NoiseSource) -> NDArray[np.uint8]:
-    if noise.simulation:
-        return noise.post_processing_rng().integers(0, 256, size, dtype=np.uint8)
-    return np.frombuffer(secrets.token_bytes(size), dtype=np.uint8)
 
 
 def _counts(digits: NDArray[np.uint8]) -> NDArray[np.int64]:

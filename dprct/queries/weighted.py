@@ -195,7 +195,7 @@ class Weighted:
 
     def _piece(self, rows: slice) -> Piece:
         Z = self.records.Z.chunk(rows.start, rows.stop)
-        u = Z @ self.weights
+        u = _along(Z, self.weights)
         less = np.square(Z).sum(axis=1) * self.noise_sd**2 / 2
         least, most = 1 / self.scheme.odds_most, self.scheme.odds_most
         against, favour = (np.exp((v - less).clip(-700, 700)) for v in (-u, u))
@@ -341,7 +341,7 @@ class Weighted:
         """
 
         def counts(p: Piece) -> NDArray[np.int64]:
-            u = (p.Z @ self.weights).clip(-700, 700)
+            u = _along(p.Z, self.weights).clip(-700, 700)
             place = np.floor(bins / (1 + np.exp(-u))).clip(0, bins - 1).astype(np.int64)
             return np.bincount(place + bins * ~p.t, minlength=2 * bins)
 
@@ -388,3 +388,12 @@ def _positive(terms: Array) -> int:
 def _added(terms: Array, unit: int) -> NDArray[np.int64]:
     steps = np.floor(np.nan_to_num(terms) * unit + 0.5).astype(np.int64)
     return np.asarray(steps.sum(axis=0))
+
+
+def _along(Z: Array, weights: Array) -> Array:
+    """Return z'w of every row, the same wherever the row stands.
+
+    A product of matrices may add the coordinates of its first and last rows in another order, and
+    where a row stands may depend on other people: engines return rows in an order of their own.
+    """
+    return np.asarray((Z * weights).sum(axis=1), np.float64)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.privacy.noise import NoiseSource, source
+from dprct.privacy.noise import NoiseSource, Simulated, source
 from dprct.privacy.partition import random_part
 
 FALSE_ALARM = 1e-9
@@ -41,14 +41,21 @@ def test_the_test_of_sets_sees_one_that_is_twice_as_likely() -> None:
 
 def test_ties_are_broken_by_further_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Digits of two values only: nearly all places are tied, again and again."""
-    from dprct.privacy import partition
-
     rng = np.random.default_rng(5)
     monkeypatch.setattr(
-        partition, "_digits", lambda size, _: rng.integers(0, 2, size).astype(np.uint8)
+        Simulated, "uniform_bytes", lambda _, size: rng.integers(0, 2, size).astype(np.uint8)
     )
     assert not rejected(source(1), 8000)
     assert random_part(1000, 333, source(1)).sum() == 333
+
+
+def test_bytes_are_uniform_and_the_test_sees_those_that_are_not() -> None:
+    for noise in (source(), source(4)):
+        found = np.bincount(noise.uniform_bytes(100_000), minlength=256)
+        assert len(found) == 256
+        assert stats.chisquare(found).pvalue > FALSE_ALARM
+    lacking = np.bincount(source(4).uniform_bytes(100_000) % 255, minlength=256)
+    assert stats.chisquare(lacking).pvalue < FALSE_ALARM
 
 
 def test_a_seed_decides_and_the_system_does_not_repeat() -> None:

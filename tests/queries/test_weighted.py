@@ -232,6 +232,26 @@ def test_a_sum_is_a_sum_of_integers() -> None:
     assert weighted.difference().l1 == GRID
 
 
+@pytest.mark.parametrize("d", [3, 7, 21])
+def test_a_term_is_the_same_bits_wherever_its_row_stands(d: int) -> None:
+    """Otherwise the order of an engine, which one person may change, moves other people's terms."""
+    rng = np.random.default_rng(d)
+    Z = rng.uniform(-1, 1, (1_023, d)) / np.sqrt(d)
+    weights = rng.normal(size=d) * 3
+
+    def terms(order: Any) -> np.ndarray[Any, Any]:
+        found = weighted_of(np.zeros(len(order)), np.ones(len(order), bool), Z[order], weights, 0.1,
+                            Scheme("ate", 0.01))  # fmt: skip
+        return np.concatenate([piece.treated for piece in found.pieces()])
+
+    there = terms(np.arange(1_023))
+    for k in (1, 2, 3, 5, 1_022):
+        order = np.roll(np.arange(1_023), k)
+        np.testing.assert_array_equal(terms(order), there[order])
+    for k in range(0, 1_023, 31):
+        assert terms(np.array([k]))[0] == there[k]
+
+
 def test_pieces_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     y, t, Z = sample(3000)
     whole = weighted_of(y, t, Z, W, 0.1, Scheme("ate", 0.1))
