@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
 
-class Settings:
+class Settings(ABC):
     """Everything that the numbers of a cell depend on; a subclass is a frozen data class.
 
     Attributes
@@ -38,9 +39,9 @@ class Settings:
     FORMAT: ClassVar[int]
 
     @property
+    @abstractmethod
     def label(self) -> str:
         """What the cell is, for people."""
-        raise NotImplementedError
 
     @property
     def key(self) -> str:
