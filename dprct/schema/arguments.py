@@ -44,6 +44,24 @@ def listed_names(names: object, parameter: str) -> tuple[str, ...]:
     )
 
 
+def one_name(name: object, parameter: str) -> str:
+    """Return the name of one column.
+
+    Raises
+    ------
+    ParameterError
+        If it is no text, such as the column itself.
+
+    Examples
+    --------
+    >>> one_name("earn", "outcome")
+    'earn'
+    """
+    if isinstance(name, str):
+        return name
+    raise ParameterError(f"{parameter}={given(name)}; give the name of one column")
+
+
 def check_choice(parameter: str, value: object, allowed: Collection[str]) -> None:
     """Refuse what is none of the allowed words.
 

@@ -9,10 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct import Calibrated, MVHistogram, PrivateATE
+from dprct import IPW, Calibrated, MVHistogram, PrivateATE, SyntheticControl
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice, check_schema, listed_names
+from dprct.schema.arguments import check_choice, check_schema, listed_names, one_name
 
 SECRET, SPOKEN = 7.253617, "SECRETVILLAGE"
 FACTS: dict[str, Any] = {"missing": (), "fate": "modelled"}
@@ -101,3 +101,73 @@ def test_a_choice_and_a_schema_are_what_they_are_called() -> None:
             check_choice("legal", wrong, ("calibrated", "strict"))
     with pytest.raises(SchemaError, match=r"schema is NoneType; give a dprct\.Schema"):
         check_schema(None)
+
+
+HIDDEN = 0.7071234
+PANEL = pd.DataFrame(
+    {"unit": np.repeat(range(6), 5), "year": np.tile(range(5), 6), "y": np.full(30, HIDDEN)}
+)
+PANEL_SCHEMA = Schema((Column("unit"), Column("year"), Column("y", bounds=(0, 1), missing=())))
+PEOPLE = pd.DataFrame({"y": [HIDDEN] * 40, "t": [0.0, 1.0] * 20, "x": [HIDDEN] * 40})
+PEOPLE_SCHEMA = Schema(
+    (
+        Column("y", bounds=(0, 1), missing=()),
+        Column("t", "byte", levels=(0.0, 1.0), missing=()),
+        Column("x", bounds=(0, 1), missing=()),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"outcome": PEOPLE["y"]},
+        {"treatment": PEOPLE["t"]},
+        {"covariates": PEOPLE["x"]},
+        {"balance": PEOPLE["x"]},
+        {"schema": PEOPLE},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_private_weighting_takes_names_and_shows_no_column(wrong: dict[str, Any]) -> None:
+    asked = {"outcome": "y", "treatment": "t", "covariates": ["x"], "schema": PEOPLE_SCHEMA}
+    with pytest.raises((ParameterError, SchemaError), match=next(iter(wrong))) as refused:
+        IPW(PEOPLE, **{**asked, **wrong})
+    assert "0.7" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"outcome": PANEL["y"]},
+        {"unit": PANEL["unit"]},
+        {"time": PANEL["year"]},
+        {"donors": PANEL["y"]},
+        {"placebos": PANEL["y"]},
+        {"treated": PANEL["y"]},
+        {"schema": PANEL},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_synthetic_control_takes_names_and_shows_no_column(wrong: dict[str, Any]) -> None:
+    asked = {
+        "schema": PANEL_SCHEMA, "outcome": "y", "unit": "unit", "time": "year", "treated": 0,
+        "treatment_time": 3,
+    }  # fmt: skip
+    with pytest.raises((ParameterError, SchemaError), match=next(iter(wrong))) as refused:
+        SyntheticControl(PANEL, **{**asked, **wrong})
+    assert "0.7" not in str(refused.value)
+
+
+def test_donors_may_be_an_array_of_their_names() -> None:
+    model = SyntheticControl(
+        PANEL, PANEL_SCHEMA, outcome="y", unit="unit", time="year", treated=0, treatment_time=3,
+        donors=np.array([1, 2, 3]),
+    )  # fmt: skip
+    assert list(model.fit(1, rng=1).weights.index) == ["1", "2", "3"]
+
+
+def test_one_name_is_a_text() -> None:
+    for wrong in (None, 5, ["y"], PEOPLE["y"]):
+        with pytest.raises(ParameterError, match="give the name of one column"):
+            one_name(wrong, "outcome")

@@ -9,6 +9,7 @@ from dprct.encode import encodings
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.door import any_table_of, check_columns, check_sample, constant_of, with_bounds
 from dprct.formula.syntax import parse
+from dprct.schema.arguments import one_name
 from dprct.schema.facts import given
 from dprct.schema.legal import validate
 
@@ -48,8 +49,7 @@ def bound_table(
     EngineError, MissingDependencyError
         As of :func:`dprct.schema.table.table`.
     """
-    if not isinstance(outcome, str):
-        raise ParameterError(f"outcome={given(outcome)}; give the name of one column")
+    one_name(outcome, "outcome")
     frame = any_table_of(data)
     if schema.unit.max_rows > 1:
         raise SchemaError(

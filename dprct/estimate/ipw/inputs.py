@@ -10,6 +10,7 @@ import pandas as pd
 from dprct.errors import ParameterError
 from dprct.formula import Factor
 from dprct.schema import Column, Schema
+from dprct.schema.arguments import is_data, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,8 @@ def terms_of(covariates: Sequence[str | tuple[Factor, ...]]) -> tuple[tuple[Fact
     """Return covariates as terms of a formula."""
     if isinstance(covariates, str):
         covariates = [covariates]
+    if is_data(covariates):
+        listed_names(covariates, "covariates")
     return tuple(
         (Factor("name", term, (term,)),) if isinstance(term, str) else tuple(term)
         for term in covariates
@@ -64,7 +67,7 @@ def terms_of(covariates: Sequence[str | tuple[Factor, ...]]) -> tuple[tuple[Fact
 def balanced_names(design: Covariates, names: Sequence[str]) -> tuple[str, ...]:
     """Return the numeric covariates whose balance is asked for, each once."""
     numeric = [block.column.name for block in design.blocks if not block.levels]
-    wanted = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+    wanted = tuple(dict.fromkeys(listed_names(names, "balance")))
     for name in wanted:
         if name not in numeric:
             raise ParameterError(

@@ -29,7 +29,7 @@ from dprct.queries.logistic import one_thread
 from dprct.queries.propensity import covariates_of
 from dprct.queries.records import read_once
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice
+from dprct.schema.arguments import check_choice, check_schema, one_name
 from dprct.schema.legal import validate
 from dprct.schema.table import check_there, names_of, row_count
 
@@ -176,6 +176,8 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         levels: Sequence[float] = VALID_LEVELS,
         weights: None = None,
     ) -> None:
+        check_schema(schema)
+        outcome, treatment = one_name(outcome, "outcome"), one_name(treatment, "treatment")
         frame, schema = any_table_of(data), schema.seal()
         n, present = row_count(frame), names_of(frame)
         check_unweighted(schema, weights)

@@ -20,6 +20,7 @@ from dprct.estimate.synthetic.path_results import SyntheticControlResults
 from dprct.estimate.synthetic.request import Weights, requested
 from dprct.privacy.budget import Budget
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_schema
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]
         noise: Noise = "laplace",
         neighbors: str = "replace-one",
     ) -> None:
+        check_schema(schema)
         schema = schema.seal()
         panel = panel_of(
             data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,

@@ -69,7 +69,7 @@ def penalty_of(lam: object, T0: int) -> float:
 
 def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
     """Return which donors are placebos."""
-    if wanted == "all":
+    if isinstance(wanted, str) and wanted == "all":
         wanted = panel.names
     if isinstance(wanted, str) or not hasattr(wanted, "__iter__"):
         raise ParameterError(f"placebos={given(wanted)}; give 'all' or a list of donors")

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.schema.arguments import is_data, one_name
 from dprct.schema.facts import given, shown
 from dprct.schema.legal import broken_rules
 from dprct.schema.table import eager, numbers_of, text_of
@@ -112,6 +113,7 @@ def panel_of(
         If the panel is unbalanced, incomplete, or has a cell twice; if there are fewer than two
         donors or pre-periods or no post-period; if the treated unit is a donor.
     """
+    outcome = one_name(outcome, "outcome")
     frame = eager(data)
     unit, time = _xtset(schema, "unit", unit), _xtset(schema, "time", time)
     names, which = _units(frame, schema, unit)
@@ -228,7 +230,7 @@ def check_shape(panel: Panel) -> None:
 
 def _xtset(schema: Schema, what: str, name: str | None) -> str:
     if name is not None:
-        return schema.column(name).name
+        return schema.column(one_name(name, what)).name
     noted = {key: text for owner, key, text in schema.file.characteristics if owner == "_dta"}
     for key in XTSET[what]:
         if key in noted:
@@ -330,6 +332,8 @@ def _roles(
         return index, [i for i in range(len(names)) if i != index]
     if isinstance(donors, str):
         raise ParameterError(f"donors={given(donors)} is one name; give a list of names")
+    if is_data(donors) and not set(np.asarray(donors).tolist()) <= {*names, *labels}:
+        raise ParameterError(f"donors= has what is no {unit!r} of the data; give a list of units")
     pool = [_find(name, names, labels, "donors", unit) for name in donors]
     if index in pool or len(set(pool)) < len(pool):
         raise ParameterError(
