@@ -21,6 +21,7 @@ from dprct.errors import SchemaError
 from dprct.exclusive import ExclusiveEncoding, exclusive_groups
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema.facts import resolves
+from dprct.schema.own import check_own
 from dprct.schema.rounding import stored
 from dprct.schema.table import (
     COMPANION,
@@ -225,21 +226,6 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
             + " from public knowledge, never from the data"
         )
     return _of_bounds(column, column.bounds, default_bins)
-
-
-def check_own(column: Column) -> None:
-    """Refuse, with a SchemaError, a column in whose values other people's are."""
-    if column.built_from == "cohort" and not column.constants_public:
-        raise SchemaError(
-            f"column {column.name!r} is built from other people's values (cohort), so one person "
-            "can move every row; rebuild it from public constants, or declare constants_public"
-        )
-    if column.built_from is None and column.looks_constructed:
-        raise SchemaError(
-            f"column {column.name!r} is named or labelled like a standardised, winsorised or "
-            "imputed one; declare built_from='own' (its own record and public constants only) "
-            "or 'cohort'"
-        )
 
 
 def prepared(frame: AnyTable, columns: Iterable[Column]) -> AnyTable:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dprct.bins import clipped
 from dprct.errors import SchemaError
+from dprct.schema.own import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +47,10 @@ class ExclusiveEncoding:
 
     group: str
     columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            check_own(column)
 
     @property
     def name(self) -> str:

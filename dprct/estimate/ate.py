@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 
+from dprct.assignment.base import Design
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.base import EstimateModel
@@ -40,12 +41,12 @@ from dprct.privacy.budget import Budget
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.legal import validate
+from dprct.schema.own import check_own
 from dprct.schema.table import check_there, row_count
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
     from dprct.estimate.contrasts import EffectRule
     from dprct.estimate.door import AnyOutcome
@@ -196,6 +197,8 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         check_columns(frame, names, treatment, assignment)
         if neighbors == "replace-one":
             check_hidden(assignment)
+            for name in assignment.columns if isinstance(assignment, Design) else ():
+                check_own(schema.column(name))  # treatment is private, too
             blocks = "ignore"  # nobody's block is public
         self.experiment = experiment_of(
             data, treatment, assignment, control=control, blocks=blocks, unit=unit,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.assignment.base import Design
 from dprct.assignment.units import ROWS, combined
-from dprct.encode import check_own
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.counted import CountedOutcome
 from dprct.estimate.horvitz import HiddenOutcome, hidden_arms
@@ -127,7 +126,6 @@ def with_bounds(column: Column) -> Column:
             f"outcome {column.name!r} has no declared missing policy; declare missing='never', or "
             "the codes that are legal, such as missing=['.']"
         )
-    check_own(column)
     if column.bounds is None:
         ordered = sorted(float(level) for level in column.levels or ())
         column = replace(column, bounds=(ordered[0], ordered[-1]))

@@ -21,6 +21,7 @@ from dprct.published.dpsc_steps import Objective, objective_of, output_scale, pu
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
+from dprct.schema.own import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,6 +145,8 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
             raise ParameterError(f"split={given(split)}; give a share between 0 and 1")
         if c is not None and not 0 < c < math.inf:
             raise ParameterError(f"c={given(c)}; give a number above 0")
+        if perturb == "output":  # which has a guarantee to keep
+            check_own(panel.outcome)
         self._panel, self.schema, self.outcome, self.scale = panel, schema, outcome, scale
         self.perturb, self.split, self.c, self.n = perturb, split, c, len(panel.names)
         self.lam = float(panel.T0) if lam is None else penalty_of(lam, panel.T0)

@@ -36,6 +36,7 @@ from dprct.queries.moments import MomentsLayout, moments
 from dprct.queries.propensity import (
     Covariates,
     PropensityGrid,
+    Treated,
     covariates_of,
     propensity_weights,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "PropensityGrid",
     "Records",
     "Scheme",
+    "Treated",
     "Weighted",
     "additive_sums",
     "arm_aggregates",

@@ -19,10 +19,12 @@ from dprct.errors import ParameterError
 from dprct.privacy.aggregate import IntegerVector
 from dprct.privacy.ridge import ridge_l1, ridge_l2, solver_error, target_l2
 from dprct.queries.grid import GRID
+from dprct.schema.own import check_own
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dprct.schema.facts import Column
     from dprct.schema.table import Frame
 
     Array = NDArray[np.float64]
@@ -129,28 +131,29 @@ class Donors:
         return int(self.steps.shape[0])
 
     @classmethod
-    def of(cls, frame: Frame, name: str, rows: Places, scale: Scale, T0: int) -> Donors:
+    def of(cls, frame: Frame, column: Column, rows: Places, scale: Scale, T0: int) -> Donors:
         """Read the donors' series from a column: clipped and on the grid, whatever it holds.
 
         Parameters
         ----------
         frame : narwhals frame
-        name : str
+        column : Column
         rows : (n, T) array of int
             Where each donor's cells are.
         scale : Scale
         T0 : int
         """
-        return cls(series_steps(frame, name, rows, scale), scale, T0)
+        return cls(series_steps(frame, column, rows, scale), scale, T0)
 
     def without(self, j: int) -> tuple[Donors, Steps]:
         """Return the other donors, and the series of donor j."""
         return Donors(np.delete(self.steps, j, axis=0), self.scale, self.T0), self.steps[j]
 
 
-def series_steps(frame: Frame, name: str, rows: Places, scale: Scale) -> Steps:
+def series_steps(frame: Frame, column: Column, rows: Places, scale: Scale) -> Steps:
     """Return the cells of a column in these rows on the grid; confidential."""
-    values = frame[name].cast(nw.Float64).to_numpy()
+    check_own(column)
+    values = frame[column.name].cast(nw.Float64).to_numpy()
     return scale.steps(np.asarray(values, np.float64)[rows])
 
 

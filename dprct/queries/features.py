@@ -11,6 +11,7 @@ import numpy as np
 from dprct.errors import SchemaError
 from dprct.queries.grid import GRID, Clipped
 from dprct.schema.facts import Column
+from dprct.schema.own import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +51,9 @@ class Feature:
     column: Column
     level: str | None = None
     missing: bool = False
+
+    def __post_init__(self) -> None:
+        check_own(self.column)
 
     @classmethod
     def value(cls, column: Column) -> Feature:

@@ -13,6 +13,7 @@ import numpy as np
 from dprct.bins import clipped, divided
 from dprct.errors import SchemaError
 from dprct.privacy.aggregate import IntegerVector
+from dprct.schema.own import check_own
 from dprct.schema.table import collected
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Clipped:
     column: Column
 
     def __post_init__(self) -> None:
+        check_own(self.column)
         if self.column.is_text or self.column.bounds is None:
             raise SchemaError(
                 f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "

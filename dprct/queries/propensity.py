@@ -16,6 +16,7 @@ from dprct.privacy.aggregate import IntegerVector
 from dprct.queries.compact import compact, smallest_integer
 from dprct.queries.grid import GRID
 from dprct.queries.logistic import Solver, logistic_weights
+from dprct.schema.own import check_own
 from dprct.schema.table import schema_of
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class Block:
     levels: tuple[float | str, ...] = ()
     missing: bool = False
     fill: float | None = None
+
+    def __post_init__(self) -> None:
+        check_own(self.column)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -361,14 +365,32 @@ def propensity_weights(
     )
 
 
-def treated_code(frame: Table, column: Column, treated: Any) -> nw.Expr:
-    """Return who is treated, 1 or 0, as an expression; whoever has no such code is not."""
-    if column.is_text:
-        code = _text_code(_text(frame, column.name), (treated,))
-    else:
-        is_it = nw.col(column.name).cast(nw.Float64) == float(treated)
-        code = nw.when(is_it).then(1).otherwise(0)
-    return code
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """Who is treated: those with one code of a column.
+
+    Parameters
+    ----------
+    column : Column
+    code : number or str
+    public : bool
+        Whether the column is a public fact of the guarantee, the same in all neighbours.
+    """
+
+    column: Column
+    code: float | str
+    public: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.public:
+            check_own(self.column)
+
+    def coded(self, frame: Table) -> nw.Expr:
+        """Return who is treated, 1 or 0, as an expression; whoever has no such code is not."""
+        if self.column.is_text:
+            return _text_code(_text(frame, self.column.name), (self.code,))
+        is_it = nw.col(self.column.name).cast(nw.Float64) == float(self.code)
+        return nw.when(is_it).then(1).otherwise(0)
 
 
 def _text(frame: Table, name: str) -> nw.Expr:

@@ -12,7 +12,6 @@ from dprct.queries.grid import GRID
 from dprct.queries.logistic import Held
 from dprct.queries.order import canonical_order
 from dprct.queries.passes import steps_of
-from dprct.queries.propensity import treated_code
 from dprct.schema.table import check_rows
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.queries.logistic import Rows
-    from dprct.queries.propensity import Block, Covariates
+    from dprct.queries.propensity import Block, Covariates, Treated
     from dprct.schema.facts import Column
     from dprct.schema.table import Table
 
@@ -108,7 +107,7 @@ def read_once(
     frame: Table,
     outcome: Column,
     fill: float | None,
-    treatment: tuple[Column, float | str],
+    treatment: Treated,
     design: Covariates,
     n: int,
 ) -> CompactTable:
@@ -121,7 +120,7 @@ def read_once(
         With bounds.
     fill : float or None
         What stands for a missing outcome; the lower bound if None.
-    treatment : (Column, code of the treated)
+    treatment : Treated
     design : Covariates
     n : int
         Rows that the table had at the door.
@@ -142,7 +141,7 @@ def read_once(
         frame,
         {
             _STEPS: steps_of(outcome, fill),
-            _TREATED: treated_code(frame, *treatment),
+            _TREATED: treatment.coded(frame),
             **{name: block.coded(frame) for name, block in blocks.items()},
         },
         {_STEPS: nw.Int32, _TREATED: nw.Int8, **{k: block.dtype for k, block in blocks.items()}},

@@ -8,6 +8,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from dprct.schema.own import check_own
 from dprct.schema.table import numbers_of, text_of
 
 if TYPE_CHECKING:
@@ -20,13 +21,23 @@ if TYPE_CHECKING:
 
 
 def covariates(frame: Frame, names: Sequence[str], schema: Schema) -> pd.DataFrame:
-    """Return the columns that an index uses: float64 numbers, or text; confidential rows."""
+    """Return the columns that an index uses: float64 numbers, or text; confidential rows.
+
+    Raises
+    ------
+    SchemaError
+        If one person can move the rows of others in a column: then a residual is no function of
+        its own record, and :func:`with_residual` proves nothing.
+    """
+    columns = [schema.column(name) for name in names]
+    for column in columns:
+        check_own(column)
     return pd.DataFrame(
         {
-            name: text_of(frame, name)
-            if schema.column(name).is_text
-            else numbers_of(frame, name)[0]
-            for name in names
+            column.name: text_of(frame, column.name)
+            if column.is_text
+            else numbers_of(frame, column.name)[0]
+            for column in columns
         }
     )
 

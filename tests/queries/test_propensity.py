@@ -18,7 +18,7 @@ from dprct.queries.propensity import (
     PropensityGrid,
     covariates_of,
     propensity_weights,
-    treated_code,
+    Treated,
 )
 from dprct.schema import Column
 from dprct.schema.table import eager
@@ -186,7 +186,7 @@ def test_the_rounded_weights_of_neighbours_stay_within_the_sensitivity() -> None
 def test_who_is_treated_is_total() -> None:
     def treated(data: pd.DataFrame, column: Column, code: Any) -> list[int]:
         frame = eager(data)
-        found = compact(frame, {"t": treated_code(frame, column, code)}, {"t": nw.Int8})
+        found = compact(frame, {"t": Treated(column, code).coded(frame)}, {"t": nw.Int8})
         return found["t"].tolist()
 
     column = Column("t", levels=(0.0, 1.0), missing=())

@@ -26,7 +26,7 @@ from dprct.estimate.ipw.results import IPWResults
 from dprct.formula import parse
 from dprct.privacy.budget import Budget
 from dprct.queries.logistic import one_thread
-from dprct.queries.propensity import covariates_of
+from dprct.queries.propensity import Treated, covariates_of
 from dprct.queries.records import read_once
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema, one_name
@@ -198,8 +198,10 @@ class IPW(EstimateModel[Drawn, IPWResults]):
             )
         self._outcome = with_bounds(schema.column(outcome))
         self._fill, fills = fills_of(missing, self._outcome)
-        self._treatment = schema.column(treatment)
-        self._code, self._said = treated_code(schema, self._treatment, treated)
+        code, self._said = treated_code(schema, schema.column(treatment), treated)
+        self._treatment = Treated(
+            schema.column(treatment), code, public=relation == "replace-one-design-public"
+        )
         columns = {name: schema.column(name) for name in covered}
         self.design = covariates_of(terms, columns, fills)
         balanced = balanced_names(self.design, balance)
@@ -311,7 +313,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         lam = self.recipe.priced(budget).lam if budget.delta else (self.recipe.lam or 0.0)
         words = {
             "columns": ", ".join((self._outcome.name, *self.design.columns)),
-            "treatment": self._treatment.name,
+            "treatment": self._treatment.column.name,
             "treated": self._said,
         }
         return guarantee_of(budget, self.recipe, lam, words, self.schema.unit.name)
@@ -341,8 +343,9 @@ class IPW(EstimateModel[Drawn, IPWResults]):
 
     def _rows(self) -> CompactTable:
         """Return all rows as compact columns; confidential, for the duration of a fit."""
-        treatment = (self._treatment, self._code)
-        return read_once(self._frame, self._outcome, self._fill, treatment, self.design, self.n)
+        return read_once(
+            self._frame, self._outcome, self._fill, self._treatment, self.design, self.n
+        )
 
     @property
     def _radius(self) -> float:

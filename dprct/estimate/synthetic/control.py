@@ -22,6 +22,7 @@ from dprct.privacy.budget import Budget
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_schema
 from dprct.schema.facts import given
+from dprct.schema.own import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -176,6 +177,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]
     ) -> None:
         if neighbors != "replace-one":
             raise ParameterError(f"neighbors={given(neighbors)}; allowed: 'replace-one'")
+        check_own(panel.outcome)
         self._panel, self._target = panel, None if protect_treated else panel.target
         self._request = requested(panel, scale, self._target, weights=weights, **options)
         self.schema, self.outcome, self.scale, self._unit = schema, outcome, scale, record

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.schema.arguments import is_data, one_name
-from dprct.schema.facts import given, shown
+from dprct.schema.facts import Column, given, shown
 from dprct.schema.legal import broken_rules
 from dprct.schema.table import eager, numbers_of, text_of
 
@@ -44,7 +44,7 @@ class Panel:
     ----------
     frame : narwhals frame
         With the outcome; confidential.
-    outcome : str
+    outcome : Column
     rows : (n, T) array of int
         Rows of the donors' cells; public, for who is a donor and when is.
     target_rows : (T,) array of int
@@ -59,7 +59,7 @@ class Panel:
     """
 
     frame: Frame
-    outcome: str
+    outcome: Column
     rows: Places
     target_rows: Places
     names: tuple[str, ...]
@@ -70,12 +70,12 @@ class Panel:
     @property
     def donors(self) -> Array:
         """The donors' series (n, T): for methods without a guarantee, or a weaker door."""
-        return np.asarray(numbers_of(self.frame, self.outcome)[0][self.rows])
+        return np.asarray(numbers_of(self.frame, self.outcome.name)[0][self.rows])
 
     @property
     def target(self) -> Array:
         """The treated unit's series (T,), where it is public."""
-        return np.asarray(numbers_of(self.frame, self.outcome)[0][self.target_rows])
+        return np.asarray(numbers_of(self.frame, self.outcome.name)[0][self.target_rows])
 
 
 def panel_of(
@@ -126,7 +126,7 @@ def panel_of(
         raise ParameterError(f"treatment_time={given(treatment_time)}; give a number of {time!r}")
     T0 = int(np.searchsorted(times, start))
     panel = Panel(
-        frame.select(outcome), outcome, rows[pool], rows[index],
+        frame.select(outcome), schema.column(outcome), rows[pool], rows[index],
         tuple(labels[i] for i in pool), labels[index], times, T0,
     )  # fmt: skip
     check_shape(panel)
@@ -163,7 +163,8 @@ def panel_of_arrays(
         raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
     frame = eager(pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)}))
     cells = np.arange(donors.size + len(when)).reshape(-1, len(when))
-    panel = Panel(frame, OUTCOME, cells[:-1], cells[-1], labels, treated, when, int(asked))
+    outcome = Column(OUTCOME)
+    panel = Panel(frame, outcome, cells[:-1], cells[-1], labels, treated, when, int(asked))
     check_shape(panel)
     return panel
 
