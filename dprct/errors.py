@@ -10,7 +10,8 @@ import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
 
 
 class DprctError(Exception):
@@ -143,6 +144,57 @@ class MissingDependencyError(DprctError, ImportError):
     def extra(cls, package: str, extra: str, purpose: str) -> MissingDependencyError:
         """Name the extra to install."""
         return cls(f"{purpose} needs {package}; install it with: pip install 'dprct[{extra}]'")
+
+
+class withheld:
+    """Put a refusal in the place of a foreign error, whose message and frames may show data.
+
+    ``raise ... from None`` hides an error from print only: it stays in ``__context__``, where
+    debuggers, log handlers and reporting services find it with its message and the local variables
+    of its frames.  Here nothing of it stays but the name of its type.
+
+    Parameters
+    ----------
+    refusal : callable
+        From the type of the foreign error to what is raised in its place.
+    own : bool
+        Whether refusals of this package pass, because the code within is its own; what a function
+        of the user's raises is foreign, whatever it is.
+
+    Examples
+    --------
+    >>> try:
+    ...     with withheld(lambda kind: SchemaError(f"a rule ended with {kind.__name__}")):
+    ...         int("secret")
+    ... except SchemaError as error:
+    ...     print(error, error.__context__, error.__cause__)
+    a rule ended with ValueError None None
+    """
+
+    def __init__(
+        self, refusal: Callable[[type[BaseException]], DprctError], *, own: bool = True
+    ) -> None:
+        passing: tuple[type[BaseException], ...] = (KeyboardInterrupt, SystemExit, GeneratorExit)
+        self.refusal, self.passing = refusal, (*passing, DprctError) if own else passing
+
+    def __enter__(self) -> None:
+        """Begin; nothing is to be prepared."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Raise the refusal if a foreign error ended the block."""
+        del error, traceback  # this frame is part of the new traceback
+        if kind is None or issubclass(kind, self.passing):
+            return
+        refusal = self.refusal(kind)
+        try:
+            raise refusal
+        finally:
+            refusal.__context__ = None  # which Python set to the foreign error
 
 
 def _rebuild_format_error(message: str, offset: int | None, field: str) -> StataFormatError:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from types import TracebackType
 
 import pytest
 
@@ -11,7 +12,9 @@ from dprct.errors import (
     DprctError,
     FileError,
     MissingDependencyError,
+    SchemaError,
     StataFormatError,
+    withheld,
 )
 
 
@@ -72,6 +75,48 @@ def test_a_format_error_says_where_and_keeps_it() -> None:
     assert str(again) == "the count is wrong (in header, at byte 12)"
     assert (again.offset, again.field) == (12, "header")
     assert str(StataFormatError("cut short")) == "cut short"
+
+
+def _fails() -> None:
+    secret = "Zebediah"
+    raise ValueError(secret)
+
+
+def _reachable(error: BaseException) -> list[object]:
+    """Return what a debugger or a log handler finds behind an error: other errors, and locals."""
+    found: list[object] = [error.__context__, error.__cause__]
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_globals["__name__"] == errors.__name__:
+            found += traceback.tb_frame.f_locals.values()
+        traceback = traceback.tb_next
+    return [one for one in found if one is not None and one is not error]
+
+
+def test_nothing_of_a_foreign_error_stays() -> None:
+    def inside() -> None:
+        with withheld(lambda kind: SchemaError(f"it ended with {kind.__name__}")):
+            _fails()
+
+    with pytest.raises(SchemaError, match=r"^it ended with ValueError$") as caught:
+        inside()
+    assert not [one for one in _reachable(caught.value) if isinstance(one, BaseException)]
+    assert not [one for one in _reachable(caught.value) if isinstance(one, TracebackType)]
+
+
+def test_what_is_withheld() -> None:
+    def refusal(_: type[BaseException]) -> SchemaError:
+        return SchemaError("withheld")
+
+    with withheld(refusal):
+        pass
+    with pytest.raises(ColumnError, match="ours"), withheld(refusal):
+        raise ColumnError("ours")
+    with pytest.raises(SchemaError, match="withheld"), withheld(refusal, own=False):
+        raise ColumnError("what a function of the user's raised")
+    for kind in (KeyboardInterrupt, SystemExit, GeneratorExit):
+        with pytest.raises(kind), withheld(refusal, own=False):
+            raise kind
 
 
 def test_a_missing_package_names_what_to_install() -> None:

@@ -82,7 +82,10 @@ def rows_of(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, pd.In
         If the frame has no rows.
     """
     rows = columns_of(frame, names)
-    index = frame.index if isinstance(frame, pd.DataFrame) else pd.RangeIndex(_length(frame))
+    if isinstance(frame, pd.DataFrame):
+        index = frame.index
+    else:
+        index = pd.RangeIndex(row_count(nw.from_native(frame)))
     if len(index) == 0:
         raise ParameterError("the frame has no rows; give one row per participant")
     if rows.columns.empty:
@@ -205,8 +208,3 @@ def _coded(rows: pd.DataFrame, names: Sequence[str]) -> tuple[Codes, list[Hashab
 def _or_none(values: pd.Series[Any]) -> Iterable[Hashable]:
     """Return values with None for all that are missing, so that each can be looked up."""
     return [None if gone else value for value, gone in zip(values, values.isna(), strict=True)]
-
-
-def _length(frame: IntoFrame) -> int:
-    count = nw.from_native(frame).lazy().select(nw.len()).collect()
-    return int(count.item())

@@ -308,7 +308,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
             budget,
             self.outcomes,
             self.experiment,
-            unit=self.schema.unit.name,
+            unit=self.schema.unit,
             n=self.n,
             design_columns=self.design_columns,
             indexes=self.indexes,

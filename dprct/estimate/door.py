@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.assignment.base import Design
 from dprct.assignment.units import ROWS, combined
-from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.estimate.counted import CountedOutcome
 from dprct.estimate.horvitz import HiddenOutcome, hidden_arms
 from dprct.estimate.mechanism import Outcome
@@ -203,15 +203,14 @@ def constant_of(policy: object, column: Column) -> float:
 
 def levels_of(levels: Sequence[float]) -> tuple[float, ...]:
     """Return the sizes of tests at which errors are to be valid."""
-    try:
+    refusal = ParameterError(
+        f"levels= is {type(levels).__name__}; give a sequence of sizes of tests between 1e-9 "
+        "and 0.5, such as (0.05, 0.01)"
+    )
+    with withheld(lambda _: refusal):
         found = tuple(float(level) for level in levels)
-    except (TypeError, ValueError):
-        found = ()
     if not found or not all(1e-9 <= level <= 0.5 for level in found):
-        raise ParameterError(
-            f"levels= is {type(levels).__name__}; give a sequence of sizes of tests between 1e-9 "
-            "and 0.5, such as (0.05, 0.01)"
-        )
+        raise refusal
     return found
 
 

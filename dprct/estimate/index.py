@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from dprct.errors import EngineError, FormulaError, ParameterError
+from dprct.errors import EngineError, FormulaError, ParameterError, withheld
 from dprct.estimate.pilot import is_file, pilot_index
 from dprct.formula import parse
 from dprct.privacy.noise import source
@@ -79,20 +79,19 @@ class Index:
         ParameterError
             If the rule fails or does not return one number per row.
         """
-        try:
-            with np.errstate(all="ignore"):
-                found = np.asarray(self.rule(rows), np.float64)
-        except Exception as error:
-            # the message of a foreign error may show data
-            raise ParameterError(
-                f"index= ({self.text}) ended with {type(error).__name__}; give a function from a "
-                f"data frame of {', '.join(self.names)} to one number per row, whatever they are"
-            ) from None
+        with withheld(self._failed, own=False), np.errstate(all="ignore"):
+            found = np.asarray(self.rule(rows), np.float64)
         if found.shape != (len(rows),):
             raise ParameterError(
                 f"index= ({self.text}) did not return one number per row; it must, for any rows"
             )
         return found
+
+    def _failed(self, kind: type[BaseException]) -> ParameterError:
+        return ParameterError(
+            f"index= ({self.text}) ended with {kind.__name__}; give a function from a data frame "
+            f"of {', '.join(self.names)} to one number per row, whatever they are"
+        )
 
     def checked(self, rows: pd.DataFrame) -> Array:
         """Return g0 of the data, refusing a function that looks at other rows.
@@ -213,15 +212,14 @@ def adjusted(
 
 
 def _pair(bounds: Any, name: str) -> tuple[float, float]:
-    try:
+    refusal = ParameterError(
+        f"index_bounds= for {name!r} is {given(bounds)}; declare (low, high), low below high, "
+        "of the outcome less its index, from public knowledge"
+    )
+    with withheld(lambda _: refusal):
         low, high = (float(end) for end in bounds)
-        if not -np.inf < low < high < np.inf:
-            raise ValueError
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"index_bounds= for {name!r} is {given(bounds)}; declare (low, high), low below high, "
-            "of the outcome less its index, from public knowledge"
-        ) from None
+    if not -np.inf < low < high < np.inf:
+        raise refusal
     return low, high
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dprct.estimate.experiment import Experiment
     from dprct.estimate.index import Index
     from dprct.privacy.budget import Budget
+    from dprct.schema.facts import Unit
 
 
 def promise_of(
@@ -22,7 +23,7 @@ def promise_of(
     outcomes: Sequence[AnyOutcome],
     experiment: Experiment,
     *,
-    unit: str,
+    unit: Unit,
     n: int,
     design_columns: Sequence[str],
     indexes: Mapping[str, Index] | None = None,
@@ -34,7 +35,7 @@ def promise_of(
     budget : Budget
     outcomes : sequence of Outcome, HiddenOutcome or CountedOutcome
     experiment : Experiment
-    unit : str
+    unit : Unit
         What one row is.
     n : int
     design_columns : sequence of str
@@ -52,9 +53,11 @@ def promise_of(
         for o in outcomes
         if o.among_observed and isinstance(o, Outcome | HiddenOutcome)
     ]
+    facts, record = [f"the number of rows, n = {n}"], unit.name
     if experiment.unit == "cluster":
-        unit = f"cluster of {', '.join(getattr(experiment.design, 'cluster_columns', ()))}"
-    facts = [f"the number of rows, n = {n}"]
+        record = f"cluster of {', '.join(getattr(experiment.design, 'cluster_columns', ()))}"
+    else:
+        facts.append(unit.said)
     if hidden is None:
         facts.append(
             f"columns {', '.join(design_columns)} (treatment, blocks, clusters): arm sizes"
@@ -75,7 +78,7 @@ def promise_of(
     return Guarantee.of(
         budget,
         "replace-one-design-public" if hidden is None else "replace-one",
-        unit=unit,
+        unit=record,
         public_facts=tuple(facts),
         not_covered=tuple(uncovered),
     )

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.schema.table import asking, collected, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,10 +46,10 @@ def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame:
         raise ParameterError(
             f"data is {type(data).__name__}; give a data frame (pandas, Polars, ...)"
         ) from None
-    _check_known(wanted, frame.collect_schema().names())
-    chosen = frame.select(wanted)
-    eager = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
-    return eager.to_pandas()
+    _check_known(wanted, names_of(frame))
+    few = collected(frame.select(wanted))
+    with asking(frame, "columns of a formula"):
+        return few.to_pandas()
 
 
 def is_factor(column: pd.Series[Any]) -> bool:

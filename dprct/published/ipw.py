@@ -13,8 +13,8 @@ from scipy.special import expit
 
 from dprct.errors import ParameterError
 from dprct.estimate.base import EstimateModel
-from dprct.estimate.ipw.options import penalty_of, split_of
-from dprct.formula import design
+from dprct.estimate.ipw.options import check_unweighted, penalty_of, split_of
+from dprct.formula import design, parse
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import analytic_gaussian
 from dprct.privacy.composition import gdp_delta
@@ -25,8 +25,12 @@ from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
 from dprct.schema.arguments import check_choice
 from dprct.schema.facts import given
+from dprct.schema.legal import validate
+from dprct.schema.own import check_own
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.privacy.accountant import Accountant
@@ -129,6 +133,8 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
     Raises
     ------
     SchemaError, ColumnError, FormulaError, ParameterError
+        In the form with a guarantee also where the schema does not support it: a person may have
+        several rows, or a column is built from other people's values.
 
     Notes
     -----
@@ -183,14 +189,17 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
                 raise ParameterError(f"{name}={given(value)}; give a number above 0")
         if trim is not None and not 0 < trim < 0.5:
             raise ParameterError(f"trim={given(trim)}; give a number between 0 and 0.5, or None")
-        found = design(f"{outcome} + {formula}", data, schema.seal(), levels="schema")
+        self.schema, self.estimand = schema.seal(), estimand
+        self.scale, self.norm_bound, self.outcome_bound = scale, norm_bound, outcome_bound
+        self.trim, self.intercept, self.sampling = trim, intercept, sampling
+        parsed = parse(f"{outcome} + {formula}")
+        if not self.reasons():
+            _check_promise(self.schema, data, parsed.names)
+        found = design(parsed, data, self.schema, levels="schema")
         y, t = found.y[:, 0], found.y[:, 1]
         if not np.isin(t, (0.0, 1.0)).all():
             raise ParameterError("the treatment is not 0 or 1; recode it")
-        self.schema, self.n = schema.seal(), len(t)
-        self.estimand, self.scale, self.norm_bound = estimand, scale, norm_bound
-        self.outcome_bound, self.trim, self.intercept = outcome_bound, trim, intercept
-        self.lam, self.sampling = penalty_of(lam) or 0.1, sampling
+        self.n, self.lam = len(t), penalty_of(lam) or 0.1
         self.classical, self.override = bool(classical), bool(override)
         self.sizes = split_of(split, self.n)
         keep = [j for j, name in enumerate(found.columns) if name != "Intercept"]
@@ -270,6 +279,7 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
             unit=self.schema.unit.name,
             public_facts=(
                 f"the number of rows, n = {self.n}",
+                self.schema.unit.said,
                 f"the bounds {self.norm_bound:g} of the norm of covariates and "
                 f"{self.outcome_bound:g} of the outcome",
                 f"the penalty {self.lam:g} and trimming at {self.trim:g}",
@@ -358,3 +368,17 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
 
     def __repr__(self) -> str:
         return f"published.IPW(n={self.n}, estimand={self.estimand!r})"
+
+
+def _check_promise(schema: Schema, data: Any, names: Iterable[str]) -> None:
+    """Refuse tables on which noise for one row would not protect a person, as the strict IPW does.
+
+    Raises
+    ------
+    SchemaError
+        If a person may have several rows, can move the rows of others, or data are not legal.
+    """
+    check_unweighted(schema, None)
+    for name in names:
+        check_own(schema.column(name))
+    validate(schema, data, names)

@@ -286,13 +286,8 @@ class ReleaseModel(HoldsRows, ABC):
             "the declared bounds, levels, bins, missing codes and exclusive groups of the columns",
             "names, types, formats, labels and label sets of all columns",
             "the file's own label, sort order and characteristics that are kept",
+            schema.unit.said,
         ]
-        if schema.unit.id is None:
-            facts.append(f"that no {schema.unit.name} has two rows (declared: without an id it "
-                         "cannot be checked)")  # fmt: skip
-        else:
-            facts.append(f"how many rows each {schema.unit.name} has (at most "
-                         f"{schema.unit.max_rows})")  # fmt: skip
         if repeats(schema):
             facts.append(f"which rows are of the same {schema.unit.name}, not of which one")
         return Guarantee.of(

@@ -303,6 +303,19 @@ class Unit:
         if rows > 1 and self.id is None:
             raise SchemaError(f"max_rows={rows} needs the column that identifies a unit; give id=")
 
+    @property
+    def said(self) -> str:
+        """How many rows a unit has, in words: a public fact of every guarantee per unit.
+
+        Examples
+        --------
+        >>> Unit("household", id="hhid", max_rows=3).said
+        'how many rows each household has (at most 3)'
+        """
+        if self.id is not None:
+            return f"how many rows each {self.name} has (at most {self.max_rows})"
+        return f"that no {self.name} has two rows (declared: without an id it cannot be checked)"
+
 
 def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
     """Return ``codes`` as a tuple of missing codes in Stata's order, or refuse.

@@ -17,7 +17,6 @@ says what to do.  :class:`dprct.SyntheticControl` does: panels are small.
 from __future__ import annotations
 
 import numbers
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
@@ -30,11 +29,12 @@ from dprct.errors import (
     EngineError,
     MissingDependencyError,
     SchemaError,
+    withheld,
 )
 from dprct.missing import MISSING_CODES, missing_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -110,8 +110,7 @@ def collected(frame: Table) -> Frame:
         return frame.collect(**_STREAMED) if streamed else frame.collect()
 
 
-@contextmanager
-def asking(frame: Table, wanted: str) -> Iterator[None]:
+def asking(frame: Table, wanted: str) -> withheld:
     """Withhold what an engine says when it fails, because it may show data.
 
     Parameters
@@ -121,29 +120,25 @@ def asking(frame: Table, wanted: str) -> Iterator[None]:
     wanted : str
         What it is asked for, in words.
 
-    Raises
-    ------
-    EngineError
-        If the engine fails.
-    MissingDependencyError
-        If a package is missing that brings its answer here.
+    Returns
+    -------
+    withheld
+        To ask the engine within.  It raises EngineError if the engine fails, and
+        MissingDependencyError if a package is missing that brings its answer here.
     """
     engine = frame.implementation
-    try:
-        yield
-    except (DprctError, KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except ImportError:
-        extra = "spark" if engine.is_pyspark() else "engines"
-        raise MissingDependencyError.extra(
-            "pyarrow", extra, f"an answer of {engine.value}"
-        ) from None
-    except BaseException as error:  # a panic of Polars is no Exception
-        raise EngineError(
-            f"{engine.value} ended with {type(error).__name__} while it was asked for {wanted} "
+
+    def refusal(kind: type[BaseException]) -> DprctError:
+        if issubclass(kind, ImportError):
+            extra = "spark" if engine.is_pyspark() else "engines"
+            return MissingDependencyError.extra("pyarrow", extra, f"an answer of {engine.value}")
+        return EngineError(
+            f"{engine.value} ended with {kind.__name__} while it was asked for {wanted} "
             "(its message may show data and is withheld); read the table with the engine alone to "
             "see it"
-        ) from None
+        )
+
+    return withheld(refusal)
 
 
 def names_of(frame: Table) -> list[str]:

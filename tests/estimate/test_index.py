@@ -135,6 +135,25 @@ def test_what_is_no_index_is_refused(
     assert "age is" not in str(caught.value)
 
 
+def test_nothing_of_what_a_function_raises_stays() -> None:
+    def ours(rows: pd.DataFrame) -> Any:
+        raise SchemaError(f"age is {rows['age'].iloc[0]}")
+
+    for rule in (secret, ours):
+        with pytest.raises(ParameterError, match=r"ended with \w+Error; give a") as caught:
+            PrivateATE(people(50), SCHEMA, **OPTIONS, **BOUNDS, index=rule, index_columns=["age"])
+        assert "age is" not in str(caught.value)
+        assert caught.value.__context__ is caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("bounds", [["Zebediah", 1.0], 3.0, (1.0, 0.0)])
+def test_bounds_that_are_none_leave_nothing_of_themselves(bounds: Any) -> None:
+    with pytest.raises(ParameterError, match=r"declare \(low, high\)") as caught:
+        PrivateATE(people(50), SCHEMA, **OPTIONS, index="age", index_bounds=bounds)
+    assert "Zebediah" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
 def test_several_outcomes_name_theirs() -> None:
     schema = Schema((*SCHEMA.columns, Column("glad", bounds=(0.0, 1.0), missing=())))
     data = people(4_000).assign(glad=1.0)

@@ -43,7 +43,7 @@ def test_a_promise_rests_on_what_is_public_and_says_so(
         Budget(1),
         model.outcomes,
         model.experiment,
-        unit="person",
+        unit=schema.unit,
         n=model.n,
         design_columns=model.design_columns,
     )

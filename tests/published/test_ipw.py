@@ -4,11 +4,13 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dprct import Accountant, Budget
-from dprct.errors import ModelPicklingError, ParameterError
+from dprct import Accountant, Budget, Unit
+from dprct.errors import ModelPicklingError, ParameterError, SchemaError
 from dprct.published import IPW
+from dprct.schema import Column, Schema
 
 SOUND: dict[str, Any] = {
     "scale": "norm_bound", "norm_bound": 3.0, "outcome_bound": 2.0, "trim": 0.1, "lam": 0.1,
@@ -53,6 +55,37 @@ def test_each_defect_makes_it_none_and_says_why(change: dict[str, Any], reason: 
     result = model.fit(0.5, 1e-5)
     assert np.isfinite(result.params.iloc[0])
     assert "charged to no ledger, because nothing is promised" in result.ledger
+
+
+def people(n: int = 600) -> tuple[pd.DataFrame, Schema]:
+    X, t, y = arrays(n)
+    data = pd.DataFrame({"x": X[:, 0], "t": t, "y": y, "pid": np.arange(1.0, n + 1)})
+    return data, Schema(tuple(Column(name, missing=()) for name in data.columns))
+
+
+TABLE: dict[str, Any] = {"formula": "t ~ x", "outcome": "y"}
+
+
+def test_a_person_of_several_rows_is_refused_where_something_is_promised() -> None:
+    """Noise is for one row: k rows of one person move what it hides k times as far."""
+    data, schema = people()
+    several = schema.declare(unit=Unit("pupil", id="pid", max_rows=100))
+    with pytest.raises(SchemaError, match="give one row per pupil"):
+        IPW(data, several, **TABLE, **SOUND)
+    one = schema.declare(unit=Unit("pupil", id="pid"))
+    with pytest.raises(SchemaError, match="a pupil with several rows"):
+        IPW(data.assign(pid=1.0), one, **TABLE, **SOUND)
+    promise = IPW(data, one, **TABLE, **SOUND).guarantee(Budget(0.5, 1e-5))
+    assert promise.unit == "pupil"
+    assert "how many rows each pupil has (at most 1)" in promise.public_facts
+    for schema_of_many in (several, one):  # nothing is promised, so nothing is refused
+        IPW(data.assign(pid=1.0), schema_of_many, **TABLE)
+
+
+def test_illegal_data_are_refused_where_something_is_promised() -> None:
+    data, schema = people()
+    with pytest.raises(SchemaError, match="x: a value outside the bounds"):
+        IPW(data, schema.declare(x=(-0.5, 0.5)), **TABLE, **SOUND)
 
 
 def test_the_paper_as_it_is_has_every_defect_it_has() -> None:

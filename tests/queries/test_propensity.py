@@ -16,9 +16,9 @@ from dprct.queries.propensity import (
     Block,
     Covariates,
     PropensityGrid,
+    Treated,
     covariates_of,
     propensity_weights,
-    Treated,
 )
 from dprct.schema import Column
 from dprct.schema.table import eager

@@ -200,6 +200,7 @@ def test_what_an_engine_says_is_withheld_and_what_we_say_is_not() -> None:
     with pytest.raises(EngineError, match=words) as refusal, asking(frame, "a sum"):
         raise ValueError(SENTINEL)
     assert SENTINEL not in str(refusal.value)
+    assert refusal.value.__context__ is refusal.value.__cause__ is None
     with pytest.raises(ColumnError), asking(frame, "a sum"):
         raise ColumnError.unknown("x", ["y"], "the data")
 

@@ -168,7 +168,7 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a fit at this budget promises; free."""
         return promise_of(
-            budget, self.schema.unit.name, self.n, self.terms, self.outcome, [self.layout(budget)]
+            budget, self.schema.unit, self.n, self.terms, self.outcome, [self.layout(budget)]
         )
 
     def _check(self, budget: Budget) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dprct.estimate.additive.terms import Terms
     from dprct.privacy.budget import Budget
     from dprct.queries import AdditiveLayout
+    from dprct.schema.facts import Unit
 
 
 def check_neighbors(neighbors: object) -> None:
@@ -27,7 +28,7 @@ def check_neighbors(neighbors: object) -> None:
 
 def promise_of(
     budget: Budget,
-    unit: str,
+    unit: Unit,
     n: int,
     terms: Terms,
     outcome: str,
@@ -39,7 +40,7 @@ def promise_of(
     Parameters
     ----------
     budget : Budget
-    unit : str
+    unit : Unit
     n : int
     terms : Terms
     outcome : str
@@ -63,6 +64,7 @@ def promise_of(
     """
     facts = (
         f"the number of rows, n = {n}",
+        unit.said,
         f"the declared bounds and levels of {', '.join(terms.names)}",
         f"the declared bounds of {outcome}",
         f"the clip R = {layouts[-1].clip:g}",
@@ -73,7 +75,7 @@ def promise_of(
         "gdp" if budget.delta else "pure",
         "replace-one",
         budget,
-        unit=unit,
+        unit=unit.name,
         public_facts=facts,
         not_covered=("participation of anybody",),
         parameter=max(cost.parameter for cost in costs if cost.parameter) if budget.delta else None,

@@ -222,7 +222,7 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         if self.recipe.e is not None:
             more.append(f"the probability of treatment, {self.recipe.e}")
         return promise_of(
-            budget, self.schema.unit.name, self.n, self.recipe.terms, self.outcome,
+            budget, self.schema.unit, self.n, self.recipe.terms, self.outcome,
             [*layouts.values()], more,
         )  # fmt: skip
 

@@ -316,7 +316,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
             "treatment": self._treatment.column.name,
             "treated": self._said,
         }
-        return guarantee_of(budget, self.recipe, lam, words, self.schema.unit.name)
+        return guarantee_of(budget, self.recipe, lam, words, self.schema.unit)
 
     def _check(self, budget: Budget) -> None:
         self.recipe_at(budget).priced(budget)

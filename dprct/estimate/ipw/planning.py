@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.ipw.recipe import Prices, Recipe
     from dprct.privacy.budget import Budget
+    from dprct.schema.facts import Unit
 
 _FEWEST_KEPT = 0.5
 """Share of the slopes below which the penalty is warned of."""
@@ -139,7 +140,7 @@ def warnings_of(recipe: Recipe, prices: Prices, radius: float) -> Iterator[str]:
 
 
 def guarantee_of(
-    budget: Budget, recipe: Recipe, lam: float, words: Mapping[str, str], unit: str
+    budget: Budget, recipe: Recipe, lam: float, words: Mapping[str, str], unit: Unit
 ) -> Guarantee:
     """Return what a fit promises.
 
@@ -149,11 +150,12 @@ def guarantee_of(
     recipe : Recipe
     lam : float
     words : mapping from {"columns", "outcome", "treatment", "treated"} to str
-    unit : str
+    unit : Unit
     """
     public = recipe.relation == "replace-one-design-public"
     facts = [
         f"the number of rows, n = {recipe.n1 + recipe.n2}",
+        unit.said,
         f"the declared bounds and levels of {words['columns']}",
         f"the penalty {lam:.6g}, trimming at {recipe.scheme.trim:g}, and how many rows each part "
         f"has ({recipe.n1} and {recipe.n2})",
@@ -164,5 +166,9 @@ def guarantee_of(
         facts.append(f"column {words['treatment']}: who is treated")
         hidden = ["participation and treatment of anybody"]
     return Guarantee.of(
-        budget, recipe.relation, unit=unit, public_facts=tuple(facts), not_covered=tuple(hidden)
+        budget,
+        recipe.relation,
+        unit=unit.name,
+        public_facts=tuple(facts),
+        not_covered=tuple(hidden),
     )

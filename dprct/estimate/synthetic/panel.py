@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.schema.arguments import is_data, one_name
 from dprct.schema.facts import Column, given, shown
 from dprct.schema.legal import broken_rules
@@ -184,11 +184,9 @@ def number(value: object) -> float:
 
 def _numbers(values: ArrayLike, name: str) -> Array:
     """Return a copy as floats; NumPy's own message would show a value."""
-    try:
+    refusal = ParameterError(f"{name} is no array of numbers; give numbers in rows of one length")
+    with withheld(lambda _: refusal):
         return np.array(values, np.float64)
-    except (TypeError, ValueError):
-        pass
-    raise ParameterError(f"{name} is no array of numbers; give numbers in rows of one length")
 
 
 def _named(
