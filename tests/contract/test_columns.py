@@ -91,8 +91,9 @@ def control(kind: Any, d: pd.DataFrame, s: Schema, v: str, **options: Any) -> An
 def informed(kind: Any, d: pd.DataFrame, s: Schema, v: str) -> Any:
     """Return a method whose covariates alone are charged, being strict."""
     return kind(
-        d, s, formula=f"y ~ t + {v}", treatment="t", assignment=Simple("t"), x_method="strict"
-    )
+        d, few(s, "y", "t", v), formula=f"y ~ t + {v}", treatment="t", assignment=Simple("t"),
+        x_method="strict",
+    )  # fmt: skip
 
 
 PROMISED: dict[str, Any] = {
@@ -196,7 +197,8 @@ self data schema zeta keep control missing weights sd effects blocks unit larges
 index_bounds levels attrition neighbors share legal gamma options estimand noise lam trim split
 shares hajek treated overlap errors clip bins parts propensity learner treatment_time donors bound
 protect_treated mean_effect pre_fit placebos perturb c scale norm_bound outcome_bound intercept
-sampling classical override families x_method missing_outcomes
+sampling classical override families x_method missing_outcomes default_bins allocation B v alpha
+sigma_min sigma_max sigma confidential_from
 """
 NO_COLUMNS = set(_NONE.split())
 """Arguments that name no column, or (keys of mappings) a column that another argument names."""

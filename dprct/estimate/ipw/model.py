@@ -268,6 +268,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         x_bounds : (low, high), or p of them
             Of the columns of ``X``, likewise.
         names : sequence of str, length p, optional
+            One like that of a z-score is refused, as in a table; only a schema says what it is.
         """
         data, schema, names = arrays_as_table(X, t, y, bounds, x_bounds, names)
         return cls(data, schema, treatment="t", covariates=names, outcome="y", **options)

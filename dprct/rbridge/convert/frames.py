@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.errors import ConversionError, SchemaError
+from dprct.errors import ConversionError, SchemaError, withheld
 from dprct.missing import missing_numbers, tagged
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
@@ -184,13 +184,9 @@ def _text(name: str, packed: Any) -> NDArray[np.object_]:
 def _vector(name: str, column: pd.Series[Any], recoding: Recoding | None, *, is_text: bool) -> Any:
     if is_text:
         return texts_to_r(column.to_numpy(dtype=object), f"column {name!r}")
-    try:
+    said = f"column {name!r} holds text where its schema says {'numbers'!r}; convert it"
+    with withheld(lambda _: ConversionError(said, column=name)):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        raise ConversionError(
-            f"column {name!r} holds text where its schema says {'numbers'!r}; convert it",
-            column=name,
-        ) from None
     if recoding is not None:
         letters = missing_numbers(values)
         back = np.array([np.nan, *(low for low, _ in recoding.rules)])
