@@ -25,6 +25,7 @@ from dprct.queries import (
     CompactRows,
     EngineRows,
     HiddenArms,
+    Treated,
     additive_sums,
     arm_aggregates,
     cell_counts,
@@ -183,7 +184,7 @@ def compact(frame: Table) -> list[Any]:
 
 def once(frame: Table) -> list[Any]:
     """Return rows that were read once, in the order of what they hold."""
-    found = read_once(frame, Y, 0.5, (T, 1.0), DESIGN, 900)
+    found = read_once(frame, Y, 0.5, Treated(T, 1.0), DESIGN, 900)
     part = found.part(found.order())
     return [part.steps, part.t, part.Z.chunk(0, 900)]
 

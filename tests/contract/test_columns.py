@@ -29,8 +29,14 @@ from dprct import (
     Unit,
     published,
 )
+from dprct.encode import encoding
 from dprct.errors import SchemaError
+from dprct.exclusive import ExclusiveEncoding
+from dprct.queries import Clipped, Donors, Feature, Treated, covariates, features_of
+from dprct.queries.donors import Scale
+from dprct.queries.propensity import Block
 from dprct.schema import Column, Schema
+from dprct.schema.table import eager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -272,6 +278,28 @@ def test_arms_that_are_coded_as_one_are_asked_too() -> None:
     data = pd.DataFrame({"a": [0.0, 1.0] * 100, "b": [0.0, 0.0] * 100})
     with pytest.raises(SchemaError, match="column 'b' is built from"):
         MVHistogram(data, Schema(arms), columns=["a", "b"])
+
+
+TAINTED = Column("v", "byte", built_from="cohort", **BINARY)
+WORDY = Column("v", "str5", levels=("a", "b"), built_from="cohort")
+ROWS = eager(pd.DataFrame({"v": [0.0, 1.0]}))
+READ: dict[str, Callable[[], Any]] = {
+    "Clipped": lambda: Clipped(TAINTED),
+    "Feature": lambda: Feature(WORDY, level="b"),
+    "features_of": lambda: features_of([WORDY]),
+    "Block": lambda: Block(TAINTED),
+    "Treated": lambda: Treated(TAINTED, 1.0),
+    "encoding": lambda: encoding(TAINTED),
+    "ExclusiveEncoding": lambda: ExclusiveEncoding("arm", (TAINTED,)),
+    "Donors": lambda: Donors.of(ROWS, TAINTED, np.array([[0], [1]]), Scale(0.0, 1.0), 1),
+    "covariates": lambda: covariates(ROWS, ["v"], Schema((TAINTED,))),
+}
+
+
+@pytest.mark.parametrize("read", READ)
+def test_a_query_asks_for_itself_whatever_the_door_does(read: str) -> None:
+    with pytest.raises(SchemaError, match="column 'v' is built from other people's values"):
+        READ[read]()
 
 
 PER_PERSON = {kind: make for (kind, _), make in CASES.items() if kind not in (

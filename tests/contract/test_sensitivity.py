@@ -29,6 +29,7 @@ from dprct.queries import (
     PropensityGrid,
     Records,
     Scheme,
+    Treated,
     Weighted,
     arm_aggregates,
     cell_counts,
@@ -105,7 +106,7 @@ def of_hidden(frame: Any) -> list[Any]:
 
 def records_of(frame: Any) -> Records:
     """All rows as one part of a weighted estimate."""
-    rows = read_once(frame, Y, None, (T, 1.0), Covariates(((Block(X),),)), ROWS)
+    rows = read_once(frame, Y, None, Treated(T, 1.0), Covariates(((Block(X),),)), ROWS)
     return rows.part(np.arange(ROWS))
 
 

@@ -12,7 +12,12 @@ from dprct.formula import parse
 from dprct.privacy.aggregate import _open
 from dprct.queries import logistic, records
 from dprct.queries.logistic import Held
-from dprct.queries.propensity import PropensityGrid, covariates_of, propensity_weights
+from dprct.queries.propensity import (
+    PropensityGrid,
+    Treated,
+    covariates_of,
+    propensity_weights,
+)
 from dprct.queries.records import CompactTable, read_once
 from dprct.queries.weighted import Centre, Scheme, Weighted
 from dprct.schema import Column
@@ -64,7 +69,7 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 
 def read(given: Any, n: int = N, fill: float | None = None) -> CompactTable:
-    return read_once(table(given), OUTCOME, fill, (TREATMENT, 1.0), DESIGN, n)
+    return read_once(table(given), OUTCOME, fill, Treated(TREATMENT, 1.0), DESIGN, n)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
