@@ -88,7 +88,7 @@ class Block:
         """
         name = self.column.name
         if self.column.is_text:
-            return _text_code(_text(frame, name), self.levels)
+            return _text_code(frame, name, self.levels)
         x = nw.col(name).cast(nw.Float64)
         if not self.levels:
             return x
@@ -367,15 +367,7 @@ def propensity_weights(
 
 @dataclass(frozen=True, slots=True)
 class Treated:
-    """Who is treated: those with one code of a column.
-
-    Parameters
-    ----------
-    column : Column
-    code : number or str
-    public : bool
-        Whether the column is a public fact of the guarantee, the same in all neighbours.
-    """
+    """Who is treated, by one code of a column; ``public`` if the guarantee takes that as public."""
 
     column: Column
     code: float | str
@@ -388,19 +380,16 @@ class Treated:
     def coded(self, frame: Table) -> nw.Expr:
         """Return who is treated, 1 or 0, as an expression; whoever has no such code is not."""
         if self.column.is_text:
-            return _text_code(_text(frame, self.column.name), (self.code,))
+            return _text_code(frame, self.column.name, (self.code,))
         is_it = nw.col(self.column.name).cast(nw.Float64) == float(self.code)
         return nw.when(is_it).then(1).otherwise(0)
 
 
-def _text(frame: Table, name: str) -> nw.Expr:
+def _text_code(frame: Table, name: str, levels: Sequence[float | str]) -> nw.Expr:
+    """Return k for the k-th level, 0 for another text; a null is the empty text, as in Stata."""
     # a categorical refuses to be compared with texts that it does not have
     categorical = isinstance(schema_of(frame)[name], (nw.Enum, nw.Categorical))
-    return nw.col(name).cast(nw.String) if categorical else nw.col(name)
-
-
-def _text_code(text: nw.Expr, levels: Sequence[float | str]) -> nw.Expr:
-    """Return k for the k-th level, 0 for another text; a null is the empty text, as in Stata."""
+    text = nw.col(name).cast(nw.String) if categorical else nw.col(name)
     codes = {level: k for k, level in enumerate(levels, 1)}
     known = text.replace_strict(list(codes), list(codes.values()), default=0, return_dtype=nw.Int64)
     return nw.when(text.is_null()).then(codes.get("", 0)).otherwise(known)
