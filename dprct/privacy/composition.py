@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+MOST_EPSILON = 100
+"""Largest pure epsilon that is converted to a mu."""
+
+
 def sequential(budgets: Iterable[Budget]) -> Budget:
     """Return the cost of releases from the same records: the sum.
 
@@ -292,8 +296,10 @@ def pure_mu(epsilon: Real) -> Fraction:
     1.232
     """
     e = positive(epsilon, "epsilon")
-    if e > 100:
-        raise ParameterError(f"epsilon={float(e):g} is above 100; no useful mu exists")
+    if e > MOST_EPSILON:
+        raise ParameterError(
+            f"epsilon={float(e):g} is above {MOST_EPSILON}; no useful mu exists"
+        )
     return boundary(lambda mu: _meets_pure(mu, e), "epsilon")[1]
 
 

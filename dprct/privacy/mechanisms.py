@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dprct.errors import ParameterError
@@ -26,8 +27,6 @@ from dprct.privacy.released import NoisyVector
 from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from dprct.privacy.budget import Real
@@ -258,9 +257,15 @@ class AnalyticGaussian:
         noise = self.noise
         return math.sqrt(noise.sigma**2 + (1 / 12 if noise.refinement else 0.0))
 
+    @property
+    def rho(self) -> Fraction:
+        """Parameter of zero-concentrated privacy: of the discrete Gaussian before it is rounded."""
+        noise = self.noise
+        return self.l2_squared * 4**noise.refinement / (2 * Fraction(noise.scale) ** 2)
+
     def cost(self) -> Charge:
-        """Return the Gaussian-DP charge with its slack."""
-        return Charge(self.budget, "gdp", self.noise.mu, self.noise.slack)
+        """Return the Gaussian-DP charge with its slack, and the rho of the same draw."""
+        return Charge(self.budget, "gdp", self.noise.mu, self.noise.slack, rho=self.rho)
 
     def describe(self) -> str:
         """Return the law of the noise in one sentence."""

@@ -23,6 +23,7 @@ from typing import Literal, Protocol, get_args
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import (
+    MOST_EPSILON,
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
@@ -62,11 +63,21 @@ class Charge:
     slack : Fraction, default 0
         For ``"gdp"``: total-variation distance to a mechanism that is exactly mu-GDP (a discrete
         Gaussian has a tiny one).  It costs (1 + e^epsilon) slack in delta.
+    rho : Fraction or None
+        What is proved besides the claim: rho of zero-concentrated privacy.
+    gaussian : (Fraction, Fraction) or None
+        What is proved besides the claim: mu^2 of Gaussian privacy, and its slack.
 
     Raises
     ------
     ParameterError
         If the parameter is missing, superfluous, or does not imply the claim.
+
+    Notes
+    -----
+    ``budget`` is what the reader of a guarantee is promised.  ``rho`` and ``gaussian`` hold for the
+    same release and are what accountants of these kinds add up; either may be None, which says
+    that nothing of the kind is proved.
 
     Examples
     --------
@@ -78,6 +89,8 @@ class Charge:
     measure: ChargeMeasure
     parameter: Fraction | None = None
     slack: Fraction = Fraction(0)
+    rho: Fraction | None = None
+    gaussian: tuple[Fraction, Fraction] | None = None
 
     def __post_init__(self) -> None:
         if self.measure not in get_args(ChargeMeasure):
@@ -103,6 +116,28 @@ class Charge:
                 f"{self.measure} parameter {float(self.parameter or 0):g} gives a delta above the "
                 f"one claimed in {self.budget}; add noise or claim a larger delta"
             )
+
+    def concentrated(self) -> Fraction | None:
+        """Return the rho that is proved of this release, None if none is."""
+        if self.rho is not None or self.measure in ("approximate", "none"):
+            return self.rho
+        if self.measure == "pure":
+            return pure_rho(self.budget.epsilon)
+        assert self.parameter is not None
+        if self.measure == "zcdp":
+            return self.parameter
+        return None if self.slack else gdp_rho(self.parameter)
+
+    def squared_mu(self) -> tuple[Fraction, Fraction] | None:
+        """Return the mu^2 that is proved of this release and its slack, None if none is."""
+        if self.gaussian is not None or self.measure in ("approximate", "zcdp", "none"):
+            return self.gaussian
+        if self.measure == "gdp":
+            assert self.parameter is not None
+            return self.parameter**2, self.slack
+        if self.budget.epsilon > MOST_EPSILON:
+            return None
+        return pure_mu(self.budget.epsilon) ** 2, Fraction(0)
 
     def _delta(self) -> Fraction:
         assert self.parameter is not None
@@ -156,7 +191,7 @@ class Sequential:
 
 
 class ZeroConcentrated:
-    """rho adds; mu counts mu^2/2, pure epsilon counts epsilon^2/2; other charges are refused.
+    """rho adds (pure epsilon counts epsilon^2/2); charges without a proved rho are refused.
 
     Examples
     --------
@@ -166,13 +201,10 @@ class ZeroConcentrated:
 
     def cost(self, charge: Charge) -> Cost:
         """Return (rho, 0)."""
-        if charge.measure == "zcdp" and charge.parameter is not None:
-            return charge.parameter, Fraction(0)
-        if charge.measure == "gdp" and charge.parameter is not None and not charge.slack:
-            return gdp_rho(charge.parameter), Fraction(0)
-        if charge.measure == "pure":
-            return pure_rho(charge.budget.epsilon), Fraction(0)
-        raise ParameterError(_refused("zcdp", charge, "zCDP, exact GDP and pure"))
+        rho = charge.concentrated()
+        if rho is None:
+            raise ParameterError(_refused("zcdp", charge, "ones with a proved rho"))
+        return rho, Fraction(0)
 
     def capacity(self, total: Budget) -> Cost:
         """Return the largest rho that converts to the total."""
@@ -191,7 +223,7 @@ class ZeroConcentrated:
 
 
 class Gaussian:
-    """mu^2 adds and slack adds; pure epsilon counts as the mu that covers it; others are refused.
+    """mu^2 and slack add; pure epsilon counts as the mu that covers it, others need a proved one.
 
     Notes
     -----
@@ -208,11 +240,10 @@ class Gaussian:
 
     def cost(self, charge: Charge) -> Cost:
         """Return (mu^2, slack)."""
-        if charge.measure == "gdp" and charge.parameter is not None:
-            return charge.parameter**2, charge.slack
-        if charge.measure == "pure":
-            return pure_mu(charge.budget.epsilon) ** 2, Fraction(0)
-        raise ParameterError(_refused("gdp", charge, "GDP and pure"))
+        found = charge.squared_mu()
+        if found is None:
+            raise ParameterError(_refused("gdp", charge, "ones with a proved mu"))
+        return found
 
     def capacity(self, total: Budget) -> Cost:
         """Return the largest mu^2 and slack that the two parts of delta pay for."""
