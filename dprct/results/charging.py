@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
+    from dprct.privacy.rules import Charge
     from dprct.schema.schema import Schema
 
 
@@ -50,6 +51,7 @@ def charged(
     method: str,
     accountant: Accountant | None,
     noise: NoiseSource,
+    cost: Charge | None = None,
 ) -> Receipt:
     """Charge a release, to the accountant given or to the ledger beside the data file.
 
@@ -63,6 +65,8 @@ def charged(
     accountant : Accountant or None
     noise : NoiseSource
         A simulation charges nothing, because nothing of it may leave.
+    cost : Charge, optional
+        What the mechanisms cost together; the budget of the guarantee if not given.
 
     Raises
     ------
@@ -83,7 +87,7 @@ def charged(
     kept_on_file = accountant.path is not None
     content = _sha256(schema.source) if kept_on_file and schema.source is not None else None
     entry = accountant.charge(
-        guarantee.budget,
+        guarantee.budget if cost is None else cost,
         method=method,
         relation=guarantee.relation,
         unit=guarantee.unit,

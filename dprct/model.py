@@ -1,0 +1,506 @@
+"""The one way from confidential rows to a private result: a specification, a bound table, a fit.
+
+A :class:`Spec` says what is asked for, in public facts and options alone: what is wrong with it,
+how it divides a budget, what it promises and what it will cost.  A :class:`BoundTable` holds the
+rows, and nothing else in the package does.  A :class:`Model` brings the two together, and its
+:meth:`Model.fit` is the only place where privacy is spent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from dprct.errors import ColumnError, DprctError, DprctWarning, LedgerError, ParameterError
+from dprct.privacy.budget import Budget
+from dprct.privacy.noise import source
+from dprct.results.charging import Receipt, charged, resumable
+from dprct.results.confidential import HoldsRows
+from dprct.schema.arguments import check_schema
+from dprct.schema.legal import validate
+from dprct.schema.table import check_rows, eager, names_of, row_count, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dprct.privacy.accountant import Accountant
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Real
+    from dprct.privacy.charges import Entry
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
+    from dprct.results.plan import Plan
+    from dprct.schema.schema import Schema
+    from dprct.schema.table import Frame, Table
+
+_STUDY = "study"
+"""Key of a saved state under which it says which public facts it rests on."""
+
+
+class BoundTable(HoldsRows):
+    """The confidential table of a model; the only object of the package that keeps its rows.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas, Polars (eager or lazy), DuckDB or PySpark.  An engine keeps its rows.
+    in_memory : bool, default False
+        Refuse an engine's table, for a method that reads all rows at once.
+
+    Raises
+    ------
+    SchemaError, EngineError, MissingDependencyError
+        As of :func:`dprct.schema.table.table`.
+
+    Notes
+    -----
+    It shows nothing of the rows, and is neither pickled nor copied.  Only ``queries/`` turns
+    :attr:`frame` into numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> BoundTable(pd.DataFrame({"y": [1.0, 2.0]}))
+    BoundTable(2 rows)
+    """
+
+    __slots__ = ("frame", "n")
+
+    frame: Table
+    n: int
+
+    def __init__(self, data: Any, *, in_memory: bool = False) -> None:
+        self.frame = eager(data) if in_memory else table(data)
+        self.n = row_count(self.frame)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, which are public."""
+        return names_of(self.frame)
+
+    def check_there(self) -> None:
+        """Refuse a table that is gone or has another number of rows now; one pass in an engine.
+
+        Raises
+        ------
+        EngineError
+        """
+        check_rows(row_count(self.frame), self.n)
+
+    def rows(self) -> Frame:
+        """Return the table of a method that reads all rows at once."""
+        return eager(self.frame)
+
+    def __repr__(self) -> str:
+        return f"BoundTable({self.n:,} rows)"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is public of a table: the facts that the guarantee of every method lists.
+
+    Parameters
+    ----------
+    schema : Schema
+        Sealed.
+    n : int
+        Rows.
+    """
+
+    schema: Schema
+    n: int
+
+
+AnyFacts = TypeVar("AnyFacts", bound=Facts)
+AnySpec = TypeVar("AnySpec", bound="Spec[Any]")
+Drawn = TypeVar("Drawn")
+Result = TypeVar("Result")
+
+
+class Spec(ABC, Generic[AnyFacts]):
+    """What is asked of a method: public facts and options, never a row.
+
+    A subclass is a frozen dataclass whose fields are the options of the method, under the names of
+    its constructor, its section of a study file and its R function.  It computes nothing when it
+    is made: :meth:`problems` says what is wrong with it.
+    """
+
+    method: ClassVar[str]
+    """What ledgers and certificates call the method."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the method reads, each once."""
+
+    @abstractmethod
+    def checks(self, facts: AnyFacts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold; each raises the refusal that a user gets if it does not.
+
+        A check may look at the specification and at public facts alone.
+        """
+
+    @abstractmethod
+    def allocation(self, facts: AnyFacts, budget: Budget) -> Allocation:
+        """Return the mechanisms that a budget buys.
+
+        Raises
+        ------
+        ParameterError
+            If the budget cannot be drawn.
+        """
+
+    @abstractmethod
+    def guarantee(self, facts: AnyFacts, allocation: Allocation) -> Guarantee:
+        """Return what a fit with these mechanisms promises."""
+
+    @abstractmethod
+    def plan(self, facts: AnyFacts, allocation: Allocation) -> Plan:
+        """Return what a fit with these mechanisms will cost and how good it can be."""
+
+    def problems(self, facts: AnyFacts) -> list[DprctError]:
+        """Return everything that keeps the method from being bound to a table of these facts."""
+        found: dict[str, DprctError] = {}
+        for check in self.checks(facts):
+            try:
+                check()
+            except DprctError as problem:
+                found.setdefault(str(problem), problem)
+        return list(found.values())
+
+    def require(self, facts: AnyFacts) -> None:
+        """Raise the first problem, if there is one.
+
+        Raises
+        ------
+        DprctError
+        """
+        for check in self.checks(facts):
+            check()
+
+
+class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
+    """A specification bound to a confidential table, which is read in ``fit`` and nowhere else.
+
+    Notes
+    -----
+    A subclass draws (:meth:`_draw`) and reads what was drawn (:meth:`_read`).  In which order
+    things are checked, charged, drawn, saved and read is the same for all, and stands here.
+    """
+
+    spec: AnySpec
+    facts: AnyFacts
+    _table: BoundTable
+    _bought: tuple[Budget, Allocation] | None = None
+
+    warns: ClassVar[bool] = False
+    """Whether ``fit`` repeats the warnings of the plan."""
+    saved_types: ClassVar[tuple[type, ...]] = ()
+    """The frozen dataclasses that a draw consists of, so that it can be saved and read again."""
+
+    def _bind(self, spec: AnySpec, data: Any, schema: Schema, *, in_memory: bool = False) -> Facts:
+        """Keep specification and table if they fit each other; what else is public is not known.
+
+        Raises
+        ------
+        SchemaError, ColumnError, ParameterError, FormulaError, EngineError
+            If a public fact is missing, or specification, schema and table contradict each other.
+        """
+        check_schema(schema)
+        self.spec, self._table = spec, BoundTable(data, in_memory=in_memory)
+        there = self._table.names
+        for name in spec.columns:
+            if name not in there:
+                raise ColumnError.unknown(name, there, "the data")
+        facts = Facts(schema.seal(), self._table.n)
+        spec.require(facts)
+        validate(facts.schema, self._table.frame, spec.columns)
+        return facts
+
+    @property
+    def method(self) -> str:
+        """What ledgers and certificates call the method."""
+        return self.spec.method
+
+    @property
+    def schema(self) -> Schema:
+        """The sealed schema of the table."""
+        return self.facts.schema
+
+    @property
+    def n(self) -> int:
+        """Rows of the table."""
+        return self.facts.n
+
+    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+        """Return what a fit will cost and how good it can be; free, from public facts alone.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            0 is pure differential privacy; the class says what it needs.
+
+        Raises
+        ------
+        ParameterError
+            If the budget is not allowed.
+        """
+        return self.spec.plan(self.facts, self._allocated(Budget.asked(epsilon, delta)))
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return what a fit at this budget promises; free."""
+        return self.spec.guarantee(self.facts, self._allocated(budget))
+
+    def _allocated(self, budget: Budget) -> Allocation:
+        """Return the mechanisms that a budget buys, computed once."""
+        if self._bought is None or self._bought[0] != budget:
+            self._bought = budget, self.spec.allocation(self.facts, budget)
+        return self._bought[1]
+
+    def fit(
+        self,
+        epsilon: Real,
+        delta: Real = 0,
+        *,
+        accountant: Accountant | None = None,
+        rng: object = None,
+        confirm: bool = False,
+    ) -> Result:
+        """Spend the budget, once, and return the result.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+        delta : number, default 0
+            0 is pure differential privacy; the class says what it needs.
+        accountant : Accountant, optional
+            It is charged before anything is drawn; by default the ledger next to the data file,
+            if there is one.
+        rng : int or numpy.random.Generator, optional
+            For simulation only: the guarantee is void, and no file is written.
+        confirm : bool
+            Go on although the plan refuses.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon or delta is not allowed.
+        ConfirmationError
+            If the plan refuses and ``confirm`` is not given.
+        BudgetError
+            If the budget does not fit; then nothing is drawn.
+        """
+        budget = Budget.asked(epsilon, delta)
+        allocation = self._allocated(budget)
+        plan = self.spec.plan(self.facts, allocation)
+        plan.check(confirm=confirm)
+        for warning in plan.warnings if self.warns else ():
+            warnings.warn(warning, DprctWarning, stacklevel=2)
+        self._table.check_there()
+        noise = source(rng)
+        guarantee = self.spec.guarantee(self.facts, allocation)
+        receipt = self._charge(guarantee, allocation, accountant, noise)
+        drawn = self._draw(allocation, noise)
+        receipt.save({**self._state(drawn), _STUDY: self._study(plan)})
+        return self._found(drawn, plan, allocation, receipt, noise)
+
+    def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Result:
+        """Return the result that a ledger entry paid for, from its saved state; free.
+
+        Parameters
+        ----------
+        entry_id : str
+            Of the ledger entry, or its number.
+        accountant : Accountant, optional
+            The one that was charged; by default the ledger next to the data file.
+
+        Raises
+        ------
+        LedgerError
+            If nothing was saved for the entry, or it paid for another method or another study.
+
+        Notes
+        -----
+        No confidential cell is read: what depends on the data is the state that the entry paid
+        for, so that reading it again is post-processing.  Where a file is made, its rows are a
+        fresh draw from the same private release.
+        """
+        ledger = resumable(accountant, self.schema)
+        entry = ledger.entry(entry_id)
+        allocation = self._allocated(entry.budget)
+        plan = self.spec.plan(self.facts, allocation)
+        state = self._saved_for(ledger, entry, plan)
+        words = (
+            f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
+            "nothing now: resumed from its saved state, the rows are a fresh draw from the same "
+            f"release; ledger head {ledger.head[:16]}"
+        )
+        return self._found(self._revived(state), plan, allocation, Receipt(words), source())
+
+    def _charge(
+        self,
+        guarantee: Guarantee,
+        allocation: Allocation,
+        accountant: Accountant | None,
+        noise: NoiseSource,
+    ) -> Receipt:
+        """Charge what the mechanisms cost, before anything is drawn."""
+        return charged(
+            self.schema, guarantee, self.method, accountant, noise, cost=allocation.cost()
+        )
+
+    @abstractmethod
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
+        """Draw what is released; the caller has charged the allocation."""
+
+    @abstractmethod
+    def _read(
+        self,
+        drawn: Drawn,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> Result:
+        """Return the result of what was drawn: post-processing."""
+
+    def _state(self, drawn: Drawn) -> Mapping[str, Any]:
+        """Return what was drawn as JSON-ready values, for the ledger."""
+        return {"drawn": saved(drawn)}
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn:
+        """Return what :meth:`_state` was given."""
+        found: Drawn = revived(state["drawn"], self.saved_types)
+        return found
+
+    def _found(
+        self,
+        drawn: Drawn,
+        plan: Plan,
+        allocation: Allocation,
+        receipt: Receipt,
+        noise: NoiseSource,
+    ) -> Result:
+        guarantee = self.spec.guarantee(self.facts, allocation)
+        if noise.simulation:
+            guarantee = guarantee.as_simulation()
+        return self._read(drawn, plan, allocation, guarantee, receipt.words, noise)
+
+    def _study(self, plan: Plan) -> dict[str, Any]:
+        """Return the public facts that a draw rests on, hashed; a plan is a function of them."""
+        planned = hashlib.sha256(str(plan).encode()).hexdigest()
+        return {"n": self.n, "facts": self.schema.digest(), "plan": planned}
+
+    def _saved_for(self, accountant: Accountant, entry: Entry, plan: Plan) -> dict[str, Any]:
+        """Return what was saved for an entry, if it paid for this method on these public facts.
+
+        Raises
+        ------
+        LedgerError
+        """
+        if not entry.priced:
+            raise LedgerError(
+                f"entry {entry.id} notes a release without a guarantee, of which nothing is saved: "
+                f"{type(self).__name__} cannot be resumed from it; fit it again"
+            )
+        if not accountant.is_saved(entry.id):
+            raise LedgerError(
+                f"entry {entry.id} was charged, and its process ended before anything was saved; "
+                "it is spent and cannot be resumed; what is left pays for a new release"
+            )
+        state = accountant.recover(entry.id)
+        if entry.method != self.method or not isinstance(state, dict):
+            raise LedgerError(
+                f"entry {entry.id} paid for {entry.method!r}, not for {self.method!r}; resume it "
+                "with that method"
+            )
+        if state.get(_STUDY) != self._study(plan):
+            raise LedgerError(
+                f"the data file or what the study declares is not what it was when entry "
+                f"{entry.id} was released; restore both to resume it"
+            )
+        return state
+
+
+def saved(value: Any) -> Any:
+    """Return a released value as JSON-ready values: numbers, text, arrays, mappings, dataclasses.
+
+    Raises
+    ------
+    ParameterError
+        If it holds anything else.
+
+    Examples
+    --------
+    >>> saved((1.5, np.array([1, 2])))
+    {'tuple': [1.5, {'array': 'int64', 'shape': [2], 'values': [1, 2]}]}
+    """
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return number if np.isfinite(number) else {"float": str(number)}
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.ndarray):
+        cells = value.ravel().tolist()
+        return {
+            "array": value.dtype.name,
+            "shape": list(value.shape),
+            "values": [saved(cell) for cell in cells],
+        }
+    if isinstance(value, (tuple, list)):
+        return {"tuple": [saved(one) for one in value]}
+    if isinstance(value, dict):
+        return {"mapping": [[saved(key), saved(one)] for key, one in value.items()]}
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {f.name: saved(getattr(value, f.name)) for f in fields(value) if f.init}
+        return {"is": type(value).__name__, **{"fields": held}}
+    raise ParameterError(f"a {type(value).__name__} is not saved with a ledger")
+
+
+def revived(state: Any, types: tuple[type, ...] = ()) -> Any:
+    """Return the value that :func:`saved` was given; lists come back as tuples.
+
+    Parameters
+    ----------
+    state : JSON value
+    types : tuple of types
+        The dataclasses that may be made.
+
+    Raises
+    ------
+    LedgerError
+        If the state is not one of ours.
+
+    Examples
+    --------
+    >>> revived(saved((1.5, float("inf"))))
+    (1.5, inf)
+    """
+    if state is None or isinstance(state, (bool, int, float, str)):
+        return state
+    known = {kind.__name__: kind for kind in types}
+    match state:
+        case {"float": str(text)}:
+            return float(text)
+        case {"array": str(dtype), "shape": list(shape), "values": list(cells)}:
+            made = np.empty(len(cells), np.dtype(dtype))
+            made[:] = [revived(cell) for cell in cells]
+            return made.reshape(shape)
+        case {"tuple": list(parts)}:
+            return tuple(revived(one, types) for one in parts)
+        case {"mapping": list(pairs)}:
+            return {revived(key, types): revived(one, types) for key, one in pairs}
+        case {"is": str(name), "fields": dict(held)} if name in known:
+            return known[name](**{key: revived(one, types) for key, one in held.items()})
+    raise LedgerError("a saved state is not in the form that this version writes; fit again")
