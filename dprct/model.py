@@ -69,8 +69,6 @@ class BoundTable(HoldsRows):
     BoundTable(2 rows)
     """
 
-    __slots__ = ("frame", "n")
-
     frame: Table
     n: int
 

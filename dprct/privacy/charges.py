@@ -120,6 +120,7 @@ class Entry:
             "block": self.block,
             "unit_id": self.unit_id,
             "max_rows": self.max_rows,
+            **_proved(self.charge),
         }
 
     @classmethod
@@ -132,10 +133,32 @@ class Entry:
             values.pop("measure"),
             None if parameter is None else Fraction(parameter),
             Fraction(values.pop("slack")),
+            **_read(values.pop("rho", None), values.pop("gaussian", None)),
         )
         if not ENTRY_ID.fullmatch(values["id"]):
             raise ParameterError("an entry has an id that is not one of ours")
         return cls(charge=charge, **values)
+
+
+def _proved(charge: Charge) -> dict[str, Any]:
+    """Return what is proved of a charge besides its claim.
+
+    What is not there is left out, so that an entry of an earlier version keeps its hash.
+    """
+    found: dict[str, Any] = {}
+    if charge.rho is not None:
+        found["rho"] = spelled(charge.rho)
+    if charge.gaussian is not None:
+        found["gaussian"] = [spelled(number) for number in charge.gaussian]
+    return found
+
+
+def _read(rho: str | None, gaussian: list[str] | None) -> dict[str, Any]:
+    """Return what :func:`_proved` wrote."""
+    return {
+        "rho": None if rho is None else Fraction(rho),
+        "gaussian": None if gaussian is None else (Fraction(gaussian[0]), Fraction(gaussian[1])),
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,9 +297,7 @@ def pure_mu(epsilon: Real) -> Fraction:
     """
     e = positive(epsilon, "epsilon")
     if e > MOST_EPSILON:
-        raise ParameterError(
-            f"epsilon={float(e):g} is above {MOST_EPSILON}; no useful mu exists"
-        )
+        raise ParameterError(f"epsilon={float(e):g} is above {MOST_EPSILON}; no useful mu exists")
     return boundary(lambda mu: _meets_pure(mu, e), "epsilon")[1]
 
 

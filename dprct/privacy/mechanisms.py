@@ -261,7 +261,7 @@ class AnalyticGaussian:
     def rho(self) -> Fraction:
         """Parameter of zero-concentrated privacy: of the discrete Gaussian before it is rounded."""
         noise = self.noise
-        return self.l2_squared * 4**noise.refinement / (2 * Fraction(noise.scale) ** 2)
+        return self.l2_squared * (1 << 2 * noise.refinement) / (2 * Fraction(noise.scale) ** 2)
 
     def cost(self) -> Charge:
         """Return the Gaussian-DP charge with its slack, and the rho of the same draw."""

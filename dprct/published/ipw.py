@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from dprct.errors import ParameterError
 from dprct.estimate.base import EstimateModel
-from dprct.estimate.ipw.options import check_unweighted, penalty_of, split_of
+from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import analytic_gaussian

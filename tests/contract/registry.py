@@ -120,7 +120,7 @@ class Subject:
     @property
     def unit(self) -> str:
         """What one record is."""
-        return str(self.make(self.make_table()).guarantee(dprct.Budget(1)).unit)
+        return str(self.make(self.make_table()).guarantee(dprct.Budget(1, self.delta)).unit)
 
 
 SUBJECTS: dict[str, Subject] = {}

@@ -126,7 +126,7 @@ def test_fit_charges_once_and_before_it_draws(strict: Any, monkeypatch: Any) -> 
 
 def test_a_refused_charge_draws_nothing(strict: Any, draws: list[str]) -> None:
     model = strict.make(strict.make_table())
-    relation = model.guarantee(Budget(1)).relation
+    relation = model.guarantee(Budget(strict.epsilon, strict.delta)).relation
     poor = Accountant(strict.epsilon / 2, strict.delta / 2, relation=relation, unit=strict.unit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

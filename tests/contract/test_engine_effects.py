@@ -33,7 +33,7 @@ FORMS: dict[str, Callable[[Any, Schema], Any]] = {
 def released(form: str, data: Any, engines: ModuleType, seed: int = 3) -> Any:
     found = FORMS[form](data, engines.SCHEMA).fit(4, 1e-4, rng=seed)
     if form == "weighting":
-        return [*found.params, *found.bse, *found.weights]
+        return [*found.params, *found.bse, *found.propensity_params]
     return found.fit.state()
 
 

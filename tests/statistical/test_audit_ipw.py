@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dprct import IPW, Budget
-from dprct.estimate.ipw.draws import released
+from dprct.estimate.ipw.release import released
 from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
 
@@ -33,10 +33,11 @@ def scores(outcome: float, draws: int, seed: int) -> np.ndarray:
     y[0], t[0] = outcome, 1
     model = IPW.from_arrays(
         np.zeros((N, 1)), t, y, bounds=(-1, 1), x_bounds=(-1, 1), trim=0.49, split=0.02,
-        errors="conditional", shares={"effect": 0.99, "variance": 0.01},
+        errors="conditional", budget_shares={"effect": 0.99, "variance": 0.01},
     )  # fmt: skip
-    prices, rows, noise = model.recipe.priced(Budget(EPSILON, DELTA)), model._rows(), source(seed)
-    return np.array([released(model.recipe, rows, prices, noise).theta for _ in range(draws)])
+    allocation = model.spec.allocation(model.facts, Budget(EPSILON, DELTA))
+    rows, noise = model._rows(), source(seed)
+    return np.array([released(allocation, rows, noise).theta for _ in range(draws)])
 
 
 def audited(draws: int) -> AuditResult:

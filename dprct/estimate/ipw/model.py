@@ -2,56 +2,260 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
-from dprct.defaults import VALID_LEVELS
-from dprct.errors import ColumnError, FormulaError, ParameterError
-from dprct.estimate.base import EstimateModel
-from dprct.estimate.door import any_table_of, levels_of, with_bounds
-from dprct.estimate.ipw.draws import Released, released
-from dprct.estimate.ipw.inputs import arrays_as_table, balanced_names, terms_of
-from dprct.estimate.ipw.options import (
-    check_unweighted,
-    fills_of,
-    penalty_of,
-    relation_of,
-    scheme_of,
-    split_of,
-    treated_code,
+import numpy as np
+import pandas as pd
+
+from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.estimate.door import levels_of, with_bounds
+from dprct.estimate.ipw.plan import facts_of, warnings_of
+from dprct.estimate.ipw.release import (
+    Errors,
+    Form,
+    IPWAllocation,
+    Noise,
+    Released,
+    check_delta,
+    parts_of,
+    released,
 )
-from dprct.estimate.ipw.planning import facts_of, guarantee_of, warnings_of
-from dprct.estimate.ipw.recipe import Errors, Noise, Prices, Recipe, parts_of, shares_of
-from dprct.estimate.ipw.reporting import results_of
-from dprct.estimate.ipw.results import IPWResults
-from dprct.formula import parse
-from dprct.privacy.budget import Budget
+from dprct.estimate.ipw.results import IPWResults, results_of
+from dprct.formula import Factor, parse
+from dprct.model import Facts, Model, Spec
+from dprct.privacy.allocation import split
+from dprct.privacy.budget import exact
+from dprct.privacy.guarantee import Guarantee
 from dprct.queries.logistic import one_thread
 from dprct.queries.propensity import Treated, covariates_of
 from dprct.queries.records import read_once
+from dprct.queries.weighted import Estimand, Scheme
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, one_name
-from dprct.schema.legal import validate
-from dprct.schema.table import check_there, names_of, row_count
+from dprct.schema import Column, Schema
+from dprct.schema.arguments import check_choice, is_data, listed_names, one_name
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
-    from dprct.formula import Factor
-    from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget, Real
     from dprct.privacy.noise import NoiseSource
+    from dprct.queries.propensity import Covariates
     from dprct.queries.records import CompactTable
-    from dprct.queries.weighted import Estimand
-    from dprct.schema.schema import Schema
+
+FEWEST_ROWS = 10
+"""Of each part."""
+
+Term = tuple[Factor, ...]
 
 
-Drawn = tuple[Released, Recipe, Prices]
-"""What a fit drew, and the prices by which it is read."""
+@dataclass(frozen=True, kw_only=True)
+class IPWSpec(Spec[Facts]):
+    """What a private IPW is asked for; the fields are the options of :class:`IPW`."""
+
+    method: ClassVar[str] = "IPW (Gaussian noise on propensity weights, noise on weighted sums)"
+
+    treatment: str
+    covariates: tuple[Term, ...]
+    outcome: str
+    estimand: Estimand = "ate"
+    neighbors: str = "replace-one"
+    noise: Noise = "laplace"
+    lam: float | None = None
+    trim: float | None = None
+    split: Real | None = None
+    budget_shares: Mapping[str, Real] | None = None
+    hajek: bool | None = None
+    missing: float | Mapping[str, float] | None = None
+    treated: float | str | None = None
+    balance: tuple[str, ...] = ()
+    overlap: bool = False
+    errors: Errors = "total"
+    alphas: tuple[float, ...] = VALID_LEVELS
+    weights: None = None
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The columns of the covariates, each once."""
+        return tuple(dict.fromkeys(n for term in self.covariates for f in term for n in f.names))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcome, treatment and covariates."""
+        return tuple(dict.fromkeys((self.outcome, self.treatment, *self.covered)))
+
+    @property
+    def formula(self) -> str:
+        """The propensity model."""
+        terms = " + ".join(":".join(f.label for f in term) for term in self.covariates)
+        return f"{self.treatment} ~ {terms}"
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options, columns and number of rows."""
+        schema = facts.schema
+        yield lambda: check_unweighted(schema, self.weights)
+        yield lambda: check_choice("noise", self.noise, get_args(Noise))
+        yield lambda: check_choice("errors", self.errors, get_args(Errors))
+        yield lambda: relation_of(self.neighbors, scheme_of(self.estimand, self.trim, facts.n))
+        yield self._check_roles
+        yield lambda: self.roles(facts)
+        yield lambda: penalty_of(self.lam)
+        yield lambda: split_of(self.split, facts.n)
+        yield lambda: self.form(facts)
+
+    def _check_roles(self) -> None:
+        if self.outcome == self.treatment or {self.outcome, self.treatment} & set(self.covered):
+            raise ParameterError(
+                f"{self.outcome!r} and {self.treatment!r} must differ, and be no covariates; name "
+                "the outcome, the treatment and what came before it"
+            )
+
+    def roles(self, facts: Facts) -> Roles:
+        """Return the columns in their roles, by the schema.
+
+        Raises
+        ------
+        SchemaError, ColumnError, ParameterError
+        """
+        schema = facts.schema
+        outcome = with_bounds(schema.column(self.outcome))
+        fill, fills = fills_of(self.missing, outcome)
+        column = schema.column(self.treatment)
+        code, said = treated_code(schema, column, self.treated)
+        public = self.neighbors == "replace-one-design-public"
+        columns = {name: schema.column(name) for name in self.covered}
+        design = covariates_of(self.covariates, columns, fills)
+        return Roles(outcome, fill, Treated(column, code, public=public), said, design)
+
+    def form(self, facts: Facts) -> Form:
+        """Return what a fit releases, in the form that was asked for."""
+        n1, n2 = split_of(self.split, facts.n)
+        scheme = scheme_of(self.estimand, self.trim, facts.n)
+        relation = relation_of(self.neighbors, scheme)
+        design = self.roles(facts).design
+        count = scheme.estimand != "ate" and not self.hajek and relation == "replace-one"
+        parts = parts_of(
+            hajek=bool(self.hajek), count=count, total=self.errors == "total",
+            balance=bool(self.balance), overlap=bool(self.overlap),
+        )  # fmt: skip
+        return Form(
+            n1, n2, design.size, scheme, bool(self.hajek), relation, self.noise, self.errors,
+            penalty_of(self.lam), balanced_names(design, self.balance), bool(self.overlap),
+            split(self.budget_shares, parts),
+        )  # fmt: skip
+
+    def allocation(self, facts: Facts, budget: Budget) -> IPWAllocation:
+        """Return the mechanisms that a budget buys, in the form that is best at it."""
+        check_delta(budget)
+        form = self.form(facts)
+        if self.hajek is None and self.budget_shares is None:
+            form = form.default(budget)
+        return form.allocation(budget)
+
+    def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
+        """Return what a fit promises."""
+        assert isinstance(allocation, IPWAllocation)
+        form, roles = allocation.form, self.roles(facts)
+        shown = [
+            f"the number of rows, n = {facts.n}",
+            facts.schema.unit.said,
+            f"the declared bounds and levels of {roles.words}",
+            f"the penalty {allocation.lam:.6g}, trimming at {form.scheme.trim:g}, and how many "
+            f"rows each part has ({form.n1} and {form.n2})",
+            roles.treated,
+        ]
+        hidden = "participation of anybody"
+        if form.relation == "replace-one-design-public":
+            shown.append(f"column {self.treatment}: who is treated")
+            hidden = "participation and treatment of anybody"
+        return Guarantee.of(
+            allocation.budget,
+            form.relation,
+            unit=facts.schema.unit.name,
+            public_facts=tuple(shown),
+            not_covered=(hidden,),
+        )
+
+    def plan(self, facts: Facts, allocation: Allocation) -> Plan:
+        """Return penalty, trimming, prices and noise."""
+        assert isinstance(allocation, IPWAllocation)
+        roles = self.roles(facts)
+        words = {"outcome": self.outcome, "treated": roles.treated}
+        consequences = [
+            "the estimand is of the outcome clipped to its bounds; penalty and trimming bias it "
+            "towards the unadjusted difference",
+            "treatment is taken to be as if randomised given the covariates",
+        ]
+        if self.errors == "conditional":
+            consequences.append("errors will be conditional on the propensity model")
+        return Plan(
+            self.method,
+            allocation.budget,
+            facts_of(allocation, roles.radius, words),
+            tuple(consequences),
+            tuple(warnings_of(allocation, roles.radius)),
+        )
 
 
-class IPW(EstimateModel[Drawn, IPWResults]):
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns of an IPW in their roles, by the schema alone.
+
+    Parameters
+    ----------
+    outcome : Column
+        With bounds.
+    fill : float or None
+        What stands for a missing outcome.
+    treatment : Treated
+    treated : str
+        Who is treated, in words.
+    design : Covariates
+        How rows become z.
+    """
+
+    outcome: Column
+    fill: float | None
+    treatment: Treated
+    treated: str
+    design: Covariates
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Of the outcome."""
+        assert self.outcome.bounds is not None
+        low, high = self.outcome.bounds
+        return float(low), float(high)
+
+    @property
+    def radius(self) -> float:
+        """Half the width of the bounds of the outcome."""
+        low, high = self.bounds
+        return high / 2 - low / 2
+
+    @property
+    def words(self) -> str:
+        """Outcome and covariates, in words."""
+        return ", ".join((self.outcome.name, *self.design.columns))
+
+    def estimand(self, scheme: Scheme) -> str:
+        """Return in words of what the effect is an estimate."""
+        low, high = self.bounds
+        who = {"ate": "everybody", "att": "the treated", "atc": "those not treated"}
+        return (
+            f"Estimand: mean effect on {who[scheme.estimand]} of {self.outcome.name} clipped to "
+            f"[{low:g}, {high:g}]; {self.treated}."
+        )
+
+
+class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     """The effect of a treatment by inverse probability weighting, with covariates protected too.
 
     Parameters
@@ -79,11 +283,12 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         :func:`dprct.defaults.propensity_trim` if not given.
     split : number, optional
         Share of the rows for the propensity model; one half if not given.
-    shares : mapping from part to number, optional
-        Of epsilon on the other rows, of sum one; see :meth:`plan` for the parts.
+    budget_shares : mapping from part to number, optional
+        Of epsilon on the other rows, of sum one; :meth:`plan` names the parts.
     hajek : bool, optional
-        Divide by the (released) sum of weights of each arm; if not given (nor ``shares``), where
-        those are expected to be far from their noise at the budget of the fit: :meth:`plan` says.
+        Divide by the (released) sum of weights of each arm; if neither this nor ``budget_shares``
+        is given, where those sums are expected to be far from their noise at the budget of the
+        fit: :meth:`plan` says.
     missing : number, or mapping from column to number, optional
         What stands for a missing outcome; in a mapping, also for missing covariates, which have an
         indicator of their own without it.
@@ -96,7 +301,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
     errors : {"total", "conditional"}
         Whether errors contain what the propensity weights add, for a price; or are conditional on
         them.
-    levels : sequence of float
+    alphas : sequence of float
         Sizes of tests at which ``params -+ z bse`` is to be valid.
     weights : None
         Sampling weights are refused.
@@ -121,9 +326,9 @@ class IPW(EstimateModel[Drawn, IPWResults]):
     3. For errors: the sum of squared influences, and the gradient in w.
 
     A row is in one part only, and the parts' sizes and members do not depend on values, nor does
-    the law of the parts on the order of the rows (:func:`~dprct.estimate.ipw.draws.released`): the
-    whole keeps the larger of both, (epsilon, delta).  Sums are sums of integers, one function of
-    one row each, and noise is exact.
+    the law of the parts on the order of the rows (:func:`~dprct.estimate.ipw.release.released`):
+    the whole keeps the larger of both, (epsilon, delta).  Sums are sums of integers, one function
+    of one row each, and noise is exact.
 
     Assumed for the effect, not for privacy: treatment is as if randomised given covariates, and
     the logistic model holds.  The estimand is of the outcome clipped to its bounds.  Penalty and
@@ -135,7 +340,6 @@ class IPW(EstimateModel[Drawn, IPWResults]):
     ----------
     Lee, Gresele, Park and Muandet, "Privacy-Preserving Causal Inference via Inverse Probability
     Weighting" (as published: ``dprct.published.IPW``).
-    ALGORITHMS.md, section 6.
 
     Examples
     --------
@@ -150,7 +354,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
     (True, 'approximate')
     """
 
-    method = "IPW (Gaussian noise on propensity weights, noise on weighted sums)"
+    saved_types = (Released,)
 
     def __init__(
         self,
@@ -158,7 +362,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         schema: Schema,
         *,
         treatment: str,
-        covariates: Sequence[str | tuple[Factor, ...]],
+        covariates: Sequence[str | Term],
         outcome: str,
         estimand: Estimand = "ate",
         neighbors: str = "replace-one",
@@ -166,59 +370,25 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         lam: float | None = None,
         trim: float | None = None,
         split: Real | None = None,
-        shares: Mapping[str, Real] | None = None,
+        budget_shares: Mapping[str, Real] | None = None,
         hajek: bool | None = None,
         missing: float | Mapping[str, float] | None = None,
         treated: float | str | None = None,
         balance: Sequence[str] = (),
         overlap: bool = False,
         errors: Errors = "total",
-        levels: Sequence[float] = VALID_LEVELS,
+        alphas: Sequence[float] = VALID_LEVELS,
         weights: None = None,
     ) -> None:
-        check_schema(schema)
-        outcome, treatment = one_name(outcome, "outcome"), one_name(treatment, "treatment")
-        frame, schema = any_table_of(data), schema.seal()
-        n, present = row_count(frame), names_of(frame)
-        check_unweighted(schema, weights)
-        check_choice("noise", noise, get_args(Noise))
-        check_choice("errors", errors, get_args(Errors))
-        scheme = scheme_of(estimand, trim, n)
-        relation = relation_of(neighbors, scheme.estimand)
-        terms = terms_of(covariates)
-        covered = tuple(dict.fromkeys(n for term in terms for f in term for n in f.names))
-        used = (outcome, treatment, *covered)
-        for name in used:
-            if name not in present:
-                raise ColumnError.unknown(name, present, "the data")
-        if outcome == treatment or {outcome, treatment} & set(covered):
-            raise ParameterError(
-                f"{outcome!r} and {treatment!r} must differ, and be no covariates; name the "
-                "outcome, the treatment and what came before it"
-            )
-        self._outcome = with_bounds(schema.column(outcome))
-        self._fill, fills = fills_of(missing, self._outcome)
-        code, self._said = treated_code(schema, schema.column(treatment), treated)
-        self._treatment = Treated(
-            schema.column(treatment), code, public=relation == "replace-one-design-public"
-        )
-        columns = {name: schema.column(name) for name in covered}
-        self.design = covariates_of(terms, columns, fills)
-        balanced = balanced_names(self.design, balance)
-        validate(schema, frame, used)
-        n1, n2 = split_of(split, n)
-        count = scheme.estimand != "ate" and not hajek and relation == "replace-one"
-        parts = parts_of(
-            hajek=bool(hajek), count=count, total=errors == "total", balance=bool(balance),
-            overlap=bool(overlap),
+        spec = IPWSpec(
+            treatment=one_name(treatment, "treatment"), covariates=terms_of(covariates),
+            outcome=one_name(outcome, "outcome"), estimand=estimand, neighbors=neighbors,
+            noise=noise, lam=lam, trim=trim, split=split, budget_shares=budget_shares,
+            hajek=hajek, missing=missing, treated=treated,
+            balance=tuple(listed_names(balance, "balance")), overlap=overlap, errors=errors,
+            alphas=levels_of(alphas), weights=weights,
         )  # fmt: skip
-        self.recipe = Recipe(
-            n1, n2, self.design.size, scheme, bool(hajek), relation, noise, errors,
-            penalty_of(lam), balanced, bool(overlap), shares_of(shares, parts),
-        )  # fmt: skip
-        self.schema, self.n, self.levels = schema, n, levels_of(levels)
-        self.formula = f"{treatment} ~ {' + '.join(':'.join(f.label for f in t) for t in terms)}"
-        self._frame, self._own_form = frame, hajek is not None or shares is not None
+        self.facts = self._bind(spec, data, schema)
 
     @classmethod
     def from_formula(
@@ -273,95 +443,228 @@ class IPW(EstimateModel[Drawn, IPWResults]):
         data, schema, names = arrays_as_table(X, t, y, bounds, x_bounds, names)
         return cls(data, schema, treatment="t", covariates=names, outcome="y", **options)
 
-    def recipe_at(self, budget: Budget) -> Recipe:
-        """Return what a fit at this budget releases; a function of public facts."""
-        if self._own_form or not budget.delta:
-            return self.recipe
-        return self.recipe.default_form(budget)
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return penalty, trimming, prices and noise; free, a function of public facts.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number
-            Above 0, far below 1/n.
-        """
-        budget = Budget.asked(epsilon, delta)
-        recipe = self.recipe_at(budget)
-        prices = recipe.priced(budget)
-        radius = float(self._radius)
-        words = {"outcome": self._outcome.name, "treated": self._said}
-        consequences = [
-            "the estimand is of the outcome clipped to its bounds; penalty and trimming bias it "
-            "towards the unadjusted difference",
-            "treatment is taken to be as if randomised given the covariates",
-        ]
-        if self.recipe.errors == "conditional":
-            consequences.append("errors will be conditional on the propensity model")
-        return Plan(
-            self.method,
-            budget,
-            facts_of(recipe, prices, radius, words),
-            tuple(consequences),
-            tuple(warnings_of(recipe, prices, radius)),
-        )
-
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what a fit at this budget promises; free."""
-        lam = self.recipe.priced(budget).lam if budget.delta else (self.recipe.lam or 0.0)
-        words = {
-            "columns": ", ".join((self._outcome.name, *self.design.columns)),
-            "treatment": self._treatment.column.name,
-            "treated": self._said,
-        }
-        return guarantee_of(budget, self.recipe, lam, words, self.schema.unit)
-
-    def _check(self, budget: Budget) -> None:
-        self.recipe_at(budget).priced(budget)
-        check_there(self._frame, self.n)  # before anything is charged
-
-    def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
-        recipe = self.recipe_at(budget)
-        prices = recipe.priced(budget)
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Released:
+        assert isinstance(allocation, IPWAllocation)
         with one_thread(self.n):
-            return released(recipe, self._rows(), prices, noise), recipe, prices
-
-    def _state(self, found: Drawn) -> dict[str, Any]:
-        return found[0].state()
-
-    def _results(self, found: Drawn, guarantee: Guarantee, ledger: str) -> IPWResults:
-        words = {
-            "outcome": self._outcome.name,
-            "formula": self.formula,
-            "estimand": self._estimand(),
-            "ledger": ledger,
-        }
-        radius = float(self._radius)
-        return results_of(*found, radius, self.design, guarantee, words, self.levels)
+            return released(allocation, self._rows(), noise)
 
     def _rows(self) -> CompactTable:
         """Return all rows as compact columns; confidential, for the duration of a fit."""
+        roles = self.spec.roles(self.facts)
         return read_once(
-            self._frame, self._outcome, self._fill, self._treatment, self.design, self.n
+            self._table.frame, roles.outcome, roles.fill, roles.treatment, roles.design, self.n
         )
 
-    @property
-    def _radius(self) -> float:
-        assert self._outcome.bounds is not None
-        low, high = self._outcome.bounds
-        return float(high) / 2 - float(low) / 2
-
-    def _estimand(self) -> str:
-        assert self._outcome.bounds is not None
-        low, high = self._outcome.bounds
-        who = {"ate": "everybody", "att": "the treated", "atc": "those not treated"}
-        return (
-            f"Estimand: mean effect on {who[self.recipe.scheme.estimand]} of {self._outcome.name} "
-            f"clipped to [{low:g}, {high:g}]; {self._said}."
+    def _read(
+        self,
+        drawn: Released,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> IPWResults:
+        assert isinstance(allocation, IPWAllocation)
+        roles = self.spec.roles(self.facts)
+        words = {
+            "outcome": self.spec.outcome,
+            "formula": self.spec.formula,
+            "estimand": roles.estimand(allocation.form.scheme),
+            "ledger": ledger,
+        }
+        return results_of(
+            drawn, allocation, roles.radius, roles.design, guarantee, words, self.spec.alphas
         )
 
     def __repr__(self) -> str:
-        return f"IPW({self.formula}, outcome: {self._outcome.name}, n={self.n})"
+        return f"IPW({self.spec.formula}, outcome: {self.spec.outcome}, n={self.n})"
+
+
+def check_unweighted(schema: Schema, weights: object) -> None:
+    """Refuse sampling weights and surveys, several rows a person, and undeclared panels."""
+    kept = {name for _, name, _ in schema.file.characteristics}
+    declared = any(column.role == "weight" for column in schema.columns)
+    if weights is not None or declared or any(name.startswith("_svy") for name in kept):
+        raise SchemaError(
+            "sampling weights were given or are declared; a private IPW refuses them until the "
+            "sensitivity of its weighted sums is proved: drop them if everybody is to count the "
+            "same"
+        )
+    if schema.unit.max_rows > 1 or (schema.unit.id is None and kept & {"iis", "_TSpanel"}):
+        raise SchemaError(
+            f"one {schema.unit.name} may have several rows; give one row per {schema.unit.name}, "
+            "for an IPW protects one row"
+        )
+
+
+def relation_of(neighbors: object, scheme: Scheme) -> Any:
+    """Return the relation, refusing one that is not offered for the estimand."""
+    check_choice("neighbors", neighbors, ("replace-one", "replace-one-design-public"))
+    if neighbors != "replace-one" and scheme.estimand == "ate":
+        raise ParameterError(
+            "neighbors='replace-one-design-public' is for the ATT and the ATC, which divide by a "
+            "number of people; the ATE has neighbors='replace-one'"
+        )
+    return neighbors
+
+
+def scheme_of(estimand: object, trim: object, n: int) -> Scheme:
+    """Return estimand and trimming."""
+    check_choice("estimand", estimand, get_args(Estimand))
+    if trim is None:
+        trim = propensity_trim(n)
+    if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:
+        raise ParameterError(f"trim={given(trim)}; give a number between 0 and 0.5, such as 0.1")
+    return Scheme(estimand, float(trim))  # type: ignore[arg-type]
+
+
+def penalty_of(lam: object) -> float | None:
+    """Return the penalty; None for the default, which depends on the budget."""
+    if lam is None:
+        return None
+    if isinstance(lam, bool) or not isinstance(lam, (int, float)) or not 0 < lam < float("inf"):
+        raise ParameterError(f"lam={given(lam)}; give a number above 0, such as 0.01")
+    return float(lam)
+
+
+def split_of(split: Real | None, n: int) -> tuple[int, int]:
+    """Return how many rows each part has."""
+    share = IPW_SPLIT if split is None else exact(split, "split")
+    if not 0 < share < 1:
+        raise ParameterError(f"split={float(share):g}; give a share between 0 and 1")
+    n1 = int(share * n + Fraction(1, 2))
+    if n1 < FEWEST_ROWS or n - n1 < FEWEST_ROWS:
+        raise ParameterError(
+            f"{n} rows with split={float(share):g} leave a part with fewer than {FEWEST_ROWS}; "
+            "use more rows or another split"
+        )
+    return n1, n - n1
+
+
+def treated_code(schema: Schema, column: Column, asked: object) -> tuple[float | str, str]:
+    """Return the code of the treated, and how to say it; the larger of two codes by default.
+
+    Raises
+    ------
+    SchemaError
+        If the column has not two levels, may be missing, or has no missing policy.
+    ParameterError
+        If ``asked`` is neither of the codes or their labels.
+    """
+    name, levels = column.name, column.levels or ()
+    if len(levels) != 2:
+        raise SchemaError(
+            f"treatment {name!r} needs two levels; declare levels=[0, 1], or its two codes or texts"
+        )
+    if column.missing != ():
+        raise SchemaError(
+            f"treatment {name!r} may be missing, or has no declared missing policy; declare "
+            "missing='never', for an IPW needs to know who was treated"
+        )
+    ordered = sorted(levels, key=lambda level: (isinstance(level, str), level))
+    labels: Mapping[Any, str] = {} if column.is_text else schema.labels_of(name)
+    words = [_label(labels, level) for level in ordered]
+    code, word = ordered[1], words[1]
+    if asked is not None:
+        if asked not in (*ordered, *words) or isinstance(asked, bool):
+            raise ParameterError(
+                f"treated={given(asked)} is no level of {name!r}; allowed: {', '.join(words)}"
+            )
+        place = ordered.index(asked) if asked in ordered else words.index(str(asked))
+        code, word = ordered[place], words[place]
+    return code, f"treated are those with {name} = {word}"
+
+
+def _label(labels: Mapping[Any, str], level: float | str) -> str:
+    if isinstance(level, str):
+        return level
+    return labels.get(int(level), f"{float(level):g}") if labels else f"{float(level):g}"
+
+
+def fills_of(missing: object, outcome: Column) -> tuple[float | None, dict[str, float]]:
+    """Return what stands for a missing outcome, and for missing covariates, by declaration.
+
+    Raises
+    ------
+    SchemaError
+        If the outcome may be missing and nothing stands for it.
+    ParameterError
+        If something stands for it that is no number, or out of bounds.
+    """
+    own: Any = missing.get(outcome.name) if isinstance(missing, Mapping) else missing
+    others = dict(missing) if isinstance(missing, Mapping) else {}
+    others.pop(outcome.name, None)
+    if outcome.missing != () and own is None:
+        raise SchemaError(
+            f"outcome {outcome.name!r} may be missing; give the number that stands for a missing "
+            f"value, missing={{{outcome.name!r}: ...}}, or declare missing='never'"
+        )
+    for name, value in [(outcome.name, own), *others.items()]:
+        wrong = isinstance(value, bool) or not isinstance(value, (int, float))
+        if wrong and not (name == outcome.name and value is None):
+            raise ParameterError(
+                f"missing={given(value)} for {name!r}; give the number that stands for a missing "
+                "value; a covariate without one has an indicator of its own"
+            )
+    assert outcome.bounds is not None
+    if own is not None and not outcome.bounds[0] <= own <= outcome.bounds[1]:
+        raise ParameterError(f"missing={given(own)} is outside the bounds of {outcome.name!r}")
+    fill = None if outcome.missing == () or own is None else float(own)
+    return fill, {name: float(value) for name, value in others.items()}
+
+
+def arrays_as_table(
+    X: ArrayLike,
+    t: ArrayLike,
+    y: ArrayLike,
+    bounds: tuple[float, float],
+    x_bounds: Any,
+    names: Sequence[str] | None,
+) -> tuple[pd.DataFrame, Schema, tuple[str, ...]]:
+    """Return arrays as a table with its schema, and the names of the covariates."""
+    x, given = np.asarray(X, np.float64), np.asarray(t, np.float64)
+    outcome, limits = np.asarray(y, np.float64), np.asarray(x_bounds, np.float64)
+    if x.ndim != 2 or given.shape != (len(x),) or outcome.shape != (len(x),):
+        raise ParameterError("X, t and y have other shapes than (n, p), (n,) and (n,)")
+    if limits.shape not in ((2,), (x.shape[1], 2)) or np.shape(bounds) != (2,):
+        raise ParameterError(
+            "bounds= is (low, high), and x_bounds= is (low, high) or one such pair per column of X"
+        )
+    if not (np.isfinite(x).all() and np.isfinite(outcome).all()):
+        raise ParameterError("X or y holds what is no finite number; give a data frame and schema")
+    pairs = np.broadcast_to(limits, (x.shape[1], 2)).tolist()
+    named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(x.shape[1]))
+    columns = [
+        Column("y", bounds=(float(bounds[0]), float(bounds[1])), missing=()),
+        Column("t", levels=(0.0, 1.0), missing=()),
+        *(Column(name, bounds=tuple(p), missing=()) for name, p in zip(named, pairs, strict=True)),
+    ]
+    table = {"y": outcome.clip(*bounds), "t": given}
+    for j, (name, (low, high)) in enumerate(zip(named, pairs, strict=True)):
+        table[name] = x[:, j].clip(low, high)
+    return pd.DataFrame(table), Schema(tuple(columns)), named
+
+
+def terms_of(covariates: Sequence[str | Term]) -> tuple[Term, ...]:
+    """Return covariates as terms of a formula."""
+    if isinstance(covariates, str):
+        covariates = [covariates]
+    if is_data(covariates):
+        listed_names(covariates, "covariates")
+    return tuple(
+        (Factor("name", term, (term,)),) if isinstance(term, str) else tuple(term)
+        for term in covariates
+    )
+
+
+def balanced_names(design: Covariates, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the numeric covariates whose balance is asked for, each once."""
+    numeric = [block.column.name for block in design.blocks if not block.levels]
+    wanted = tuple(dict.fromkeys(names))
+    for name in wanted:
+        if name not in numeric:
+            raise ParameterError(
+                f"balance= names {name!r}, which is no numeric covariate; allowed: "
+                f"{', '.join(numeric) or 'none'}"
+            )
+    return wanted

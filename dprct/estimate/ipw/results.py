@@ -8,20 +8,99 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import ndtri
 
+from dprct.estimate.correction import LARGEST_RHO
+from dprct.estimate.effects import NoisyEffect, NoisyVariance
 from dprct.estimate.plotting import effects_plot
 from dprct.results.base import LinearResults
 from dprct.results.intervals import checked_alpha, interval_frame
 from dprct.schema.table import eager
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from dprct.estimate.effects import NoisyEffect
-    from dprct.estimate.ipw.normal_effect import NormalEffect
+    from dprct.estimate.ipw.release import IPWAllocation, Released
+    from dprct.privacy.guarantee import Guarantee
     from dprct.queries.propensity import Covariates
     from dprct.queries.weighted import Scheme
+
+MISSED = 0.1
+"""Share of alpha that is kept for a variance that came out too small."""
+
+
+@dataclass(frozen=True, slots=True)
+class NormalEffect:
+    """A released effect, tau + N(0, sd^2), and its released variances.
+
+    Parameters
+    ----------
+    value : float
+    sd : float
+        Of the Gaussian noise.
+    variances : tuple of NoisyVariance
+        Of its sampling error, each with Laplace noise.
+
+    Notes
+    -----
+    The interval of level 1 - alpha is value -+ z V^(1/2): V contains every variance raised by
+    ``b_V log(1 / (2 beta))``, below which it stays with probability beta = alpha / 10 at most, and
+    z is the quantile of alpha - beta.  It misses with probability at most beta + (alpha - beta).
+
+    Examples
+    --------
+    >>> from dprct.estimate.effects import NoisyVariance
+    >>> effect = NormalEffect(0.5, 0.1, (NoisyVariance(0.01, 1e-4, 0.1),))
+    >>> effect.half_width(0.05) > 1.96 * (0.01 + 0.01) ** 0.5
+    True
+    """
+
+    value: float
+    sd: float
+    variances: tuple[NoisyVariance, ...]
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the privacy noise."""
+        return self.sd
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Laplace draws in the effect: none."""
+        return ()
+
+    def variance(self, alpha: float) -> float:
+        """Return the sampling variance that the interval of a level uses."""
+        raised = max(0.0, -math.log(2 * MISSED * alpha))
+        return math.fsum(part.raised(raised) for part in self.variances)
+
+    def half_width(self, alpha: float) -> float:
+        """Return q: the interval of level ``1 - alpha`` is value -+ q."""
+        z = -float(ndtri((1 - MISSED) * alpha / 2))
+        return z * math.sqrt(self.variance(alpha) + self.sd**2)
+
+    def noise_half_width(self, alpha: float) -> float:
+        """Return what the half width would be without sampling error."""
+        return -float(ndtri(alpha / 2)) * self.sd
+
+    def standard_error(self, levels: Sequence[float]) -> float:
+        """Return the largest q / z over the levels at which z-intervals are to cover."""
+        return max(self.half_width(alpha) / -float(ndtri(alpha / 2)) for alpha in levels)
+
+    def p_value(self, alphas: Sequence[float]) -> float:
+        """Return the largest level whose interval contains zero; not below 1e-10."""
+        del alphas  # the width falls with the level without a break
+        size = abs(self.value)
+        low, high = 1e-10, 1 - 1e-12
+        if not size > self.half_width(high):
+            return 1.0
+        if size >= self.half_width(low):
+            return low
+        return float(brentq(lambda alpha: self.half_width(alpha) - size, low, high))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -36,9 +115,9 @@ class IPWResults(LinearResults):
         What the errors contain.
     scheme : Scheme
         Estimand and trimming.
-    levels : tuple of float
+    alphas : tuple of float
         Sizes of tests at which ``params -+ z bse`` is valid.
-    weights : (d,) Series
+    propensity_params : (d,) Series
         Released propensity weights of z = (x / sqrt(K), 1) / sqrt(2), K terms.
     weight_sd : float
         Noise of each weight, one standard deviation.
@@ -56,15 +135,15 @@ class IPWResults(LinearResults):
 
     Notes
     -----
-    ``bse`` is the largest half width over z of the declared levels; :meth:`conf_int` uses the law
+    ``bse`` is the largest half width over z of the declared alphas; :meth:`conf_int` uses the law
     itself.
     """
 
     effect: NoisyEffect | NormalEffect
     errors: str
     scheme: Scheme
-    levels: tuple[float, ...]
-    weights: pd.Series[float]
+    alphas: tuple[float, ...]
+    propensity_params: pd.Series[float]
     weight_sd: float
     lam: float
     design: Covariates
@@ -76,7 +155,7 @@ class IPWResults(LinearResults):
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-value by inversion of the intervals; not below 1e-10."""
         known = not math.isnan(self.effect.value)
-        found = self.effect.p_value(self.levels) if known else math.nan
+        found = self.effect.p_value(self.alphas) if known else math.nan
         return pd.Series([found], index=self.params.index)
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
@@ -106,7 +185,7 @@ class IPWResults(LinearResults):
         -----
         Free: a function of released weights.  What it returns is as confidential as ``data``.
         """
-        u = self.design.of_table(eager(data)) @ self.weights.to_numpy()
+        u = self.design.of_table(eager(data)) @ self.propensity_params.to_numpy()
         e = 1 / (1 + np.exp(-u.clip(-700, 700)))
         return np.asarray(e.clip(self.scheme.trim, 1 - self.scheme.trim))
 
@@ -147,3 +226,155 @@ class IPWResults(LinearResults):
             ("Std err", self.errors),
             ("Trimmed at", f"{self.scheme.trim:g}"),
         )
+
+
+ERRORS = {"total": "total", "conditional": "conditional on the propensity model"}
+_LEAST = 1e-12
+
+
+def effect_of(found: Released, radius: float) -> NoisyEffect | NormalEffect:
+    """Return the effect in units of the outcome, with the law of its error.
+
+    Parameters
+    ----------
+    found : Released
+    radius : float
+        R, half the width of the bounds.
+
+    Notes
+    -----
+    theta = effect + sampling + weights + noise.  *Sampling*: the released mean of squared
+    influences over n2, whose expectation is V and the square of the noise in theta more.
+    *Weights*: the released squared gradient times the variance of a weight
+    (:attr:`~dprct.estimate.ipw.release.IPWAllocation.weight_spread`); its noise makes it
+    larger on average.
+    *Noise*: one Laplace draw, or several by the delta method where there are denominators.
+    """
+    rates = [size * radius for size in found.noises if size > _LEAST]
+    v, b = found.variance * radius**2, found.variance_scale * radius**2
+    weights = found.slope * found.weight_spread * radius**2
+    widest = sorted(rates)[-1]
+    rho = ladder(b / widest**2)
+    variances = (NoisyVariance(v, b, rho), NoisyVariance(weights, 0.0, rho))
+    value = found.theta * radius
+    if not found.gaussian:
+        return NoisyEffect(value, tuple(rates), variances)
+    sds = [
+        size * radius * (1 if place < found.gaussian else math.sqrt(2))
+        for place, size in enumerate(found.noises)
+    ]
+    return NormalEffect(value, math.hypot(*sds), variances)
+
+
+def ladder(rho: float) -> float:
+    """Return the next half power of two, within what :mod:`dprct.estimate.correction` takes.
+
+    Notes
+    -----
+    b_V depends on released numbers here, and c(rho) is slow to compute: a few values of rho serve
+    all fits.  c rises with rho, so that rounding up widens intervals.
+
+    Examples
+    --------
+    >>> ladder(0.2), ladder(0.0)
+    (0.25, 0.0009765625)
+    """
+    within = float(np.clip(rho, 2.0**-10, LARGEST_RHO))
+    return float(min(2.0 ** (math.ceil(2 * math.log2(within)) / 2), LARGEST_RHO))
+
+
+def results_of(
+    found: Released,
+    allocation: IPWAllocation,
+    radius: float,
+    design: Covariates,
+    guarantee: Guarantee,
+    words: Mapping[str, str],
+    alphas: Sequence[float],
+) -> IPWResults:
+    """Return the results object.
+
+    Parameters
+    ----------
+    found : Released
+    allocation : IPWAllocation
+    radius : float
+    design : Covariates
+    guarantee : Guarantee
+    words : mapping from {"outcome", "formula", "estimand", "ledger"} to str
+    alphas : sequence of float
+    """
+    form = allocation.form
+    effect = effect_of(found, radius)
+    index = pd.Index([form.scheme.estimand.upper()], dtype=object)
+    error = effect.standard_error(alphas)
+    return IPWResults(
+        params=pd.Series([effect.value], index=index),
+        cov=pd.DataFrame([[error**2]], index=index, columns=index),
+        bse_noise=pd.Series([effect.noise_sd], index=index),
+        df_inference=float("inf"),
+        df_resid=float("inf"),
+        nobs=form.n1 + form.n2,
+        cov_type="private",
+        guarantee=guarantee,
+        outcome=words["outcome"],
+        formula=words["formula"],
+        title="Private inverse probability weighting",
+        notes=_notes(found, allocation, words, effect),
+        effect=effect,
+        errors=ERRORS[form.errors],
+        scheme=form.scheme,
+        alphas=tuple(alphas),
+        propensity_params=pd.Series(found.weights, index=pd.Index(design.names, dtype=object)),
+        weight_sd=found.weight_sd,
+        lam=allocation.lam,
+        design=design,
+        balance_table=_balance(found),
+        overlap_table=_overlap(found),
+        ledger=words["ledger"],
+    )
+
+
+def _notes(
+    found: Released, allocation: IPWAllocation, words: Mapping[str, str], effect: Any
+) -> tuple[str, ...]:
+    form, trim = allocation.form, allocation.form.scheme.trim
+    notes = [
+        words["estimand"],
+        f"Propensities: logistic, penalty {allocation.lam:.3g}, fitted to {form.n1:,} rows, "
+        f"weights with noise sd {found.weight_sd:.3g}, odds de-biased for it, trimmed to "
+        f"[{trim:g}, {1 - trim:g}]; the effect is of the other {form.n2:,}.",
+    ]
+    if math.isnan(effect.value):
+        notes.append(
+            "Not estimated: a released denominator is not far enough from its noise; spend more."
+        )
+    if form.errors == "conditional":
+        notes.append(
+            "Errors are conditional on the propensity model: they leave out that its weights are "
+            "noisy and estimated."
+        )
+    else:
+        notes.append(
+            "Errors contain sampling, the propensity weights (to first order) and privacy noise; "
+            "not the bias of penalty and trimming."
+        )
+    return tuple(notes)
+
+
+def _balance(found: Released) -> pd.DataFrame | None:
+    if not found.balance:
+        return None
+    rows = {
+        name: {"smd": apart / spread, "noise": noise / spread}
+        for name, (apart, spread, noise) in found.balance.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _overlap(found: Released) -> pd.DataFrame | None:
+    if found.overlap is None:
+        return None
+    bins = found.overlap.shape[1]
+    names = [f"{k / bins:g} to {(k + 1) / bins:g}" for k in range(bins)]
+    return pd.DataFrame({"treated": found.overlap[0], "control": found.overlap[1]}, index=names)

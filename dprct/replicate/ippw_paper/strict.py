@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.custodian import baselines
 from dprct.estimate.ipw import IPW
-from dprct.estimate.ipw.draws import released
+from dprct.estimate.ipw.release import released
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.replicate.ippw_paper.samples import SYNTHETIC_N2
@@ -66,7 +66,7 @@ def strict(
     rows, radius = model._rows(), (study.bounds[1] - study.bounds[0]) / 2
     noise = source(rng)
     found = tuple(
-        released(model.recipe, rows, model.recipe.priced(Budget(epsilon, DELTA)), noise).theta
+        released(model.spec.form(model.facts).allocation(Budget(epsilon, DELTA)), rows, noise).theta
         * radius
         for epsilon in epsilons
     )

@@ -7,7 +7,7 @@ import pytest
 
 from dprct import IPW
 from dprct.errors import ParameterError
-from dprct.estimate.ipw.inputs import arrays_as_table, terms_of
+from dprct.estimate.ipw.model import arrays_as_table, terms_of
 from dprct.formula import parse
 
 X, T, Y = np.array([[0.0, 5.0], [1.0, -5.0]] * 50), np.array([0, 1] * 50), np.linspace(0, 3, 100)

@@ -127,7 +127,7 @@ def test_with_a_seed_all_engines_and_orders_of_rows_give_the_same_bits(
         result = model.fit(4, 1e-4, rng=3)
         assert model.n == 600
         found[name] = [
-            *result.params, *result.bse, *result.weights, str(model.plan(4, 1e-4)),
+            *result.params, *result.bse, *result.propensity_params, str(model.plan(4, 1e-4)),
             result.summary(),
         ]  # fmt: skip
     assert all(answer == found["pandas"] for answer in found.values())
@@ -252,13 +252,17 @@ REFUSED: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"weights": "w"}, SchemaError, "weights"),
     ({"split": 1}, ParameterError, "split="),
     ({"split": 0.999}, ParameterError, "fewer than 10"),
-    ({"shares": {"effect": 1}}, ParameterError, "shares names"),
-    ({"shares": {"effect": 0.5, "variance": 0.3, "gradient": 0.3}}, ParameterError, "sum to one"),
+    ({"budget_shares": {"effect": 1}}, ParameterError, "budget_shares= names"),
+    (
+        {"budget_shares": {"effect": 0.5, "variance": 0.3, "gradient": 0.3}},
+        ParameterError,
+        "sum to one",
+    ),
     ({"balance": ["city"]}, ParameterError, "balance="),
     ({"treated": 7}, ParameterError, "treated="),
     ({"missing": {"educ": "public"}}, ParameterError, "missing="),
     ({"missing": 7.0}, ParameterError, "outside the bounds"),
-    ({"levels": (0.9,)}, ParameterError, "levels="),
+    ({"alphas": (0.9,)}, ParameterError, "levels="),
     ({"outcome": "age"}, ParameterError, "must differ"),
     ({"outcome": "earning"}, ColumnError, "did you mean 'earnings'"),
 ]

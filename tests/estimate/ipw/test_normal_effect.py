@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprct.estimate.effects import NoisyVariance
-from dprct.estimate.ipw.normal_effect import NormalEffect
+from dprct.estimate.ipw.results import NormalEffect
 
 KNOWN = NoisyVariance(0.04, 0.0, 0.1)
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.ipw.options import fills_of, split_of, treated_code
+from dprct.estimate.ipw.model import fills_of, split_of, treated_code
 from dprct.schema import Column, Schema
 from dprct.schema.facts import FileFacts
 

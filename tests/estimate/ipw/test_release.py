@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dprct import IPW
-from dprct.estimate.ipw.draws import released
+from dprct.estimate.ipw.release import IPWAllocation, released
+from dprct.model import revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.privacy.partition import random_part
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
 
 def drawn(data: pd.DataFrame, schema: Schema, epsilon: float, **options: Any) -> Any:
     model = IPW.from_formula("treat ~ age", data, schema, outcome="earnings", **options)
-    prices = model.recipe.priced(Budget(epsilon, 1e-4))
-    return released(model.recipe, model._rows(), prices, source(1)), model
+    return released(bought(model, epsilon), model._rows(), source(1)), model
+
+
+def bought(model: IPW, epsilon: float) -> IPWAllocation:
+    """Return the mechanisms of the form that was asked for."""
+    return model.spec.form(model.facts).allocation(Budget(epsilon, 1e-4))
 
 
 def test_without_noise_to_speak_of_it_is_the_textbook_estimate(
@@ -38,7 +43,7 @@ def test_without_noise_to_speak_of_it_is_the_textbook_estimate(
     Z = second.Z.chunk(0, 2000)
     u = Z @ found.weights
     less = np.square(Z).sum(axis=1) * found.weight_sd**2 / 2
-    top = (1 - model.recipe.scheme.trim) / model.recipe.scheme.trim
+    top = (1 - model.spec.form(model.facts).scheme.trim) / model.spec.form(model.facts).scheme.trim
     weights = np.where(
         second.t,
         1 + np.exp(-u - less).clip(1 / top, top),
@@ -59,7 +64,9 @@ def test_the_variance_is_that_of_influences_about_the_effect(
     found, model = drawn(data, schema, 30, lam=0.01, hajek=False, estimand=estimand, **public)
     rows = model._rows()
     second = rows.part(rows.order()[~random_part(4000, 2000, source(1))])
-    (piece,) = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme).pieces()
+    (piece,) = Weighted(
+        second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme
+    ).pieces()
     shifts = {"ate": (1, 1), "att": (1, 0), "atc": (0, 1)}[estimand]
     phi = np.where(piece.t, piece.treated, -piece.control) * piece.y
     size = {"ate": 2000, "att": piece.t.sum(), "atc": (~piece.t).sum()}[estimand]
@@ -76,9 +83,9 @@ def test_balance_is_the_weighted_difference_per_row_of_the_second_part(
     found, model = drawn(data, schema, 30, lam=9.0, hajek=hajek, balance=["age"], split=0.2)
     rows = model._rows()
     second = rows.part(rows.order()[~random_part(4000, 800, source(1))])
-    weighted = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme)
+    weighted = Weighted(second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme)
     (piece,) = weighted.pieces()
-    (block,) = model.design.blocks
+    (block,) = model.spec.roles(model.facts).design.blocks
     x = second.columns[block]
     expected = (np.where(piece.t, piece.treated, -piece.control) * x).mean()
     apart, spread, noise = found.balance["age"]
@@ -96,8 +103,8 @@ def test_the_noise_that_is_told_is_the_noise_that_is_drawn(
     model = IPW.from_formula(
         "treat ~ age", data, schema, outcome="earnings", noise=noise, hajek=False, lam=1.0
     )
-    prices, rows, seeds = model.recipe.priced(Budget(2, 1e-4)), model._rows(), source(3)
-    found = [released(model.recipe, rows, prices, seeds) for _ in range(draws)]
+    allocation, rows, seeds = bought(model, 2), model._rows(), source(3)
+    found = [released(allocation, rows, seeds) for _ in range(draws)]
     told = found[0].noises[0] * (2 if noise == "laplace" else 1) ** 0.5
     assert found[0].gaussian == (noise == "gaussian")
     # ratios of variances, of kurtosis 6 or 3; false alarm 1e-9
@@ -115,7 +122,7 @@ def test_the_slope_is_that_of_the_effect_in_the_weights(
     found, model = drawn(data, schema, 30, hajek=False, lam=0.05)
     second = model._rows()
     second = second.part(second.order()[~random_part(20_000, 10_000, source(1))])
-    weighted = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme)
+    weighted = Weighted(second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme)
     gradient = sum(
         np.where(p.t, p.treated_slope * p.y, -p.control_slope * p.y) @ p.Z
         for p in weighted.pieces()
@@ -127,13 +134,16 @@ def test_the_noise_of_means_is_that_of_their_sums_over_released_weights(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     found, model = drawn(study(4000), schema, 8, hajek=True, lam=0.01)
-    prices, most = model.recipe.priced(Budget(8, 1e-4)), model.recipe.scheme.most
-    sums = prices.parts["effect"].scale / HALF  # type: ignore[union-attr]
-    masses = prices.parts["mass"].scale / (2 * HALF)  # type: ignore[union-attr]
+    allocation = bought(model, 8)
+    most = allocation.form.scheme.most
+    sums = allocation["effect"].scale / HALF  # type: ignore[union-attr]
+    masses = allocation["mass"].scale / (2 * HALF)  # type: ignore[union-attr]
     assert found.noises[:2] == pytest.approx([sums * most / m for m in found.masses])
     second = model._rows()
     second = second.part(second.order()[~random_part(4000, 2000, source(1))])
-    (piece,) = Weighted(second, found.weights, found.weight_sd, model.recipe.scheme).pieces()
+    (piece,) = Weighted(
+        second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme
+    ).pieces()
     for arm, weights, noise in (
         (piece.t, piece.treated, found.noises[2]), (~piece.t, piece.control, found.noises[3]),
     ):  # fmt: skip
@@ -157,7 +167,9 @@ def test_public_and_counted_arms_are_about_the_same_effect(
 def test_the_state_is_json(study: Callable[..., pd.DataFrame], schema: Schema) -> None:
     for options in ({}, {"hajek": True, "overlap": True, "balance": ["age"]}):
         found, _ = drawn(study(400), schema, 2, **options)
-        assert json.loads(json.dumps(found.state()))["weights"] == found.weights.tolist()
+        again = revived(json.loads(json.dumps(saved(found))), (type(found),))
+        assert again.weights.tolist() == found.weights.tolist()
+        assert (again.variance, again.balance) == (found.variance, found.balance)
 
 
 def test_seeds_decide_everything(study: Callable[..., pd.DataFrame], schema: Schema) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from dprct.defaults import PROPENSITY_NOISE_MOST
 from dprct.errors import ParameterError
-from dprct.estimate.ipw.recipe import Recipe, gradient_l2, parts_of, shares_of
+from dprct.estimate.ipw.release import WEIGHTS, Form, gradient_l2, parts_of
+from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.queries.grid import GRID
@@ -17,7 +18,7 @@ from dprct.queries.weighted import Scheme
 BUDGET = Budget(1, 1e-6)
 
 
-def made(**changes: Any) -> Recipe:
+def made(**changes: Any) -> Form:
     facts: dict[str, Any] = {
         "n1": 500, "n2": 400, "d": 5, "scheme": Scheme("ate", 0.1), "hajek": False,
         "relation": "replace-one", "noise": "laplace", "errors": "total", "lam": None,
@@ -30,7 +31,7 @@ def made(**changes: Any) -> Recipe:
         balance=bool(facts["balance"]),
         overlap=facts["overlap"],
     )
-    return Recipe(**facts, shares=shares_of(None, parts))
+    return Form(**facts, shares=split(None, parts))
 
 
 @pytest.mark.parametrize(
@@ -47,26 +48,30 @@ def made(**changes: Any) -> Recipe:
     ids=str,
 )
 def test_the_parts_on_the_second_rows_add_up_to_the_budget(changes: dict[str, Any]) -> None:
-    prices = made(**changes).priced(BUDGET)
-    spent = sum((part.budget for part in prices.parts.values()), Budget(0))
+    allocation = made(**changes).allocation(BUDGET)
+    second = [part for name, part in allocation.parts.items() if name != WEIGHTS]
+    spent = sum((part.budget for part in second), Budget(0))
     assert spent.epsilon == BUDGET.epsilon
     assert spent.delta <= BUDGET.delta
-    assert prices.weights.budget == BUDGET
+    assert allocation[WEIGHTS].budget == BUDGET
+    assert allocation.cost().budget == BUDGET
 
 
 def test_the_effect_is_calibrated_to_its_sensitivity() -> None:
-    prices = made().priced(BUDGET)
-    effect, gradient = prices.parts["effect"], prices.parts["gradient"]
+    allocation = made().allocation(BUDGET)
+    effect, gradient = allocation.parts["effect"], allocation.parts["gradient"]
     assert isinstance(effect, DiscreteLaplace)
     assert isinstance(gradient, AnalyticGaussian)
     assert (effect.l1, effect.epsilon) == (GRID, Fraction(12, 20))
     assert gradient.l2_squared == gradient_l2(5) ** 2 == (GRID + 3) ** 2
-    assert prices.weights.l2_squared == prices.grid.l2**2
+    weights = allocation[WEIGHTS]
+    assert isinstance(weights, AnalyticGaussian)
+    assert weights.l2_squared == allocation.grid.l2**2
 
 
 def test_masses_cost_what_a_change_of_arm_moves() -> None:
     def mass(**changes: Any) -> int:
-        return made(**changes).priced(BUDGET).parts["mass"].l1  # type: ignore[union-attr]
+        return made(**changes).allocation(BUDGET).parts["mass"].l1  # type: ignore[union-attr]
 
     assert mass(hajek=True) == 2 * GRID
     assert mass(hajek=True, relation="replace-one-design-public") == GRID
@@ -74,51 +79,51 @@ def test_masses_cost_what_a_change_of_arm_moves() -> None:
 
 
 def test_laplace_noise_of_the_effect_is_less() -> None:
-    laplace = made().priced(BUDGET).parts["effect"].noise_sd
-    gaussian = made(noise="gaussian").priced(BUDGET).parts["effect"].noise_sd
+    laplace = made().allocation(BUDGET).parts["effect"].noise_sd
+    gaussian = made(noise="gaussian").allocation(BUDGET).parts["effect"].noise_sd
     assert gaussian > 2 * laplace
 
 
 def test_the_penalty_is_a_public_default_and_can_be_given() -> None:
-    own, default = made(lam=0.3).priced(BUDGET), made().priced(BUDGET)
+    own, default = made(lam=0.3).allocation(BUDGET), made().allocation(BUDGET)
     assert own.lam == 0.3
     assert own.weight_sd < default.weight_sd
-    assert made().priced(Budget(4, 1e-6)).lam < default.lam
+    assert made().allocation(Budget(4, 1e-6)).lam < default.lam
     assert default.weight_spread > default.weight_sd**2
 
 
 def test_the_default_penalty_keeps_the_noise_of_weights_small_and_is_never_refused() -> None:
     for n1, d in ((50, 3), (373, 26), (5000, 6)):
-        assert made(n1=n1, d=d).priced(BUDGET).weight_sd < PROPENSITY_NOISE_MOST * 1.01
+        assert made(n1=n1, d=d).allocation(BUDGET).weight_sd < PROPENSITY_NOISE_MOST * 1.01
     large = made(n1=5_000_000, n2=5_000_000, d=21)
-    assert large.priced(Budget(8, 1e-8)).lam == pytest.approx(least_penalty(5_000_000, 21))
+    assert large.allocation(Budget(8, 1e-8)).lam == pytest.approx(least_penalty(5_000_000, 21))
 
 
 def test_the_hajek_form_is_the_default_where_denominators_are_far_from_their_noise() -> None:
     def hajek(epsilon: float, **changes: Any) -> bool:
-        return made(**changes).default_form(Budget(epsilon, 1e-6)).hajek
+        return made(**changes).default(Budget(epsilon, 1e-6)).hajek
 
     # mass: a third of epsilon, scale 2 / .1, ten scales, twice: 1200 / epsilon
     assert (hajek(1, n2=1199), hajek(1, n2=1200)) == (False, True)
     assert (hajek(2, n2=599), hajek(2, n2=600)) == (False, True)
     assert not hajek(1, n2=2000, scheme=Scheme("att", 0.1))
     assert hajek(1, n2=2400, scheme=Scheme("att", 0.1))
-    form = made(n2=4000).default_form(BUDGET)
+    form = made(n2=4000).default(BUDGET)
     assert set(form.shares) == {"effect", "mass", "variance", "gradient"}
     assert sum(form.shares.values()) == 1
 
 
 def test_a_budget_without_delta_is_refused() -> None:
     with pytest.raises(ParameterError, match="delta > 0"):
-        made().priced(Budget(1))
+        made().allocation(Budget(1))
 
 
 def test_shares_are_checked() -> None:
     parts = {"effect": 3, "variance": 1}
-    assert shares_of({"variance": 0.1, "effect": 0.9}, parts) == {
+    assert split({"variance": 0.1, "effect": 0.9}, parts) == {
         "effect": Fraction(9, 10),
         "variance": Fraction(1, 10),
     }
     for wrong in ({"effect": 1}, {"effect": 1, "variance": 0}, {"effect": 0.5, "variance": 0.4}):
         with pytest.raises(ParameterError, match="shares"):
-            shares_of(wrong, parts)
+            split(wrong, parts)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dprct import IPW
-from dprct.estimate.ipw.planning import effect_sd, expected_error, slope_kept
-from dprct.estimate.ipw.recipe import Recipe, shares_of
+from dprct.estimate.ipw.plan import effect_sd, expected_error, slope_kept
+from dprct.estimate.ipw.release import Form
+from dprct.privacy.allocation import split
 from dprct.queries.weighted import Scheme
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ def test_the_expected_noise_is_about_what_is_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget, options: dict[str, Any]
 ) -> None:
     model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings", **options)
-    recipe = model.recipe_at(budget)
-    planned = effect_sd(recipe, recipe.priced(budget), 1.0)
+    planned = effect_sd(model.spec.allocation(model.facts, budget), 1.0)
     result = model.fit(2, 1e-6, rng=1)
     assert 0.5 < result.bse_noise.iloc[0] / planned < 2
 
@@ -75,8 +75,7 @@ def test_the_expected_error_is_about_what_is_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget
 ) -> None:
     model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings")
-    recipe = model.recipe_at(budget)
-    planned = expected_error(recipe, recipe.priced(budget), 1.0)
+    planned = expected_error(model.spec.allocation(model.facts, budget), 1.0)
     assert 0.3 < model.fit(2, 1e-6, rng=1).bse.iloc[0] / planned < 3
     assert f"{planned:.4g}" in model.plan(2, 1e-6).facts["expected standard error"]
 
@@ -84,11 +83,11 @@ def test_the_expected_error_is_about_what_is_found(
 def test_a_larger_penalty_leaves_less_of_the_slopes(budget: Budget) -> None:
     def kept(lam: float) -> float:
         scheme = Scheme("ate", 0.1)
-        recipe = Recipe(
+        form = Form(
             500, 500, 5, scheme, False, "replace-one", "laplace", "total", lam, (), False,
-            shares_of(None, {"effect": 1, "gradient": 1}),
+            split(None, {"effect": 1, "gradient": 1}),
         )  # fmt: skip
-        return slope_kept(recipe, recipe.priced(budget))
+        return slope_kept(form.allocation(budget))
 
     assert kept(1 / 128) == pytest.approx(0.5)
     assert kept(0.1) < 0.1 < 0.8 < kept(0.001)

@@ -1,0 +1,495 @@
+"""What a private IPW releases of each part of the rows: form, mechanisms, and the draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from dprct.defaults import (
+    FEWEST_COUNTED,
+    FEWEST_WEIGHT_SCALES,
+    HAJEK_FLOORS,
+    IPW_HAJEK_PARTS,
+    IPW_PARTS,
+    OVERLAP_BINS,
+    propensity_penalty,
+)
+from dprct.errors import ParameterError
+from dprct.privacy.allocation import Allocation, split
+from dprct.privacy.budget import Budget
+from dprct.privacy.calibration import analytic_gaussian
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
+from dprct.privacy.partition import random_part
+from dprct.queries.grid import GRID
+from dprct.queries.logistic import least_penalty
+from dprct.queries.propensity import PropensityGrid, propensity_weights
+from dprct.queries.weighted import Centre, Weighted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.aggregate import IntegerVector
+    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.noise import NoiseSource
+    from dprct.queries.propensity import Block
+    from dprct.queries.records import CompactTable
+    from dprct.queries.weighted import Scheme
+
+    Array = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+Noise = Literal["laplace", "gaussian"]
+Errors = Literal["total", "conditional"]
+Mechanism = AnalyticGaussian | DiscreteLaplace
+
+WEIGHTS = "weights"
+"""The part of an allocation that reads the first rows; all others read the second."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IPWAllocation(Allocation):
+    """The mechanisms of one fit, and what its budget makes of the penalty.
+
+    Parameters
+    ----------
+    form : Form
+    lam : float
+    grid : PropensityGrid
+    """
+
+    parts: Mapping[str, Mechanism]
+    form: Form
+    lam: float
+    grid: PropensityGrid
+
+    def __getitem__(self, name: str) -> Mechanism:
+        return self.parts[name]
+
+    @property
+    def weight_sd(self) -> float:
+        """s1, the noise of each propensity weight."""
+        return self[WEIGHTS].noise_sd * float(self.grid.grid)
+
+    @property
+    def weight_spread(self) -> float:
+        """Variance of a released weight in any direction: noise and, at most, sampling.
+
+        Notes
+        -----
+        s1^2 + 1 / (4 lam n1).  The penalised weights have asymptotic variance H^-1 M H^-1 / n1,
+        where M = E (t - e)^2 zz' and H = E e(1-e) zz' + lam I.  In a well-specified model M is
+        H - lam I, and (h - lam) / h^2 is at most 1 / (4 lam).
+        """
+        return self.weight_sd**2 + 1 / (4 * self.lam * self.grid.n)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a fit releases, whatever its budget.
+
+    Parameters
+    ----------
+    n1, n2 : int
+        Rows for the weights, and for the effect.
+    d : int
+        Coordinates of the propensity model.
+    scheme : Scheme
+    hajek : bool
+        Weights of each arm are divided by their released sum.
+    relation : {"replace-one", "replace-one-design-public"}
+    noise : {"laplace", "gaussian"}
+        Of the effect.
+    errors : {"total", "conditional"}
+        Whether the gradient in the weights is released, from which their part of the error is.
+    lam : float or None
+        The penalty; :func:`dprct.defaults.propensity_penalty` if None.
+    balance : tuple of str
+    overlap : bool
+    shares : mapping from part to Fraction
+        Of epsilon on the second part of the rows.
+    """
+
+    n1: int
+    n2: int
+    d: int
+    scheme: Scheme
+    hajek: bool
+    relation: Relation
+    noise: Noise
+    errors: Errors
+    lam: float | None
+    balance: tuple[str, ...]
+    overlap: bool
+    shares: Mapping[str, Fraction]
+
+    def allocation(self, budget: Budget) -> IPWAllocation:
+        """Return the mechanisms of a fit at this budget.
+
+        Raises
+        ------
+        ParameterError
+            If delta is 0, or the penalty too small.
+
+        Notes
+        -----
+        The two parts of the rows are disjoint and chosen whatever the values, so that the whole
+        keeps the larger of what each part keeps: weights (epsilon, delta), the rest (epsilon,
+        delta) by sequential composition, the epsilons in ``shares`` and delta equally among the
+        Gaussian ones.
+        """
+        check_delta(budget)
+        multiplier = analytic_gaussian(Fraction(GRID**2), self.d, budget).sigma / GRID
+        lam = self.lam
+        if lam is None:
+            least = least_penalty(self.n1, self.d)
+            lam = propensity_penalty(self.n1, self.d, multiplier)
+            lam = lam if lam > least else least
+        grid = PropensityGrid(self.n1, self.d, lam)
+        weights = AnalyticGaussian(budget, grid.l2**2, self.d)
+        parts: dict[str, Mechanism] = self._parts(budget)
+        return IPWAllocation(
+            budget=budget,
+            parts={WEIGHTS: weights, **parts},
+            disjoint=((WEIGHTS,), tuple(parts)),
+            form=self,
+            lam=lam,
+            grid=grid,
+        )
+
+    def default(self, budget: Budget) -> Form:
+        """Return the form that is the default at a budget, Hajek or plain.
+
+        Notes
+        -----
+        A ratio of weighted sums does not depend on where the bounds of the outcome are, and most of
+        the noise of the weights cancels in it.  It is released where its denominators are far from
+        their noise: it is the default where the weight expected of an arm (all rows, or half of
+        them if the effect is on one arm) is ``HAJEK_FLOORS`` times what it must exceed.  A function
+        of sizes, trimming, shares and budget alone.
+        """
+        parts = parts_of(
+            hajek=True, count=False, total=self.errors == "total", balance=bool(self.balance),
+            overlap=self.overlap,
+        )  # fmt: skip
+        ratio = replace(self, hajek=True, shares=split(None, parts))
+        far = ratio.expected_mass >= HAJEK_FLOORS * ratio.mass_floor(budget)
+        return ratio if far else self
+
+    @property
+    def expected_mass(self) -> float:
+        """Expected sum of the weights of an arm if half of the rows are treated."""
+        return self.n2 if self.scheme.estimand == "ate" else self.n2 / 2
+
+    def mass_floor(self, budget: Budget) -> float:
+        """Return what the released sums of weights of a Hajek form must both exceed."""
+        scale = self._l1("mass") / GRID / float(budget.epsilon * self.shares["mass"])
+        floor = FEWEST_WEIGHT_SCALES * scale * self.scheme.most
+        return floor if floor > FEWEST_COUNTED else float(FEWEST_COUNTED)
+
+    @property
+    def counts_arm(self) -> bool:
+        """Whether the effect is about a number of records that is not public."""
+        counted = self.scheme.estimand != "ate" and not self.hajek
+        return counted and self.relation == "replace-one"
+
+    def _parts(self, budget: Budget) -> dict[str, Mechanism]:
+        gaussian = {"gradient"} & set(self.shares)
+        if self.noise == "gaussian":
+            gaussian.add("effect")
+        found: dict[str, Mechanism] = {}
+        for name, share in self.shares.items():
+            epsilon = budget.epsilon * share
+            if name in gaussian:
+                own = Budget(epsilon, budget.delta / len(gaussian))
+                found[name] = self._gaussian(name, own)
+            elif name == "balance":
+                for column in self.balance:
+                    each = epsilon / len(self.balance)
+                    found[f"balance {column}"] = DiscreteLaplace(each * Fraction(7, 10), GRID)
+                    found[f"spread {column}"] = DiscreteLaplace(each * Fraction(3, 10), GRID)
+            else:
+                found[name] = DiscreteLaplace(epsilon, self._l1(name))
+        return found
+
+    def _gaussian(self, name: str, budget: Budget) -> AnalyticGaussian:
+        if name == "effect":
+            return AnalyticGaussian(budget, GRID**2, 2 if self.hajek else 1)
+        return AnalyticGaussian(budget, gradient_l2(self.d) ** 2, self.d)
+
+    def _l1(self, name: str) -> int:
+        if name == "overlap":
+            return 2
+        if name == "mass" and self.counts_arm:
+            return 1
+        return 2 * GRID if name == "mass" and self.relation == "replace-one" else GRID
+
+
+def gradient_l2(d: int) -> int:
+    """Return the L2 sensitivity of the rounded gradient, in steps."""
+    root = 1
+    while root * root < d:
+        root += 1
+    return GRID + root
+
+
+def check_delta(budget: Budget) -> None:
+    """Refuse a budget without delta.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not budget.delta:
+        raise ParameterError(
+            "IPW needs delta > 0, because its propensity weights carry Gaussian noise; give one "
+            "far below 1/n, such as delta=1e-6"
+        )
+
+
+def parts_of(
+    *, hajek: bool, count: bool, total: bool, balance: bool, overlap: bool
+) -> dict[str, int]:
+    """Return the parts of a fit on the second part of the rows, with their default proportions.
+
+    Examples
+    --------
+    >>> parts_of(hajek=False, count=False, total=True, balance=False, overlap=False)
+    {'effect': 12, 'variance': 4, 'gradient': 4}
+    """
+    wanted = {
+        "effect": True, "mass": hajek or count, "variance": True, "gradient": total,
+        "balance": balance, "overlap": overlap,
+    }  # fmt: skip
+    parts = IPW_HAJEK_PARTS if hajek else IPW_PARTS
+    found = {name: part for name, part in parts.items() if wanted[name]}
+    return found | ({"mass": 1} if count else {})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Released:
+    """What left the confidential table; effects and means in units of R, about the middle.
+
+    Parameters
+    ----------
+    weights : (d,) array
+        Noisy propensity weights.
+    weight_sd, weight_spread : float
+        Their noise; the variance of each, sampling included.
+    theta : float
+        The effect; NaN where a denominator is not far from its noise.
+    noises : tuple of float
+        Laplace scales (standard deviations, if ``gaussian``) of what is in it, in units of R.
+    gaussian : int
+        How many of ``noises``, the first ones, are standard deviations.
+    variance, variance_scale : float
+        Of its sampling error, and the Laplace scale of that.
+    slope : float
+        Squared norm of the derivative of theta in the weights; 0 where not released.
+    masses : tuple of float
+        Released denominators (weights of the treated, of the others; or one number of records).
+    balance : mapping from name to (weighted difference, root mean square, noise of the first)
+    overlap : (2, bins) array of int or None
+    n2 : int
+    """
+
+    weights: Array
+    weight_sd: float
+    weight_spread: float
+    theta: float
+    noises: tuple[float, ...]
+    gaussian: int
+    variance: float
+    variance_scale: float
+    slope: float
+    masses: tuple[float, ...]
+    balance: Mapping[str, tuple[float, float, float]]
+    overlap: NDArray[np.int64] | None
+    n2: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    """The effect before its variance: what was drawn, and around what influences are taken."""
+
+    theta: float
+    noises: tuple[float, ...]
+    masses: tuple[float, ...]
+    divisor: float
+    centre: Centre
+
+
+def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) -> Released:
+    """Draw everything; the caller has charged the whole.
+
+    Parameters
+    ----------
+    allocation : IPWAllocation
+    rows : CompactTable
+        All rows.
+    noise : NoiseSource
+
+    Notes
+    -----
+    *Positions.*  For every set of places that is the first part, the two parts are released
+    separately: a person at a place is in one of them, whatever the values.
+
+    *Order.*  An engine promises no order of rows, and its order may depend on all values.  The set
+    of places is therefore drawn uniformly among all of its size, exactly
+    (:func:`~dprct.privacy.partition.random_part`), after the rows were read.  Let D and D' be
+    neighbours, each in any order.  An order is a bijection of places to people, so that in both the
+    set S of people in the first part is uniform among all of that size.  Given S, the release keeps
+    the guarantee in whatever order the rows of either table are: its sums are sums of integers,
+    which know no order, and its weights are within the solver's tolerance of a minimiser that knows
+    none.  The average over S, whose law is the same for D and D', keeps it too.
+
+    With a seed, rows are put in an order of their own first, so that all engines agree.
+    """
+    form = allocation.form
+    first, second = _parts(form, rows, noise)
+    draw = _Drawer(allocation, noise)
+    part = rows.part(first)
+    sealed = propensity_weights(part.Z, part.t, allocation.grid, form.relation)
+    del part  # before the others are gathered
+    weights, _ = draw(WEIGHTS, sealed)
+    weighted = Weighted(
+        rows.part(second), weights, allocation.weight_sd, form.scheme, form.relation
+    )
+    ratio = _hajek(form, weighted, draw) if form.hajek else _plain(form, weighted, draw)
+    variance, variance_scale = draw("variance", weighted.squares(ratio.centre))
+    slope = 0.0
+    if form.errors == "total":
+        found, _ = draw("gradient", weighted.gradient(ratio.centre))
+        slope = float(np.square(found / ratio.divisor).sum())
+    numbers = {block.column.name: block for block in rows.design.blocks if not block.levels}
+    balance = {
+        name: _balance(name, weighted, numbers[name], ratio.divisor, draw) for name in form.balance
+    }
+    counts = None
+    if form.overlap:
+        found, _ = draw("overlap", weighted.overlap(OVERLAP_BINS))
+        counts = np.rint(found).astype(np.int64).reshape(2, OVERLAP_BINS)
+    return Released(
+        weights=weights,
+        weight_sd=allocation.weight_sd,
+        weight_spread=allocation.weight_spread,
+        theta=ratio.theta,
+        noises=ratio.noises,
+        gaussian=_gaussian_draws(form),
+        variance=float(variance[0]) / ratio.divisor**2,
+        variance_scale=variance_scale[0] / ratio.divisor**2,
+        slope=slope,
+        masses=ratio.masses,
+        balance=balance,
+        overlap=counts,
+        n2=form.n2,
+    )
+
+
+def _parts(
+    form: Form, rows: CompactTable, noise: NoiseSource
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of the rows of each part."""
+    inside = random_part(form.n1 + form.n2, form.n1, noise)
+    first, second = np.flatnonzero(inside), np.flatnonzero(~inside)
+    if not noise.simulation:
+        return first, second
+    order = rows.order()
+    return order[first], order[second]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawer:
+    allocation: IPWAllocation
+    noise: NoiseSource
+
+    def __call__(self, name: str, sealed: IntegerVector) -> tuple[Array, list[float]]:
+        """Draw one part: noisy numbers, and the scale (or sd) of the noise of each."""
+        mechanism = self.allocation[name]
+        found = mechanism.release(sealed, self.noise)
+        size = found.noise_sd
+        if isinstance(mechanism, DiscreteLaplace):
+            size = mechanism.scale * float(found.grid)
+        return found.values, [size] * len(found.values)
+
+
+def _gaussian_draws(form: Form) -> int:
+    if form.noise == "laplace":
+        return 0
+    return 2 if form.hajek else 1
+
+
+def _plain(form: Form, weighted: Weighted, draw: _Drawer) -> _Ratio:
+    """Return the difference of weighted sums, over the number of records the effect is about."""
+    estimand = form.scheme.estimand
+    (total,), (scale,) = draw("effect", weighted.difference())
+    size, spread = float(form.n2), 0.0
+    if estimand != "ate":
+        if form.counts_arm:
+            (size,), (spread,) = draw("mass", weighted.count())
+        else:  # who is treated is public
+            size = float(public_size(weighted.records.t, form.scheme))
+    usable, divisor = _divisor(size, spread)
+    theta = float(total) / divisor
+    shift = float(np.clip(theta, -2, 2))
+    centre = Centre(
+        treated_shift=0.0 if estimand == "atc" else shift,
+        control_shift=0.0 if estimand == "att" else shift,
+    )
+    noises = (scale / divisor, abs(shift) * spread / divisor)
+    masses = () if estimand == "ate" else (size,)
+    return _Ratio(theta if usable else float("nan"), noises, masses, divisor, centre)
+
+
+def _hajek(form: Form, weighted: Weighted, draw: _Drawer) -> _Ratio:
+    """Return the difference of weighted means, each over its own released weights."""
+    most = (form.scheme.treated_most, form.scheme.control_most)
+    sums, sum_scales = draw("effect", weighted.arm_sums())
+    masses, mass_scales = draw("mass", weighted.masses())
+    means, divisors, noises, usable = [], [], [], []
+    for arm in (0, 1):
+        mass, spread = masses[arm] * most[arm], mass_scales[arm] * most[arm]
+        fine, divisor = _divisor(float(mass), spread)
+        mean = float(np.clip(sums[arm] * most[arm] / divisor, -1, 1))
+        noises += [sum_scales[arm] * most[arm] / divisor, abs(mean) * spread / divisor]
+        means.append(mean)
+        divisors.append(divisor)
+        usable.append(fine)
+    n2 = float(form.n2)
+    centre = Centre(
+        treated_mean=means[0],
+        control_mean=means[1],
+        treated_scale=n2 / divisors[0],
+        control_scale=n2 / divisors[1],
+    )
+    theta = means[0] - means[1] if all(usable) else float("nan")
+    # the draws of the sums first: they are Gaussian where that was asked
+    ordered = (noises[0], noises[2], noises[1], noises[3])
+    return _Ratio(theta, ordered, tuple(divisors), n2, centre)
+
+
+def _divisor(size: float, spread: float) -> tuple[bool, float]:
+    """Return whether a released denominator is far from its noise, and what to divide by."""
+    least = FEWEST_WEIGHT_SCALES * spread
+    if least < FEWEST_COUNTED:
+        least = float(FEWEST_COUNTED)
+    return size >= least, size if size >= least else least
+
+
+def public_size(t: Mask, scheme: Scheme) -> int:
+    """Return how many records an ATT or ATC is about, where who is treated is public."""
+    return int((~t if scheme.estimand == "atc" else t).sum())
+
+
+def _balance(
+    name: str, weighted: Weighted, block: Block, divisor: float, draw: _Drawer
+) -> tuple[float, float, float]:
+    apart, square = weighted.balance(block)
+    (difference,), (scale,) = draw(f"balance {name}", apart)
+    (total,), _ = draw(f"spread {name}", square)
+    spread = float(np.sqrt(np.clip(total / len(weighted.records), 1e-6, 1)))
+    return float(difference) / divisor, spread, float(np.sqrt(2) * scale) / divisor
