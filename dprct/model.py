@@ -447,8 +447,8 @@ def saved(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         number = float(value)
         return number if np.isfinite(number) else {"float": str(number)}
-    if isinstance(value, np.integer):
-        return int(value)
+    if isinstance(value, (np.integer, np.bool_)):
+        return value.item()
     if isinstance(value, np.ndarray):
         cells = value.ravel().tolist()
         return {
