@@ -186,7 +186,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         treatment = None if treatment is None else listed_names(treatment, "treatment")
         frame = any_table_of(data)
         data = frame if isinstance(frame, nw.LazyFrame) else data
-        schema = schema.seal()
+        schema = schema.seal_beside_data()
         if schema.unit.max_rows > 1:
             raise SchemaError(
                 f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "

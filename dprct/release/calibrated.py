@@ -11,8 +11,9 @@ import pandas as pd
 
 from dprct.assignment.units import units_of
 from dprct.defaults import MOMENT_SHARE, VALID_LEVELS
-from dprct.errors import ParameterError
+from dprct.errors import LedgerError, ParameterError
 from dprct.estimate.ate import PrivateATE
+from dprct.estimate.counted import CountedOutcome
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import observed
@@ -298,7 +299,15 @@ class Calibrated(ReleaseModel):
         drawn, rule = state["drawn"], state["covariates"]["rule"]
         slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
         covariates = self._covariates.revived(state["covariates"])
-        return Drawn(rule, covariates, slopes, self.ate._revived(drawn["effects"]))
+        effects = self.ate._revived(drawn["effects"])
+        for outcome, one in zip(self.ate.outcomes, effects, strict=True):
+            if isinstance(outcome, CountedOutcome) and not one.counts:
+                raise LedgerError(
+                    "this release was saved before numbers of values were saved with it, and who "
+                    f"has a value of {outcome.column.name!r} is private, so that no file can be "
+                    "made of it; it is spent, and what is left pays for a new release"
+                )
+        return Drawn(rule, covariates, slopes, effects)
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""
@@ -314,7 +323,7 @@ class Calibrated(ReleaseModel):
         columns, indices = self._columns(drawn, noise), None
         if self._slopes is not None and drawn.slopes is not None:
             indices = self._slopes.indices(columns, drawn.slopes)
-        found = self._calibrated(columns, targets_of(estimates, indices), rng)
+        found = self._calibrated(columns, targets_of(estimates, drawn.effects, indices), rng)
         schema = self._layout.fated(drawn.rule)
         plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
         limits = (*self._limits(), *key_limits(schema))
@@ -339,7 +348,7 @@ class Calibrated(ReleaseModel):
         """Return the public facts of the rows, in the order of the file."""
         everybody = np.ones(self.n, bool)
         with_value = [
-            observed(self._here, outcome.column) if outcome.among_observed else everybody
+            observed(self._here, outcome.column) if outcome.presence_public else everybody
             for outcome in self.ate.outcomes
         ]
         codes, clusters = self._codes()
@@ -359,7 +368,7 @@ class Calibrated(ReleaseModel):
 
     def _also_in_memory(self) -> Iterable[str]:
         """Return the outcomes of which it is public who has one."""
-        return [outcome.column.name for outcome in self.ate.outcomes if outcome.among_observed]
+        return [outcome.column.name for outcome in self.ate.outcomes if outcome.presence_public]
 
     def _rehearsed(self) -> Calibration:
         """Construct outcomes once from filler and effects of zero, before a cent is spent.
@@ -382,4 +391,5 @@ class Calibrated(ReleaseModel):
         return self._valid.stamped(announced)
 
     def _limits(self) -> tuple[str, ...]:
-        return self._layout.limits(self.ate.indexes)
+        hidden = [o.column.name for o in self.ate.outcomes if isinstance(o, CountedOutcome)]
+        return self._layout.limits(self.ate.indexes, hidden)

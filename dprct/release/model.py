@@ -96,8 +96,7 @@ class ReleaseModel(HoldsRows, ABC):
     ) -> None:
         check_schema(schema)
         frame = eager(data) if self.needs_rows else table(data)
-        # the data are here: only a seal from before they came can say that it came first
-        schema = _with_fates(schema, columns).as_opened().seal()
+        schema = _with_fates(schema, columns).seal_beside_data()
         self.n = row_count(frame)
         check_fates(schema, self.n)
         self.schema = schema

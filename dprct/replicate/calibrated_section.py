@@ -15,7 +15,7 @@ from dprct.estimate.index import indexes_of
 from dprct.estimate.pilot import is_file
 from dprct.release.calibrated import Calibrated
 from dprct.release.covariates import covariates_of
-from dprct.release.layout import Layout, prepared_schema
+from dprct.release.layout import Layout, design_problems, prepared_schema
 from dprct.release.regressions import Regressions, check_slopes, regressions_of, split
 from dprct.release.shares import share_of
 from dprct.replicate.design_section import absent, check_choice, design_from
@@ -234,15 +234,13 @@ class CalibratedExperiment:
         """Return what contradicts the part that a column plays, or keeps it from being drawn."""
         assert self.design is not None
         public = dict.fromkeys((*self.design.columns, *self.design.uses))
+        problems = design_problems(schema, public)
+        if problems:
+            return problems
         prepared = prepared_schema(schema, regressions, public)
         drawn = Layout(prepared, regressions, strict=False).covariates
         covariates_of(None, drawn, frozenset(), 1, filler=True)
-        return [
-            f"column {name!r} is part of the design, which is public, but its fate is "
-            f'{schema.column(name).fate!r}; give fate = "public"'
-            for name in public
-            if schema.column(name).fate not in (None, "public")
-        ]
+        return []
 
 
 def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> CalibratedExperiment:

@@ -178,7 +178,7 @@ class IPW(EstimateModel[Drawn, IPWResults]):
     ) -> None:
         check_schema(schema)
         outcome, treatment = one_name(outcome, "outcome"), one_name(treatment, "treatment")
-        frame, schema = any_table_of(data), schema.seal()
+        frame, schema = any_table_of(data), schema.seal_beside_data()
         n, present = row_count(frame), names_of(frame)
         check_unweighted(schema, weights)
         check_choice("noise", noise, get_args(Noise))
