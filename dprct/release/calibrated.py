@@ -124,6 +124,11 @@ class Calibrated(ReleaseModel):
     HC1 errors (CR1 where clusters were assigned) equal to those of the released effects, sampling
     and privacy noise together.
 
+    With ``missing="private"`` the rows with a value are drawn at random within arms, as many as
+    the released noisy counts say, and enough for the declared regressions: also post-processing.
+    Columns of the design are written as they are; a design whose column has another declared fate
+    than ``"public"`` is refused.
+
     Only the treatment coefficients of the declared regressions carry information.  Coefficients
     of covariates, R-squared, subgroups and interactions are artefacts.
 

@@ -36,6 +36,7 @@ def table(seed: int = 1) -> pd.DataFrame:
 
 
 def calibrated(data: pd.DataFrame, schema: Schema = SCHEMA, **options: Any) -> Calibrated:
+    schema = schema.declare(t={"fate": "public"})
     model: Calibrated = Calibrated.from_formula(
         "y ~ t + a", data, schema, treatment="t", **{"covariates": "histogram", **options}
     )
