@@ -230,7 +230,7 @@ def _(data: pd.DataFrame) -> Any:
 )  # fmt: skip
 def _(data: pd.DataFrame) -> Any:
     schema = designed_schema().declare(
-        y={"missing": [".a"]}, w={"missing": ["."]}, block={"fate": "public"}
+        y={"missing": ["."]}, w={"missing": ["."]}, block={"fate": "public"}
     )
     return dprct.Calibrated(
         data, schema, outcome=["y", "w"], treatment="t", terms=["C(block)"], specifications=[""],
