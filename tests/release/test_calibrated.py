@@ -326,7 +326,7 @@ def test_a_column_of_the_design_is_shown_only_where_it_is_declared_public(
 ) -> None:
     """Its values stand in the file as they are; the study file refuses it in the same words."""
     schema = trial_schema.declare(**{design.uses[0] if design.uses else "t": {"fate": "modelled"}})
-    with pytest.raises(SchemaError, match='part of the design, which is public.*fate = "public"'):
+    with pytest.raises(SchemaError, match=r'of the design, which is public.*fate = "public"'):
         calibrated(trial, schema, "earn ~ t + t2", assignment=design)
 
 
