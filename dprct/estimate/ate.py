@@ -9,9 +9,10 @@ import narwhals as nw
 
 from dprct.assignment.base import Design
 from dprct.defaults import VALID_LEVELS
-from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.base import EstimateModel
 from dprct.estimate.contrasts import contrasts_of
+from dprct.estimate.counted import CountedOutcome
 from dprct.estimate.door import (
     any_table_of,
     check_columns,
@@ -254,6 +255,11 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         options = {"treatment": arms, **options}
         return cls(data, schema, outcome=[f.names[0] for f in parsed.outcomes], **options)
 
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The outcomes of which it is private who has a value, so that values are counted."""
+        return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
+
     def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
         """Return prices, noise and expected standard errors; free, a function of public facts.
 
@@ -335,8 +341,22 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         return [saved(one) for one in found]
 
     def _revived(self, state: Sequence[Mapping[str, Any]]) -> list[Released]:
-        """Return what was drawn from what :meth:`_saved` made of it."""
-        return [restored(one) for one in state]
+        """Return what was drawn from what :meth:`_saved` made of it.
+
+        Raises
+        ------
+        LedgerError
+            If numbers of values are lacking, as in states of releases before they were saved.
+        """
+        found = [restored(one) for one in state]
+        for outcome, one in zip(self.outcomes, found, strict=True):
+            if outcome.column.name in self.counted and not one.counts:
+                raise LedgerError(
+                    "this release was saved before numbers of values were saved with it, and who "
+                    f"has a value of {outcome.column.name!r} is private, so that no file can be "
+                    "made of it; it is spent, and what is left pays for a new release"
+                )
+        return found
 
     def _results(
         self, found: Sequence[Released], guarantee: Guarantee, ledger: str

@@ -11,9 +11,8 @@ import pandas as pd
 
 from dprct.assignment.units import units_of
 from dprct.defaults import MOMENT_SHARE, VALID_LEVELS
-from dprct.errors import LedgerError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.counted import CountedOutcome
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import observed
@@ -304,15 +303,7 @@ class Calibrated(ReleaseModel):
         drawn, rule = state["drawn"], state["covariates"]["rule"]
         slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
         covariates = self._covariates.revived(state["covariates"])
-        effects = self.ate._revived(drawn["effects"])
-        for outcome, one in zip(self.ate.outcomes, effects, strict=True):
-            if isinstance(outcome, CountedOutcome) and not one.counts:
-                raise LedgerError(
-                    "this release was saved before numbers of values were saved with it, and who "
-                    f"has a value of {outcome.column.name!r} is private, so that no file can be "
-                    "made of it; it is spent, and what is left pays for a new release"
-                )
-        return Drawn(rule, covariates, slopes, effects)
+        return Drawn(rule, covariates, slopes, self.ate._revived(drawn["effects"]))
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""
@@ -396,5 +387,4 @@ class Calibrated(ReleaseModel):
         return self._valid.stamped(announced)
 
     def _limits(self) -> tuple[str, ...]:
-        hidden = [o.column.name for o in self.ate.outcomes if isinstance(o, CountedOutcome)]
-        return self._layout.limits(self.ate.indexes, hidden)
+        return self._layout.limits(self.ate.indexes, self.ate.counted)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.estimate.mechanism import Released
     from dprct.release.public_rows import PublicRows
     from dprct.release.regressions import Regressions, TermSet
     from dprct.schema.facts import Column
@@ -57,7 +56,7 @@ class Target:
 
 
 def targets_of(
-    estimates: Any, released: Sequence[Released], indices: Array | None = None
+    estimates: Any, released: Sequence[Any], indices: Array | None = None
 ) -> list[Target]:
     """Return what the regressions of each outcome are to return.
 

@@ -319,7 +319,6 @@ def test_a_public_index_narrows_the_bounds(trial: pd.DataFrame, trial_schema: Sc
     assert ratio.to_numpy() == pytest.approx(0.6, rel=1e-6)
 
 
-@pytest.mark.parametrize("covariates", ["filler", "histogram"])
 @pytest.mark.parametrize("design", [Block(ARMS, block="village"), Complete(ARMS)])
 def test_a_column_of_the_design_is_shown_only_where_it_is_declared_public(
     design: Any, trial: pd.DataFrame, trial_schema: Schema
@@ -339,6 +338,7 @@ def test_an_unsealed_schema_was_not_sealed_before_the_data_were_read(
     assert certificate.seal.endswith("sealed after opening")
 
 
+@pytest.mark.parametrize("covariates", ["filler", "histogram"])
 def test_the_certificate_names_the_seal_of_the_declaration(
     trial: pd.DataFrame, trial_schema: Schema, covariates: str
 ) -> None:
