@@ -54,8 +54,8 @@ def promise_of(
         if o.among_observed and isinstance(o, Outcome | HiddenOutcome)
     ]
     facts, record = [f"the number of rows, n = {n}"], unit.name
-    if experiment.unit == "cluster":
-        record = f"cluster of {', '.join(getattr(experiment.design, 'cluster_columns', ()))}"
+    if experiment.cluster_unit is not None:
+        record = experiment.cluster_unit.name
     else:
         facts.append(unit.said)
     if hidden is None:
