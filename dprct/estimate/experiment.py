@@ -76,10 +76,7 @@ class Experiment(HoldsRows):
     @property
     def cluster_unit(self) -> Unit | None:
         """The clusters, where they are who is protected: all rows of one of them."""
-        if self.unit != "cluster":
-            return None
-        columns = ", ".join(getattr(self.design, "cluster_columns", ()))
-        return Unit(f"cluster of {columns}", columns, self.largest)
+        return cluster_unit(self.design, self.largest) if self.unit == "cluster" else None
 
     def among_observed(self, frame: Table, column: Column) -> Arms:
         """Return who counts where only those with a value do; for public missingness.
@@ -202,6 +199,12 @@ def experiment_of(
         combinations,
         number,
     )
+
+
+def cluster_unit(design: Design, largest: int) -> Unit:
+    """Return who is protected where a whole cluster is, of at most ``largest`` rows."""
+    columns = ", ".join(getattr(design, "cluster_columns", ()))
+    return Unit(f"cluster of {columns}", columns, largest)
 
 
 def check_rules(

@@ -154,7 +154,8 @@ def together(entries: Sequence[Entry]) -> Together:
     if not relations:
         raise ParameterError(
             "add-remove and replace-one charges cannot be added together, because no relation is "
-            "known under which both hold; fit with the neighbors of the first charges; nothing was drawn"
+            "known under which both hold; fit with the neighbors of the first charges; nothing was "
+            "drawn"
         )
     if "add-remove" in relations:
         relations = ["add-remove"]

@@ -233,27 +233,23 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
     needed = Needed.of(words)
     if needed is None:
         return f"no ledger can show it: {words}", None
-    listed = ", ".join(needed.entries)
-    needs = f"entry {listed} of data set {needed.dataset_id!r}" + (
-        f" and {', '.join(needed.heads)} in its chain" if needed.heads else ""
-    )
     place = path_of(given) if given is not None else ledger_path(path, needed.dataset_id)
+    if given is None and not place.exists():
+        return (
+            f"the ledger {place.name} is missing here and was not looked into: the file needs "
+            f"{needed}; give it (dprct verify --ledger), or ask those who keep the data for it",
+            None,
+        )
     try:
-        if given is None and not place.exists():
-            return (
-                f"the ledger {place.name} is missing here, so it was not looked into: the file "
-                f"needs {needs}; give it with --ledger, or ask those who keep the data",
-                None,
-            )
         found = Accountant.load(place, dataset_id=needed.dataset_id)
-        ids, heads = {entry.id for entry in found.ledger}, found.heads
+        ids, links = {entry.id for entry in found.ledger}, found.heads
     except LedgerError as error:
-        return f"THE LEDGER CANNOT SHOW IT: {error}; the file needs {needs}", False
+        return f"THE LEDGER CANNOT BE USED ({error}): the file needs {needed}", False
     lost = [f"entry {one}" for one in needed.entries if one not in ids]
-    lost += [f"head {h}" for h in needed.heads if not any(link.startswith(h) for link in heads)]
+    lost += [f"head {h}" for h in needed.heads if not any(link.startswith(h) for link in links)]
     if lost:
-        return f"THE LEDGER {place.name} LACKS {', '.join(lost)}: the file needs {needs}", False
-    return f"the ledger {place.name} has what the file needs: {needs}", True
+        return f"THE LEDGER {place.name} LACKS {', '.join(lost)}: the file needs {needed}", False
+    return f"the ledger {place.name} has what paid for the file: {needed}", True
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,10 @@ class Needed:
             return None
         return cls(found[0][1], tuple(entry for entry, _ in found), tuple(_HEAD.findall(words)))
 
+    def __str__(self) -> str:
+        in_chain = f" with {', '.join(self.heads)} in its chain" if self.heads else ""
+        return f"a ledger of {self.dataset_id!r} that has entry {', '.join(self.entries)}{in_chain}"
+
 
 _ENTRY_OF = re.compile(r"entry ([0-9]{1,9}-[0-9a-f]{12}) of data set '([A-Za-z0-9._-]+)'")
 _HEAD = re.compile(r"ledger head ([0-9a-f]{16})")
