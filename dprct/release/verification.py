@@ -232,7 +232,7 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
     """Return in words, and as a verdict, whether a ledger has what a certificate says of it."""
     needed = Needed.of(words)
     if needed is None:
-        return f"no ledger can show it: {words}", None
+        return f"no ledger file shows who paid for it: {words.split(';')[0]}", None
     place = path_of(given) if given is not None else ledger_path(path, needed.dataset_id)
     if given is None and not place.exists():
         return (
