@@ -15,12 +15,17 @@ from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
 from dprct.missing import tagged
 from dprct.privacy.budget import Budget
-from dprct.replicate.calibrated_section import _clipped, calibrated_from
+from dprct.replicate.calibrated_section import (
+    CalibratedExperiment,
+    CalibratedSpec,
+    _clipped,
+    calibrated_from,
+)
 from dprct.replicate.package import bound_model, ledger, planned, read_header, unaffordable
 from dprct.replicate.release_section import ReleaseSpec
 from dprct.replicate.study import load_study
 from dprct.results.validity import Validity
-from dprct.schema import Column, Schema
+from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -266,3 +271,15 @@ def test_a_relation_that_a_study_demands_is_demanded_of_every_charge(study):
     assert "does not hold under relation='replace-one'" in refused
     assert run("protect", path, "--yes") == 2
     assert ledger(spec).ledger == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "unit"),
+    [
+        (CalibratedSpec(unit="cluster", largest_cluster=4), Unit("cluster of g", "g", 4)),
+        (CalibratedSpec(), None),
+    ],
+)
+def test_whole_clusters_are_rehearsed_as_they_are_charged(spec, unit):
+    design = dprct.Cluster("t", cluster="g")
+    assert CalibratedExperiment("y ~ t", design, spec).clusters == unit
