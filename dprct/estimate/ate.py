@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 
@@ -319,6 +320,10 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
             design_columns=self.design_columns,
             indexes=self.indexes,
         )
+
+    @property
+    def _unit_of_charge(self) -> Unit | None:
+        return self.experiment.cluster_unit
 
     def _check(self, budget: Budget) -> None:
         if budget.delta:

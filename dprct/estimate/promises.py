@@ -49,8 +49,8 @@ def promise_of(
     hidden = next((o for o in outcomes if isinstance(o, HiddenOutcome)), None)
     known = [outcome.column.name for outcome in outcomes if outcome.presence_public]
     facts, record = [f"the number of rows, n = {n}"], unit.name
-    if experiment.unit == "cluster":
-        record = f"cluster of {', '.join(getattr(experiment.design, 'cluster_columns', ()))}"
+    if experiment.cluster_unit is not None:
+        record = experiment.cluster_unit.name
     else:
         facts.append(unit.said)
     if hidden is None:

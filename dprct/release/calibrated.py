@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dprct.release.covariates import Rule
     from dprct.results.charging import Receipt
     from dprct.results.plan import Plan
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 Legal = Literal["calibrated", "strict"]
@@ -275,6 +276,10 @@ class Calibrated(ReleaseModel):
         shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
         hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
         return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
+
+    @property
+    def _unit_of_charge(self) -> Unit | None:
+        return self.ate.experiment.cluster_unit
 
     def _division(self, budget: Budget) -> Division:
         gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)

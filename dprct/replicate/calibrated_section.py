@@ -10,7 +10,7 @@ import numpy as np
 
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
-from dprct.estimate.experiment import check_rules
+from dprct.estimate.experiment import check_rules, cluster_unit
 from dprct.estimate.index import indexes_of
 from dprct.estimate.pilot import is_file
 from dprct.release.calibrated import Calibrated
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.estimate.experiment import BlockRule, UnitRule
     from dprct.replicate.release_section import ReleaseSpec
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 Numbers = float | tuple[float, ...]
@@ -133,6 +134,14 @@ class CalibratedExperiment:
     formula: str | None
     design: Design | None
     calibrated: CalibratedSpec
+
+    @property
+    def clusters(self) -> Unit | None:
+        """Who is protected, where whole clusters are."""
+        largest = self.calibrated.largest_cluster
+        if self.calibrated.unit != "cluster" or self.design is None or largest is None:
+            return None
+        return cluster_unit(self.design, largest)
 
     def problems(self, schema: Schema) -> list[str]:
         """Return what is open or does not fit the columns of the file, in words."""

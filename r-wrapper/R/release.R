@@ -88,8 +88,9 @@ plot.dprct_release <- function(x, ...) plot(estimates_of(x), ...)
 #'
 #' @param path Name of the file.
 #' @param certificate Name of its certificate; by default the one beside it.
+#' @param ledger Name of the ledger to find the file's entries in; by default the one beside it.
 #' @return An object of class `dprct_verification`, whose `verified` is `TRUE` where the file holds
-#'   the values that the certificate describes.
+#'   the values that the certificate describes, and no ledger contradicts it.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
@@ -97,8 +98,8 @@ plot.dprct_release <- function(x, ...) plot(estimates_of(x), ...)
 #'   tryCatch(verify(file), dprct_error = function(e) conditionMessage(e))
 #' }
 #' @export
-verify <- function(path, certificate = NULL) {
-  dprct_call("verify", path = file_name(path), certificate = certificate)
+verify <- function(path, certificate = NULL, ledger = NULL) {
+  dprct_call("verify", path = file_name(path), certificate = certificate, ledger = ledger)
 }
 
 #' @export

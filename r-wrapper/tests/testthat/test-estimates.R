@@ -37,6 +37,8 @@ test_that("a fit without a seed is promised and charged", {
   expect_equal(state$remaining$epsilon, 0.5)
   expect_identical(nrow(state$ledger), 1L)
   expect_output(print(budget), "remaining")
+  expect_match(state$together[[1]], "under replace-one-design-public", fixed = TRUE)
+  expect_output(print(budget), "The sum of all charges holds for every person")
   refused <- tryCatch(fit(model, epsilon = 1, accountant = budget), dprct_error = identity)
   expect_s3_class(refused, "dprct_budget_error")
   expect_s3_class(refused, "dprct_error")
@@ -52,6 +54,17 @@ test_that("an accountant lives in a file", {
   fit(nsw_ate(), epsilon = 0.5, accountant = made)
   expect_equal(summary(accountant(path = file))$remaining$epsilon, 1.5)
   expect_error(accountant(), "needs epsilon", class = "dprct_parameter_error")
+  expect_error(accountant(path = file, relation = "replace-one"), "leave relation and unit out")
+})
+
+test_that("an accountant takes every relation, unless one is demanded", {
+  skip_without_python()
+  expect_null(formals(accountant)$relation)
+  expect_null(formals(accountant)$unit)
+  expect_error(
+    fit(nsw_ate(), epsilon = 1, accountant = accountant(epsilon = 1, relation = "replace-one")),
+    "does not hold under", class = "dprct_parameter_error"
+  )
 })
 
 test_that("a seed gives the same numbers", {

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 
 def test_a_session_accountant_is_charged_and_refuses(effect: Any) -> None:
-    budget = exported("accountant")(1.5, relation="replace-one-design-public").live
+    budget = exported("accountant")(1.5).live
+    assert (budget.relation, budget.unit) == (None, None)  # as in Python
     exported("fit")(effect, 1.0, accountant=budget)
     state = exported("accountant_state")(budget)
     assert state["spent"] == {"epsilon": 1.0, "delta": 0.0}
     assert state["remaining"] == {"epsilon": 0.5, "delta": 0.0}
     assert state["ledger"]["epsilon"].tolist() == [1.0]
+    assert state["ledger"]["unit"].tolist() == ["person"]
+    assert "for every person, under replace-one-design-public." in state["together"][0]
     with pytest.raises(BudgetError):
         exported("fit")(effect, 1.0, accountant=budget)
     assert len(exported("accountant_state")(budget)["ledger"]) == 1
@@ -30,6 +33,8 @@ def test_an_accountant_in_a_file_is_found_again(effect: Any, tmp_path: Path) -> 
     exported("fit")(effect, 0.5, accountant=made)
     again = exported("accountant")(None, 0, path).live
     assert exported("accountant_state")(again)["remaining"]["epsilon"] == 1.5
+    with pytest.raises(ParameterError, match="leave relation and unit out"):
+        exported("accountant")(None, 0, path, relation="replace-one")
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
