@@ -8,8 +8,9 @@
 #' @param path Name of the file that keeps the ledger; by default it lives as long as the session.
 #' @param dataset_id Name of the data set, for an accountant in a file.
 #' @param relation Which tables are neighbours: `"replace-one"`, or `"replace-one-design-public"`
-#'   where the assignment is public, as for [private_ate()] and [calibrated()].
-#' @param unit Who is protected, such as `"person"`.
+#'   where the assignment is public, as for [private_ate()] and [calibrated()]; by default as in
+#'   Python.
+#' @param unit Who is protected, such as `"person"`, which is the default.
 #' @param x,object An accountant.
 #' @param ... Not used.
 #' @return `accountant()`: an object of class `dprct_accountant`. `summary()`: a list of `total`,
@@ -21,7 +22,7 @@
 #' }
 #' @export
 accountant <- function(epsilon = NULL, delta = 0, path = NULL, dataset_id = NULL,
-                       relation = "replace-one-design-public", unit = "person") {
+                       relation = NULL, unit = NULL) {
   dprct_call("accountant",
     epsilon = epsilon, delta = delta, path = if (!is.null(path)) file_name(path),
     dataset_id = dataset_id, relation = relation, unit = unit
@@ -31,12 +32,14 @@ accountant <- function(epsilon = NULL, delta = 0, path = NULL, dataset_id = NULL
 #' @rdname accountant
 #' @export
 summary.dprct_accountant <- function(object, ...) {
+  only_known(...)
   dprct_call("accountant_state", accountant = object)
 }
 
 #' @rdname accountant
 #' @export
 print.dprct_accountant <- function(x, ...) {
+  only_known(..., .also = for_print)
   state <- summary(x)
   line <- function(name) {
     cat(sprintf(

@@ -122,7 +122,7 @@ design_spec <- function(x) {
 }
 
 #' @export
-print.dprct_design <- function(x, ...) print_text(x)
+print.dprct_design <- function(x, ...) print_text(x, ...)
 
 #' Draw an assignment from a design
 #'
@@ -133,5 +133,6 @@ print.dprct_design <- function(x, ...) print_text(x)
 #' @inherit designs examples
 #' @export
 assign_arms <- function(design, data, rng = NULL) {
+  check_seed(rng)
   dprct_call("design_assign", spec = design_spec(design), data = frame_of(data), rng = rng)
 }

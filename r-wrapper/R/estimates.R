@@ -36,24 +36,38 @@ ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
 }
 
 #' @export
-coef.dprct_estimate <- function(object, ...) object$coefficients
+coef.dprct_estimate <- function(object, ...) {
+  only_known(..., .also = "complete")
+  object$coefficients
+}
 
 #' @export
-vcov.dprct_estimate <- function(object, ...) object$vcov
+vcov.dprct_estimate <- function(object, ...) {
+  only_known(..., .also = "complete")
+  object$vcov
+}
 
 #' @export
-nobs.dprct_estimate <- function(object, ...) object$nobs
+nobs.dprct_estimate <- function(object, ...) {
+  only_known(...)
+  object$nobs
+}
 
 #' @export
-df.residual.dprct_estimate <- function(object, ...) object$df.residual
+df.residual.dprct_estimate <- function(object, ...) {
+  only_known(...)
+  object$df.residual
+}
 
 #' @export
 formula.dprct_estimate <- function(x, ...) {
+  only_known(...)
   if (is.null(x$formula)) NULL else stats::as.formula(x$formula, env = parent.frame())
 }
 
 #' @export
 confint.dprct_estimate <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
   found <- if (identical(level, 0.95)) usual_interval(object)
   if (is.null(found)) {
     found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
@@ -74,6 +88,7 @@ usual_interval <- function(object) {
 
 #' @export
 confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
   half <- stats::qt(1 - (1 - level) / 2, object$df.inference) * object$std.error
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   found <- cbind(object$coefficients - half, object$coefficients + half)
@@ -83,6 +98,7 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
 
 #' @export
 predict.dprct_ols <- function(object, newdata, ...) {
+  only_known(...)
   if (missing(newdata)) {
     refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
   }
@@ -91,6 +107,7 @@ predict.dprct_ols <- function(object, newdata, ...) {
 
 #' @export
 print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  only_known(..., .also = for_print)
   if (!is.null(x$call)) cat("Call:\n", paste(deparse(x$call), collapse = "\n"), "\n\n", sep = "")
   print(round_table(coef_table(x)), digits = digits, ...)
   cat("\n", x$guarantee$sentence, "\n", sep = "")
@@ -99,6 +116,7 @@ print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), 
 
 #' @export
 summary.dprct_estimate <- function(object, ...) {
+  only_known(...)
   structure(
     list(coefficients = coef_table(object), text = object$text, guarantee = object$guarantee),
     class = "summary.dprct_estimate"
@@ -106,7 +124,7 @@ summary.dprct_estimate <- function(object, ...) {
 }
 
 #' @export
-print.summary.dprct_estimate <- function(x, ...) print_text(x)
+print.summary.dprct_estimate <- function(x, ...) print_text(x, ...)
 
 coef_table <- function(x) {
   noise <- if (!is.null(x$std.error.noise)) list("of which noise" = x$std.error.noise)
@@ -126,6 +144,7 @@ round_table <- function(x) {
 
 #' @export
 coef.dprct_result <- function(object, ...) {
+  only_known(..., .also = "complete")
   if (!is.null(object$coefficients)) {
     return(object$coefficients)
   }
@@ -134,20 +153,28 @@ coef.dprct_result <- function(object, ...) {
 
 #' @export
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
   dprct_call("result_band", estimate = object, alpha = 1 - level)
 }
 
 #' @export
-print.dprct_result <- function(x, ...) print_text(x)
+print.dprct_result <- function(x, ...) print_text(x, ...)
 
 #' @export
-summary.dprct_result <- function(object, ...) object
+summary.dprct_result <- function(object, ...) {
+  only_known(...)
+  object
+}
 
 #' @export
-nobs.dprct_result <- function(object, ...) object$nobs
+nobs.dprct_result <- function(object, ...) {
+  only_known(...)
+  object$nobs
+}
 
 #' @export
 predict.dprct_result <- function(object, newdata, ...) {
+  only_known(...)
   if (missing(newdata)) {
     refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
   }

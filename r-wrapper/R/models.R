@@ -272,6 +272,7 @@ check_named <- function(options) {
 
 #' @export
 print.dprct_model <- function(x, ...) {
+  only_known(..., .also = for_print)
   cat("A model of ", x$method, ", bound to its data; nothing is spent yet.\n",
     "Next: plan(model, epsilon = 1), then fit(model, epsilon = 1).\n",
     sep = ""
@@ -302,6 +303,7 @@ plan <- function(model, epsilon, delta = 0, ...) UseMethod("plan")
 
 #' @export
 plan.dprct_model <- function(model, epsilon, delta = 0, ...) {
+  only_known(...)
   check_budget(epsilon, delta)
   dprct_call("plan", model = model, epsilon = epsilon, delta = delta)
 }
@@ -315,7 +317,17 @@ generics::fit
 #' @export
 fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng = NULL,
                             confirm = FALSE, ...) {
+  only_known(...)
   check_budget(epsilon, delta)
+  check_seed(rng)
+  check_flag(confirm, "confirm")
+  if (!is.null(accountant) && !inherits(accountant, "dprct_accountant")) {
+    refuse("parameter", sprintf(
+      "accountant is %s; give an accountant, such as accountant(epsilon = 1)",
+      if (is.atomic(accountant) && length(accountant) == 1L && is.na(accountant)) "NA"
+      else class(accountant)[1L]
+    ))
+  }
   finished(dprct_call("fit",
     model = object, epsilon = epsilon, delta = delta, accountant = accountant,
     rng = rng, confirm = confirm, .call = sys.call()
@@ -353,4 +365,4 @@ finished <- function(found, call) {
 }
 
 #' @export
-print.dprct_plan <- function(x, ...) print_text(x)
+print.dprct_plan <- function(x, ...) print_text(x, ...)

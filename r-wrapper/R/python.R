@@ -166,6 +166,7 @@ dprct_config <- function() {
 
 #' @export
 print.dprct_config <- function(x, ...) {
+  only_known(..., .also = for_print)
   cat(paste0(format(names(x)), "  ", vapply(x, format, "", digits = 15), "\n"), sep = "")
   invisible(x)
 }

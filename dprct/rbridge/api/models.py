@@ -115,6 +115,8 @@ def fit(
 ) -> Record:
     """Spend the budget once, and return what was released."""
     seed = None if rng is None else whole(rng, "rng")
+    if not isinstance(confirm, bool):
+        raise ParameterError(f"confirm is {type(confirm).__name__}; give True or False")
     asked = _taken(model.fit, delta=delta, confirm=confirm)
     return result_record(model.fit(epsilon, accountant=accountant, rng=seed, **asked))
 

@@ -79,7 +79,7 @@ test_that("refusals speak R", {
   )
   expect_match(conditionMessage(refused), "bounds = c(low, high)", fixed = TRUE)
   expect_error(
-    fit(nsw_ate(), epsilon = 1, accountant = "file.json"), "such as accountant(epsilon=1)",
+    fit(nsw_ate(), epsilon = 1, accountant = "file.json"), "such as accountant(epsilon = 1)",
     fixed = TRUE, class = "dprct_parameter_error"
   )
   expect_error(seal(5), "give a schema", class = "dprct_parameter_error")

@@ -28,7 +28,7 @@ test_that("private_ate plans, fits and answers as R models do", {
 
 test_that("a fit without a seed is promised and charged", {
   skip_without_python()
-  budget <- accountant(epsilon = 1.5)
+  budget <- accountant(epsilon = 1.5, relation = "replace-one-design-public")
   model <- nsw_ate()
   result <- fit(model, epsilon = 1, accountant = budget)
   expect_true(guarantee(result)$holds)
@@ -48,7 +48,9 @@ test_that("a fit without a seed is promised and charged", {
 test_that("an accountant lives in a file", {
   skip_without_python()
   file <- tempfile(fileext = ".json")
-  made <- accountant(epsilon = 2, path = file, dataset_id = "nsw")
+  made <- accountant(
+    epsilon = 2, path = file, dataset_id = "nsw", relation = "replace-one-design-public"
+  )
   fit(nsw_ate(), epsilon = 0.5, accountant = made)
   expect_equal(summary(accountant(path = file))$remaining$epsilon, 1.5)
   expect_error(accountant(), "needs epsilon", class = "dprct_parameter_error")
