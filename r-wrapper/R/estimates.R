@@ -32,7 +32,59 @@ ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
     .call = sys.call()
   )
   found$call <- plain_call(match.call())
+  found$variables <- variables_of(frame, formula)
   found
+}
+
+# What predict() must know of the columns of a fit: the levels of a factor, else which kind it is.
+# Text is no more than a kind, for its values are the data's.
+variables_of <- function(frame, formula) {
+  named <- if (!is.null(formula)) all.vars(stats::as.formula(formula))
+  used <- if ("." %in% named) names(frame) else intersect(named, names(frame))
+  lapply(stats::setNames(used, used), function(name) {
+    x <- frame[[name]]
+    if (is.factor(x)) levels(x) else structure(character(), kind = kind_of_column(x))
+  })
+}
+
+kind_of_column <- function(x) if (is.character(x)) "text" else "numbers"
+
+# New rows with the factors of the fit: R's factors and text are told apart by their labels, and
+# the codes of a factor mean nothing in another one.
+as_fitted <- function(newdata, variables, call = sys.call(-1L)) {
+  if (missing(newdata)) {
+    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame", call)
+  }
+  newdata <- frame_of(newdata)
+  for (name in intersect(names(variables), names(newdata))) {
+    known <- variables[[name]]
+    newdata[[name]] <- as_in_fit(newdata[[name]], known, attr(known, "kind"), name, call)
+  }
+  newdata
+}
+
+as_in_fit <- function(x, levels, kind, name, call) {
+  is_words <- is.factor(x) || is.character(x)
+  if (is.null(kind)) {
+    words <- as.character(x)
+    if (!is_words && !all(is.na(x))) {
+      refuse("parameter", sprintf(
+        "column '%s' was a factor in the fit; give its labels, as text or a factor", name
+      ), call)
+    }
+    if (!all(words %in% c(levels, NA))) {
+      refuse("parameter", sprintf(
+        "column '%s' has a level that it had not in the fit; give levels of the fit only", name
+      ), call)
+    }
+    return(factor(words, levels))
+  }
+  if (is_words && kind == "numbers" && !all(is.na(x))) {
+    refuse("parameter", sprintf(
+      "column '%s' was numbers in the fit; give its numbers, not labels", name
+    ), call)
+  }
+  if (kind == "text" && is.factor(x)) as.character(x) else x
 }
 
 #' @export
@@ -99,10 +151,8 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
 #' @export
 predict.dprct_ols <- function(object, newdata, ...) {
   only_known(...)
-  if (missing(newdata)) {
-    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
-  }
-  dprct_call("ols_predict", estimate = object, data = frame_of(newdata))
+  rows <- as_fitted(newdata, object$variables)
+  dprct_call("ols_predict", estimate = object, data = rows)
 }
 
 #' @export
@@ -175,8 +225,6 @@ nobs.dprct_result <- function(object, ...) {
 #' @export
 predict.dprct_result <- function(object, newdata, ...) {
   only_known(...)
-  if (missing(newdata)) {
-    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
-  }
-  dprct_call("result_predict", estimate = object, data = frame_of(newdata))
+  rows <- as_fitted(newdata, object$variables)
+  dprct_call("result_predict", estimate = object, data = rows)
 }

@@ -217,6 +217,7 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
     data = frame, options = options, .call = .call
   )
   found$call <- plain_call(.call)
+  found$variables <- variables_of(frame, formula)
   found
 }
 
@@ -331,7 +332,7 @@ fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng =
   finished(dprct_call("fit",
     model = object, epsilon = epsilon, delta = delta, accountant = accountant,
     rng = rng, confirm = confirm, .call = sys.call()
-  ), call = object$call)
+  ), object)
 }
 
 check_budget <- function(epsilon, delta) {
@@ -355,12 +356,11 @@ check_number <- function(value, name, example, call) {
   )
 }
 
-# A fit as an R object: the protected file of a release gets its schema, an estimate its call.
-finished <- function(found, call) {
-  if (inherits(found, "dprct_release")) {
-    if (!is.null(found$estimates)) found$estimates$call <- call
-  }
-  found$call <- call
+# A fit as an R object, with the call of its model, and what predict() must know of the columns.
+finished <- function(found, model) {
+  if (!is.null(found$estimates)) found$estimates$call <- model$call
+  found$call <- model$call
+  if (inherits(found, "dprct_result")) found$variables <- model$variables
   found
 }
 

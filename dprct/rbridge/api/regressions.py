@@ -72,6 +72,11 @@ def ols_predict(estimate: Fitted, data: Table) -> pd.Series[float]:
     result = estimate.result
     if result.absorbed is not None:
         raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
+    for name, known in estimate.levels.items():
+        if name in data.data and not data.data[name].dropna().isin([*known, ""]).all():
+            raise ParameterError(
+                f"column {name!r} has a level that it had not in the fit; give levels of the fit"
+            )
     right = parse("~" + result.formula.partition("~")[2], functions=True)
     rows = design(right, data.data, _with_levels(data.schema, estimate.levels), levels="schema")
     X = pd.DataFrame(rows.X, columns=list(rows.columns))

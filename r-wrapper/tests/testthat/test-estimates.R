@@ -144,6 +144,23 @@ test_that("effects of treatments that were not randomised, and heterogeneous one
   )
 })
 
+test_that("the features of a released function are read by their labels", {
+  skip_without_python()
+  set.seed(1)
+  rows <- data.frame(g = factor(rep(c("lo", "mid", "hi"), 100), c("lo", "mid", "hi")))
+  rows$y <- c(0.1, 0.5, 0.9)[rows$g]
+  facts <- declare(schema(rows),
+    g = list(levels = 1:3, missing = "never"), y = list(bounds = c(0, 1), missing = "never")
+  )
+  fitted <- fit(private_additive(y ~ g, rows, facts), epsilon = 100, rng = 1)
+  alone <- predict(fitted, data.frame(g = factor(c("hi", "lo"), c("lo", "mid", "hi"))))
+  expect_gt(alone[1L], alone[2L])
+  expect_identical(predict(fitted, data.frame(g = factor(c("hi", "lo")))), alone)
+  expect_error(predict(fitted, data.frame(g = "none")), "had not in the fit",
+    class = "dprct_parameter_error"
+  )
+})
+
 test_that("the published IPW gives its number and says that nothing is promised", {
   skip_without_python()
   model <- published_ipw(treat ~ age, read_dta(nsw_file()), outcome = "re78")

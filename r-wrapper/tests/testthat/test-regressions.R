@@ -51,6 +51,40 @@ test_that("factors, text and missing rows are predicted", {
   expect_identical(is.na(unname(predict(ours, rows))), c(TRUE, FALSE))
 })
 
+test_that("the factors of new rows are read by their labels", {
+  skip_without_python()
+  data <- data.frame(y = c(1, 1.1, 5, 5.1, 9, 9.2), a = factor(c("u", "u", "v", "v", "w", "w")))
+  data$s <- as.character(data$a)
+  theirs <- lm(y ~ a, data)
+  ours <- ols(y ~ a, data)
+  texts <- ols(y ~ s, data)
+  numbers <- ols(y ~ factor(n), transform(data, n = unclass(a)))
+  for (levels in list("w", c("w", "u"), c("w", "v", "u", "t"))) {
+    rows <- data.frame(a = factor(c("w", NA, "w"), levels))
+    expect_equal(predict(ours, rows), predict(theirs, rows), ignore_attr = TRUE)
+    expect_equal(predict(texts, data.frame(s = rows$a)), predict(theirs, rows), ignore_attr = TRUE)
+  }
+  expect_equal(predict(ours, data.frame(a = c("v", "w"))), c(5.05, 9.1), ignore_attr = TRUE)
+  had_not <- "'[as]' has a level that it had not in the fit"
+  for (unseen in list(factor("z"), "z", factor(c("u", "z")))) {
+    expect_error(predict(ours, data.frame(a = unseen)), had_not, class = "dprct_parameter_error")
+    expect_error(predict(texts, data.frame(s = unseen)), had_not, class = "dprct_parameter_error")
+  }
+  wider <- transform(data, a = factor(a, c("t", "u", "v", "w")))
+  expect_error(predict(ols(y ~ a, wider), data.frame(a = "t")), had_not,
+    class = "dprct_parameter_error"
+  )
+  expect_error(predict(ours, data.frame(a = 3)), "was a factor in the fit",
+    class = "dprct_parameter_error"
+  )
+  expect_error(predict(numbers, data.frame(n = factor("w"))), "was numbers in the fit",
+    class = "dprct_parameter_error"
+  )
+  expect_error(predict(ours, data.frame(b = 1)), "'a'", class = "dprct_column_error")
+  secret <- transform(data, s = paste("row", 1:6))
+  expect_no_match(paste(deparse(unclass(ols(y ~ a, secret))$variables), collapse = ""), "row")
+})
+
 test_that("formulas are R's, and what is not in the grammar is named", {
   skip_without_python()
   data <- read_dta(nsw_file())
