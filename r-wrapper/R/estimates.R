@@ -105,10 +105,12 @@ nobs.dprct_estimate <- function(object, ...) {
   object$nobs
 }
 
+# Those of t and of the intervals, for lmtest and sandwich take them for that: of a clustered fit
+# they are the clusters less one, which rows less coefficients would overstate.
 #' @export
 df.residual.dprct_estimate <- function(object, ...) {
   only_known(...)
-  object$df.residual
+  object$df.inference
 }
 
 #' @export

@@ -21,6 +21,23 @@ test_that("ols agrees with lm and sandwich", {
   expect_equal(glance(ours)$r.squared, summary(theirs)$r.squared, tolerance = 1e-10)
 })
 
+test_that("lmtest tests by the degrees of freedom of the fit", {
+  skip_without_python()
+  skip_if_not_installed("lmtest")
+  set.seed(1)
+  data <- data.frame(y = rnorm(600), x = rnorm(600), g = rep(1:40, 15))
+  for (ours in list(ols(y ~ x, data, groups = "g"), ols(y ~ x, data))) {
+    tested <- lmtest::coeftest(ours)
+    expect_identical(attr(tested, "df"), df.residual(ours))
+    expect_equal(tested[, "Pr(>|t|)"], ours$p.value, tolerance = 1e-12)
+    expect_equal(unname(lmtest::coefci(ours)), unname(confint(ours)), tolerance = 1e-12)
+  }
+  expect_identical(df.residual(ols(y ~ x, data, groups = "g")), 39)
+  expect_identical(df.residual(ols(y ~ x, data)), 598)
+  exact <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  expect_identical(df.residual(exact), exact$df.inference)
+})
+
 test_that("ols takes clusters, weights and absorbed effects", {
   skip_without_python()
   set.seed(1)
