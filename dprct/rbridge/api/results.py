@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dprct.rbridge.convert import Matrix, Record, Table
+from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.release.base import Release
 from dprct.results.base import LinearResults
 
@@ -52,7 +52,7 @@ def plan_record(plan: Plan) -> Record:
     )
 
 
-def result_record(result: Any, call: str = "dprct_private") -> Record:
+def result_record(result: Any, call: str = "dprct_private", like: Likeness | None = None) -> Record:
     """Return whatever ``fit`` returned as an R object.
 
     Parameters
@@ -61,21 +61,24 @@ def result_record(result: Any, call: str = "dprct_private") -> Record:
         A release, effects with a covariance, or a path.
     call : str
         First S3 class of an estimate.
+    like : Likeness, optional
+        How R keeps the columns of the data, as which it gets those of a release.
     """
     if isinstance(result, Release):
-        return release_record(result)
+        return release_record(result, like)
     if isinstance(result, LinearResults):
         return estimate_record(result, call)
     return other_record(result)
 
 
-def release_record(release: Release) -> Record:
+def release_record(release: Release, like: Likeness | None = None) -> Record:
     """Return a release as R's ``dprct_release``."""
     estimates = release.estimates
+    looks = None if like is None else like.of_release()
     return Record(
         ("dprct_release",),
         {
-            "protected": Table(release.protected, release.schema, attach=True),
+            "protected": Table(release.protected, release.schema, looks, attach=True),
             "estimates": estimate_record(estimates, "dprct_private")
             if isinstance(estimates, LinearResults)
             else None,

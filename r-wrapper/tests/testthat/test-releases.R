@@ -43,6 +43,70 @@ test_that("histograms and marginals release tables without effects", {
   )
 })
 
+looks <- function() {
+  set.seed(1)
+  n <- 400
+  rows <- data.frame(
+    arm = rep(c(0L, 1L), n / 2), g = factor(sample(c("lo", "mid", "hi"), n, TRUE), c("mid", "lo", "hi")),
+    o = factor(sample(c("p", "q"), n, TRUE), ordered = TRUE), l = sample(c(TRUE, FALSE), n, TRUE),
+    n = sample(c(0.5, 1, 2), n, TRUE), d = as.Date("2024-01-01") + sample(0:2, n, TRUE)
+  )
+  attr(rows$n, "label") <- "A number"
+  rows
+}
+
+released_looks <- function(rows) {
+  days <- as.numeric(as.Date("2024-01-01") + 0:2 - as.Date("1960-01-01"))
+  facts <- declare(schema(rows),
+    arm = list(levels = 0:1), g = list(levels = 1:3), o = list(levels = 1:2), l = list(levels = 0:1),
+    n = list(levels = c(0.5, 1, 2)), d = list(levels = days), confirm_header = TRUE
+  )
+  never <- stats::setNames(
+    rep(list(list(missing = "never", fate = "modelled")), length(names(rows))), names(rows)
+  )
+  facts <- declare(facts, facts = never)
+  protected(fit(marginals(~ arm + g + o + l + n + d, rows, facts), 5, rng = 1, confirm = TRUE))
+}
+
+test_that("columns and table come out of a release as they went in", {
+  skip_without_python()
+  without_facts <- function(x) {
+    attr(x, "dprct_schema") <- NULL
+    x
+  }
+  rows <- looks()
+  kinds <- list(rows)
+  if (requireNamespace("tibble", quietly = TRUE)) kinds <- c(kinds, list(tibble::as_tibble(rows)))
+  if (requireNamespace("data.table", quietly = TRUE)) {
+    kinds <- c(kinds, list(data.table::as.data.table(rows)))
+  }
+  for (given in kinds) {
+    found <- without_facts(released_looks(given))
+    expect_identical(class(found), class(given))
+    expect_identical(lapply(found[0L, ], attributes), lapply(given[0L, ], attributes))
+    expect_identical(vapply(found, typeof, ""), vapply(given, typeof, ""))
+    expect_identical(nrow(found), nrow(given))
+  }
+  fitted <- lm(n ~ g, released_looks(rows))
+  expect_identical(names(coef(fitted)), c("(Intercept)", "glo", "ghi"))
+})
+
+test_that("no attribute that may hold data comes out of a release", {
+  skip_without_python()
+  rows <- looks()
+  attr(rows, "note") <- rows$n
+  attr(rows$n, "problems") <- rows$n
+  attr(rows$g, "contrasts") <- diag(3)
+  class(rows$l) <- c("mine", "logical")
+  found <- released_looks(rows)
+  expect_identical(setdiff(names(attributes(found)), c("names", "row.names", "class")),
+    "dprct_schema"
+  )
+  expect_identical(names(attributes(found$n)), "label")
+  expect_setequal(names(attributes(found$g)), c("levels", "class"))
+  expect_null(attributes(found$l))
+})
+
 test_that("the published models release what they do not promise", {
   skip_without_python()
   facts <- declare(nsw_facts(), treat = list(fate = "modelled"))
