@@ -26,8 +26,9 @@
 ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
                 weights_type = "aweight", absorb = NULL) {
   frame <- frame_of(data)
+  read <- formula_text(formula, frame, spelled = TRUE)
   found <- dprct_call("ols",
-    formula = formula_text(formula, frame), data = frame, cov_type = cov_type, groups = groups,
+    formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, groups = groups,
     weights = weights, weights_type = weights_type, absorb = absorb,
     .call = sys.call()
   )
@@ -182,15 +183,17 @@ coef_table <- function(x) {
   noise <- if (!is.null(x$std.error.noise)) list("of which noise" = x$std.error.noise)
   columns <- c(
     list("Estimate" = x$coefficients, "Std. Error" = x$std.error), noise,
-    list("t value" = x$statistic, "Pr(>|t|)" = x$p.value)
+    list(x$statistic, x$p.value)
   )
   out <- do.call(cbind, columns)
+  law <- if (is.finite(x$df.inference)) "t" else "z"
+  colnames(out)[ncol(out) - 1:0] <- c(paste(law, "value"), sprintf("Pr(>|%s|)", law))
   rownames(out) <- names(x$coefficients)
   out
 }
 
 round_table <- function(x) {
-  x[, "Pr(>|t|)"] <- signif(x[, "Pr(>|t|)"], 3)
+  x[, ncol(x)] <- signif(x[, ncol(x)], 3)
   x
 }
 

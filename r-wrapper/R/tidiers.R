@@ -90,7 +90,7 @@ NULL
 #' @export
 plot.dprct_estimate <- function(x, level = 0.95, ...) {
   only_known(..., .also = for_plot)
-  effects <- setdiff(names(x$coefficients), "Intercept")
+  effects <- setdiff(names(x$coefficients), c("Intercept", "(Intercept)"))
   if (!length(effects)) effects <- names(x$coefficients)
   ends <- confint(x, effects, level)
   at <- rev(seq_along(effects))

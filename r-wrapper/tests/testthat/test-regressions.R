@@ -6,7 +6,7 @@ test_that("ols agrees with lm and sandwich", {
   ours <- ols(formula, data)
   theirs <- stats::lm(formula, data)
   kept <- names(coef(theirs))[!is.na(coef(theirs))]
-  expect_equal(unname(sort(coef(ours))), unname(sort(coef(theirs)[kept])), tolerance = 1e-8)
+  expect_equal(coef(ours)[kept], coef(theirs)[kept], tolerance = 1e-8)
   robust <- sandwich::vcovHC(theirs, type = "HC1")
   expect_equal(sort(unname(ours$std.error)), sort(unname(sqrt(diag(robust)))), tolerance = 1e-8)
   expect_identical(nobs(ours), stats::nobs(theirs))
@@ -108,6 +108,54 @@ test_that("formulas are R's, and what is not in the grammar is named", {
   expect_identical(stats::formula(ols(re78 ~ treat, data)), re78 ~ treat, ignore_attr = TRUE)
   expect_error(ols(re78 ~ poly(age, 2), data), "poly", class = "dprct_formula_error")
   expect_error(ols(re78 ~ system("true"), data), "system", class = "dprct_formula_error")
+})
+
+test_that("coefficients are named, and models spelled, as by lm", {
+  skip_without_python()
+  set.seed(1)
+  n <- 90
+  data <- data.frame(
+    y = rnorm(n), x = rnorm(n), z = rnorm(n), b = rbinom(n, 1, 0.5), g = rep(1:6, 15),
+    l = sample(c(TRUE, FALSE), n, TRUE), s = sample(c("a", "b", "c"), n, TRUE)
+  )
+  data$a <- factor(sample(c("lo w", "mid:x", "hi]"), n, TRUE), c("mid:x", "lo w", "hi]"))
+  data$`my x` <- rnorm(n)
+  for (formula in list(
+    y ~ x, y ~ log(abs(x)) + a, y ~ a - 1, y ~ 0 + s, y ~ a * b * x, y ~ (a + b)^2, y ~ a / x,
+    y ~ I(x / 1e6) + I(x^2) + I(x * 0.1), y ~ factor(a) + l, y ~ l * a, y ~ factor(l), y ~ l:x,
+    log(abs(x)) ~ b, y ~ a * b - a:b, y ~ x:a, y ~ s * x * l, y ~ `my x` + x, y ~ x * a + s:x,
+    y ~ (x + b + z)^3 - x:b:z, y ~ a * s, y ~ as.factor(g):x, y ~ ., y ~ x %in% a
+  )) {
+    label <- paste(deparse(formula), collapse = "")
+    ours <- ols(formula, data)
+    theirs <- lm(formula, data)
+    known <- coef(theirs)[!is.na(coef(theirs))]
+    expect_setequal(names(coef(ours)), names(known))
+    expect_equal(coef(ours)[names(known)], known, tolerance = 1e-8, label = label)
+    expect_identical(rownames(vcov(ours)), names(coef(ours)))
+    expect_identical(stats::formula(ours), formula, ignore_attr = TRUE)
+    rows <- data[7:9, ]
+    expect_equal(predict(ours, rows), predict(theirs, rows), tolerance = 1e-8, ignore_attr = TRUE)
+  }
+  shown <- ols(y ~ a + l, data)
+  expect_identical(tidy(shown)$term, c("(Intercept)", "alo w", "ahi]", "lTRUE"))
+  for (text in list(capture.output(summary(shown)), toLatex(shown), shown$html)) {
+    expect_match(paste(text, collapse = "\n"), "alo w")
+    expect_no_match(paste(text, collapse = "\n"), "C(", fixed = TRUE)
+  }
+  data$a <- factor(data$a, ordered = TRUE)
+  expect_error(ols(y ~ a, data), "polynomial contrasts are not offered",
+    class = "dprct_formula_error"
+  )
+  expect_error(ols(y ~ (x + offset(z))^2, data), "offset", class = "dprct_formula_error")
+})
+
+test_that("a statistic is called by its law", {
+  skip_without_python()
+  expect_output(print(ols(re78 ~ treat, read_dta(nsw_file()))), "t value.*Pr\\(>\\|t\\|\\)")
+  exact <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  exact$df.inference <- Inf
+  expect_output(print(exact), "z value.*Pr\\(>\\|z\\|\\)")
 })
 
 test_that("results print, tidy and typeset", {
