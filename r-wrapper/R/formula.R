@@ -114,7 +114,7 @@ term_text <- function(term, factors = character(), inside = FALSE) {
     return(if (name %in% factors) paste0("C(", quoted_name(name), ")") else quoted_name(name))
   }
   if (is.numeric(term)) {
-    return(format(term, digits = 17, scientific = FALSE, trim = TRUE))
+    return(format(term, digits = 17, scientific = FALSE, trim = TRUE, decimal.mark = "."))
   }
   if (!is.call(term)) {
     return(paste(deparse(term, width.cutoff = 500L), collapse = " "))
