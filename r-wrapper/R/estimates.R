@@ -11,6 +11,7 @@
 #' @param groups,weights Name of the column of clusters, or of weights.
 #' @param weights_type `"aweight"`, `"fweight"`, `"pweight"` or `"iweight"`, as in Stata.
 #' @param absorb Names of columns whose fixed effects are absorbed.
+#' @param cluster The column of clusters as a formula, such as `~ village`, instead of `groups`.
 #' @return An object of class `dprct_ols` and `dprct_estimate`, with methods for `print()`,
 #'   `summary()`, [coef()], [vcov()], [confint()], [nobs()], [predict()], [plot()], [tidy()],
 #'   [glance()] and [toLatex()].
@@ -24,7 +25,15 @@
 #' }
 #' @export
 ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
-                weights_type = "aweight", absorb = NULL) {
+                weights_type = "aweight", absorb = NULL, cluster = NULL) {
+  if (!is.null(cluster)) {
+    if (!inherits(cluster, "formula") || length(all.vars(cluster)) != 1L || !is.null(groups)) {
+      refuse("parameter",
+        "cluster is not one column; give a formula such as ~ village, and leave groups out"
+      )
+    }
+    groups <- all.vars(cluster)
+  }
   frame <- frame_of(data)
   read <- formula_text(formula, frame, spelled = TRUE)
   found <- dprct_call("ols",
@@ -117,7 +126,10 @@ df.residual.dprct_estimate <- function(object, ...) {
 #' @export
 formula.dprct_estimate <- function(x, ...) {
   only_known(...)
-  if (is.null(x$formula)) NULL else stats::as.formula(x$formula, env = parent.frame())
+  if (is.null(x$formula)) {
+    refuse("parameter", "this estimate was not described by a formula; see its call")
+  }
+  stats::as.formula(x$formula, env = parent.frame())
 }
 
 #' @export
@@ -203,7 +215,12 @@ coef.dprct_result <- function(object, ...) {
   if (!is.null(object$coefficients)) {
     return(object$coefficients)
   }
-  c(att = object$att, average = object$average)
+  given_or_refused(c(att = object$att, average = object$average), "coefficients")
+}
+
+given_or_refused <- function(x, what) {
+  if (is.null(x)) refuse("parameter", paste("this result has no", what), sys.call(-1L))
+  x
 }
 
 #' @export
@@ -224,7 +241,7 @@ summary.dprct_result <- function(object, ...) {
 #' @export
 nobs.dprct_result <- function(object, ...) {
   only_known(...)
-  object$nobs
+  given_or_refused(object$nobs, "number of observations")
 }
 
 #' @export

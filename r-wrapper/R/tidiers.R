@@ -1,4 +1,5 @@
-#' @importFrom stats coef confint df.residual formula nobs predict vcov
+#' @importFrom stats coef confint deviance df.residual fitted formula nobs predict residuals sigma
+#' @importFrom stats vcov weights
 NULL
 
 #' @importFrom generics tidy
