@@ -12,7 +12,7 @@ from enum import Enum
 from fractions import Fraction
 from numbers import Integral, Real
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,9 @@ from dprct.rbridge.convert.vectors import (
 )
 from dprct.rbridge.interrupts import shielded
 from dprct.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FUNCTIONS = ("closure", "builtin", "special")
 _VECTORS = ("logical", "integer", "double", "character")
@@ -131,11 +134,27 @@ def named_from_r(named: Any) -> dict[str, Any]:
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class _Saved(Mapping[str, Any]):
+    """The elements of a record that another session saved, each converted when it is asked for."""
+
+    elements: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return from_r(self.elements[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.elements)
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+
 def _list(sexp: Any, classes: list[str | None]) -> Any:
     if "data.frame" in classes:
         return table_from_r(sexp, from_r)
     names = texts(sexp.names)
-    found = live_of(sexp, classes, lambda: named_from_r(sexp))
+    found = live_of(sexp, classes, lambda: _Saved(fields(sexp)))
     if found is not None:
         return found
     if "POSIXlt" in classes:

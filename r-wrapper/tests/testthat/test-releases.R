@@ -27,6 +27,69 @@ test_that("a calibrated file carries its effect", {
   )
 })
 
+looks <- function() {
+  set.seed(1)
+  n <- 400
+  rows <- data.frame(
+    arm = rep(c(0L, 1L), n / 2), g = factor(sample(c("lo", "mid", "hi"), n, TRUE), c("mid", "lo", "hi")),
+    o = factor(sample(c("p", "q"), n, TRUE), ordered = TRUE), l = sample(c(TRUE, FALSE), n, TRUE),
+    n = sample(c(0.5, 1, 2), n, TRUE), d = as.Date("2024-01-01") + sample(0:2, n, TRUE)
+  )
+  attr(rows$n, "label") <- "A number"
+  rows
+}
+
+released_looks <- function(rows, rng = 1) {
+  days <- as.numeric(as.Date("2024-01-01") + 0:2 - as.Date("1960-01-01"))
+  facts <- declare(schema(rows),
+    arm = list(levels = 0:1), g = list(levels = 1:3), o = list(levels = 1:2), l = list(levels = 0:1),
+    n = list(levels = c(0.5, 1, 2)), d = list(levels = days), confirm_header = TRUE
+  )
+  never <- stats::setNames(
+    rep(list(list(missing = "never", fate = "modelled")), length(names(rows))), names(rows)
+  )
+  facts <- declare(facts, facts = never)
+  found <- fit(marginals(~ arm + g + o + l + n + d, rows, facts), 5, rng = rng, confirm = TRUE)
+  if (is.null(rng)) found else protected(found)
+}
+
+test_that("a saved release can be written in another session, and only as it was", {
+  skip_without_python()
+  rows <- looks()
+  kinds <- list(fit(nsw_calibrated(), epsilon = 1), released_looks(rows, rng = NULL))
+  for (release in kinds) {
+    saved <- tempfile(fileext = ".rds")
+    saveRDS(release, saved)
+    here <- tempfile(fileext = ".dta")
+    write_dta(release, here)
+    again <- readRDS(saved)
+    other <- function(x) {
+      live <- attr(x, "dprct_live")
+      attr(x, "dprct_live") <- list2env(list(id = live$id, session = "another"))
+      x
+    }
+    again <- other(again)
+    attr(again$protected, "dprct_schema") <- other(attr(again$protected, "dprct_schema"))
+    there <- file.path(tempfile("there"), basename(here))
+    dir.create(dirname(there))
+    write_dta(again, there)
+    expect_identical(
+      unname(tools::md5sum(there)), unname(tools::md5sum(here))
+    )
+    expect_true(verify(there)$verified)
+    certificate <- function(file) readLines(sub("dta$", "certificate.json", file))
+    expect_identical(certificate(there), certificate(here))
+    again$protected[[1L]] <- 1 - again$protected[[1L]] # the arm
+    expect_error(write_dta(again, tempfile(fileext = ".dta")), "was changed since",
+      class = "dprct_parameter_error"
+    )
+  }
+  simulated <- other(fit(nsw_calibrated(), epsilon = 1, rng = 1))
+  expect_error(write_dta(simulated, tempfile(fileext = ".dta")), "no certificate",
+    class = "dprct_simulation_error"
+  )
+})
+
 test_that("histograms and marginals release tables without effects", {
   skip_without_python()
   facts <- declare(nsw_facts(), treat = list(fate = "modelled"), re78 = list(fate = "drop"))
@@ -42,31 +105,6 @@ test_that("histograms and marginals release tables without effects", {
     protected(fit(mv_histogram(~ treat + black, data), 1, rng = 1, confirm = TRUE))$treat
   )
 })
-
-looks <- function() {
-  set.seed(1)
-  n <- 400
-  rows <- data.frame(
-    arm = rep(c(0L, 1L), n / 2), g = factor(sample(c("lo", "mid", "hi"), n, TRUE), c("mid", "lo", "hi")),
-    o = factor(sample(c("p", "q"), n, TRUE), ordered = TRUE), l = sample(c(TRUE, FALSE), n, TRUE),
-    n = sample(c(0.5, 1, 2), n, TRUE), d = as.Date("2024-01-01") + sample(0:2, n, TRUE)
-  )
-  attr(rows$n, "label") <- "A number"
-  rows
-}
-
-released_looks <- function(rows) {
-  days <- as.numeric(as.Date("2024-01-01") + 0:2 - as.Date("1960-01-01"))
-  facts <- declare(schema(rows),
-    arm = list(levels = 0:1), g = list(levels = 1:3), o = list(levels = 1:2), l = list(levels = 0:1),
-    n = list(levels = c(0.5, 1, 2)), d = list(levels = days), confirm_header = TRUE
-  )
-  never <- stats::setNames(
-    rep(list(list(missing = "never", fate = "modelled")), length(names(rows))), names(rows)
-  )
-  facts <- declare(facts, facts = never)
-  protected(fit(marginals(~ arm + g + o + l + n + d, rows, facts), 5, rng = 1, confirm = TRUE))
-}
 
 test_that("columns and table come out of a release as they went in", {
   skip_without_python()
