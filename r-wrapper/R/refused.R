@@ -147,6 +147,6 @@ sigma.dprct_estimate <- function(object, ...) {
 
 #' @export
 coef.dprct_table <- function(object, ...) {
-  only_known(...)
+  only_known(..., .also = "complete")
   refuse("parameter", "a table has many fits; use tidy(), one row per outcome and arm")
 }

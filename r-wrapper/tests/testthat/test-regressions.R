@@ -135,7 +135,8 @@ test_that("coefficients are named, and models spelled, as by lm", {
     expect_identical(rownames(vcov(ours)), names(coef(ours)))
     expect_identical(stats::formula(ours), formula, ignore_attr = TRUE)
     rows <- data[7:9, ]
-    expect_equal(predict(ours, rows), predict(theirs, rows), tolerance = 1e-8, ignore_attr = TRUE)
+    lms <- suppressWarnings(predict(theirs, rows)) # of the fits whose rank is not full
+    expect_equal(predict(ours, rows), lms, tolerance = 1e-8, ignore_attr = TRUE)
   }
   shown <- ols(y ~ a + l, data)
   expect_identical(tidy(shown)$term, c("(Intercept)", "alo w", "ahi]", "lTRUE"))
