@@ -68,6 +68,8 @@ test_that("generics take a misspelt argument of none of our objects", {
 })
 
 test_that("what methods accept besides their own arguments is this and no more", {
+  grDevices::pdf(NULL) # par() opens a device
+  on.exit(grDevices::dev.off())
   passed_on <- list(
     print = c("digits", "quote", "na.print", "print.gap", "right", "max", "width", "useSource"),
     plot = c(
