@@ -35,12 +35,14 @@ accountant <- function(epsilon = NULL, delta = 0, path = NULL, dataset_id = NULL
 #' @rdname accountant
 #' @export
 summary.dprct_accountant <- function(object, ...) {
+  only_known(...)
   dprct_call("accountant_state", accountant = object)
 }
 
 #' @rdname accountant
 #' @export
 print.dprct_accountant <- function(x, ...) {
+  only_known(..., .also = for_print)
   state <- summary(x)
   line <- function(name) {
     cat(sprintf(

@@ -27,7 +27,15 @@ def accountant(
     unit: str | None = None,
 ) -> Record:
     """Return an accountant: of this session, of a new file, or of one that is there."""
-    if path is not None and Path(path).exists():
+    terms: dict[str, Any] = {
+        name: value for name, value in {"relation": relation, "unit": unit}.items() if value
+    }
+    if path is not None and epsilon is None and Path(path).exists():
+        if delta or terms:
+            raise ParameterError(
+                "an accountant that is read from its file has its terms from there; leave delta, "
+                "relation and unit out, or give epsilon too, which checks them all"
+            )
         found = Accountant.load(path, dataset_id=dataset_id)
         if relation not in (None, found.relation) or unit not in (None, found.unit):
             raise ParameterError(
@@ -37,7 +45,11 @@ def accountant(
     elif epsilon is None:
         raise ParameterError("an accountant needs epsilon, the total that may be spent; give it")
     elif path is None:
-        found = Accountant(epsilon, delta, relation, unit)
+        if dataset_id is not None:
+            raise ParameterError(
+                "dataset_id is for an accountant in a file; give its path, or leave dataset_id out"
+            )
+        found = Accountant(epsilon, delta, **terms)
     elif dataset_id is None:
         raise ParameterError("an accountant in a file needs dataset_id, the name of the data set")
     else:
@@ -46,8 +58,7 @@ def accountant(
             dataset_id=dataset_id,
             epsilon=epsilon,
             delta=delta,
-            relation=relation,
-            unit=unit,
+            **terms,
         )
     return Record(("dprct_accountant",), {"unit": found.unit}, live=found)
 

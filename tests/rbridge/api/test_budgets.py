@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dprct.errors import BudgetError, ParameterError
+from dprct.errors import BudgetError, LedgerError, ParameterError
+from dprct.privacy.accountant import Accountant
 from dprct.rbridge.registry import exported
 
 if TYPE_CHECKING:
@@ -42,6 +43,23 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         exported("accountant")(None)
     with pytest.raises(ParameterError, match="needs dataset_id"):
         exported("accountant")(1.0, 0, str(tmp_path / "new.json"))
+
+
+def test_terms_that_would_be_ignored_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="give its path"):
+        exported("accountant")(1.0, dataset_id="nsw")
+    path = str(tmp_path / "nsw.json")
+    exported("accountant")(2.0, 0, path, "nsw")
+    with pytest.raises(ParameterError, match="terms from there"):
+        exported("accountant")(None, 0, path, unit="household")
+    with pytest.raises(LedgerError, match="not what was asked for"):
+        exported("accountant")(5.0, 0, path, "nsw")
+    assert exported("accountant")(2.0, 0, path, "nsw").live.total.epsilon == 2
+
+
+def test_what_neighbours_are_is_left_to_the_package() -> None:
+    made = exported("accountant")(1.0).live
+    assert (made.relation, made.unit) == (Accountant(1).relation, Accountant(1).unit)
 
 
 def test_an_empty_ledger_has_its_columns() -> None:
