@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
     from dprct.schema.table import Frame, Table
 
@@ -215,7 +216,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         for name in spec.columns:
             if name not in there:
                 raise ColumnError.unknown(name, there, "the data")
-        facts = Facts(schema.seal(), self._table.n)
+        facts = Facts(schema.seal_beside_data(), self._table.n)
         spec.require(facts)
         validate(facts.schema, self._table.frame, spec.columns)
         return facts
@@ -352,8 +353,18 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
     ) -> Receipt:
         """Charge what the mechanisms cost, before anything is drawn."""
         return charged(
-            self.schema, guarantee, self.method, accountant, noise, cost=allocation.cost()
+            self.schema,
+            guarantee,
+            self.method,
+            accountant,
+            noise,
+            cost=allocation.cost(),
+            unit=self._unit(),
         )
+
+    def _unit(self) -> Unit | None:
+        """Return who is protected, where it is another unit than the schema's."""
+        return None
 
     @abstractmethod
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:

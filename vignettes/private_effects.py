@@ -106,7 +106,7 @@ print(two.power(1)[["noise", "usable"]])
 # `fit` is the only step that touches privacy. The accountant is charged before anything is drawn.
 
 # %%
-accountant = dprct.Accountant(epsilon=2, relation="replace-one-design-public")
+accountant = dprct.Accountant(epsilon=2)
 effect = model.fit(epsilon=1, accountant=accountant)
 print(effect.summary())
 

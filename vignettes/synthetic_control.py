@@ -86,7 +86,7 @@ print(model.plan(epsilon=2))
 # noise. They do not cover the error of the weights, nor chance in sales.
 
 # %%
-accountant = dprct.Accountant(epsilon=10, unit="donor")
+accountant = dprct.Accountant(epsilon=10)
 result = model.fit(epsilon=2, accountant=accountant)
 print(result.summary())
 

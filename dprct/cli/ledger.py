@@ -14,6 +14,7 @@ from dprct.errors import DprctError
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import spelled
 from dprct.privacy.ledger import ledger_path
+from dprct.privacy.together import unit_words
 from dprct.release.writing import certificate_paths, is_described
 from dprct.replicate.study import load_study
 from dprct.results.certificate import Certificate
@@ -63,6 +64,7 @@ def _facts(study: Study, found: Accountant) -> dict[str, Any]:
         "total": _plain(found.total),
         "spent": _plain(found.spent),
         "remaining": _plain(found.remaining),
+        "together": None if found.together is None else found.together.to_dict(),
         "head": found.head,
         "contents": contents,
         "entries": facts["entries"],
@@ -87,8 +89,6 @@ def _text(study: Study, found: Accountant) -> str:
 
 
 def _row(entry: Entry, state: str) -> tuple[str, ...]:
-    several = f", up to {entry.max_rows} rows" if entry.max_rows > 1 else ""
-    by = f" (by {entry.unit_id})" if entry.unit_id is not None else ""
     return (
         entry.id,
         entry.when,
@@ -96,7 +96,7 @@ def _row(entry: Entry, state: str) -> tuple[str, ...]:
         f"{float(entry.budget.epsilon):g}" if entry.priced else "-",
         f"{float(entry.budget.delta):g}" if entry.priced else "-",
         entry.relation or "-",
-        f"{entry.unit}{by}{several}",
+        unit_words(entry.unit, entry.unit_id, entry.max_rows),
         state,
     )
 

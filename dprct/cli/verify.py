@@ -21,15 +21,20 @@ def verify(
         Path | None,
         typer.Option(help="Certificate (JSON); by default the one beside FILE."),
     ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Ledger to find the file's entries in; by default the one beside FILE."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Hold FILE against its certificate; exit 1 if its values are not those of the certificate.
+    """Hold FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
 
     It works on the file as released, on a .dta that another program saved again, and on the .tab
-    or .csv that an archive makes of it. It shows integrity, not authorship.
+    or .csv that an archive makes of it. It shows integrity, not authorship. Which ledger entries
+    the file needs is said, and looked up where there is a ledger.
     """
     with working("verifying"):
-        found = verification.verify(file, certificate)
+        found = verification.verify(file, certificate, ledger=ledger)
     say(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
     if not found:
         raise typer.Exit(1)

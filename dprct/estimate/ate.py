@@ -9,9 +9,10 @@ import narwhals as nw
 
 from dprct.assignment.base import Design
 from dprct.defaults import VALID_LEVELS
-from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.base import EstimateModel
 from dprct.estimate.contrasts import contrasts_of
+from dprct.estimate.counted import CountedOutcome
 from dprct.estimate.door import (
     any_table_of,
     check_columns,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 
@@ -186,7 +188,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         treatment = None if treatment is None else listed_names(treatment, "treatment")
         frame = any_table_of(data)
         data = frame if isinstance(frame, nw.LazyFrame) else data
-        schema = schema.seal()
+        schema = schema.seal_beside_data()
         if schema.unit.max_rows > 1:
             raise SchemaError(
                 f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
@@ -254,6 +256,11 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         options = {"treatment": arms, **options}
         return cls(data, schema, outcome=[f.names[0] for f in parsed.outcomes], **options)
 
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The outcomes of which it is private who has a value, so that values are counted."""
+        return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
+
     def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
         """Return prices, noise and expected standard errors; free, a function of public facts.
 
@@ -314,6 +321,10 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
             indexes=self.indexes,
         )
 
+    @property
+    def _unit_of_charge(self) -> Unit | None:
+        return self.experiment.cluster_unit
+
     def _check(self, budget: Budget) -> None:
         if budget.delta:
             raise ParameterError(
@@ -335,8 +346,22 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         return [saved(one) for one in found]
 
     def _revived(self, state: Sequence[Mapping[str, Any]]) -> list[Released]:
-        """Return what was drawn from what :meth:`_saved` made of it."""
-        return [restored(one) for one in state]
+        """Return what was drawn from what :meth:`_saved` made of it.
+
+        Raises
+        ------
+        LedgerError
+            If numbers of values are lacking, as in states of releases before they were saved.
+        """
+        found = [restored(one) for one in state]
+        for outcome, one in zip(self.outcomes, found, strict=True):
+            if outcome.column.name in self.counted and not one.counts:
+                raise LedgerError(
+                    "this release was saved before numbers of values were saved with it, and who "
+                    f"has a value of {outcome.column.name!r} is private, so that no file can be "
+                    "made of it; it is spent, and what is left pays for a new release"
+                )
+        return found
 
     def _results(
         self, found: Sequence[Released], guarantee: Guarantee, ledger: str

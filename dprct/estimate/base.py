@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 Found = TypeVar("Found")
@@ -41,11 +42,16 @@ class EstimateModel(HoldsRows, ABC, Generic[Found, Results]):
     def _check(self, budget: Budget) -> None:
         """Refuse, before anything is charged, a budget that could not be drawn."""
 
+    @property
+    def _unit_of_charge(self) -> Unit | None:
+        """Who is protected, where that is not the schema's unit."""
+        return None
+
     def _charge(
         self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
     ) -> Receipt:
         """Charge what is promised, before anything is drawn."""
-        return charged(self.schema, guarantee, self.method, accountant, noise)
+        return charged(self.schema, guarantee, self.method, accountant, noise, self._unit_of_charge)
 
     @abstractmethod
     def _draw(self, budget: Budget, noise: NoiseSource) -> Found:

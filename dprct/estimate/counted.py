@@ -75,6 +75,7 @@ class CountedOutcome:
     among_observed: bool = True
 
     two_arms = False
+    presence_public = False
 
     @property
     def width(self) -> Fraction:
@@ -128,7 +129,13 @@ class CountedOutcome:
             for m, c, spread in zip(levels, counts, spreads, strict=True)
         )
         noise_of = math.hypot(means[0].scale, *means[0].others)
-        return Released(against_control(means), means[0].value, noise_of, means)
+        return Released(
+            against_control(means),
+            means[0].value,
+            noise_of,
+            means,
+            tuple(max(0, round(count)) for count in counts),
+        )
 
     def expected(
         self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]

@@ -21,7 +21,7 @@ from dprct.privacy.arms import Arms, Combinations
 from dprct.queries import observed, observed_counts
 from dprct.results.confidential import HoldsRows
 from dprct.schema.arguments import check_choice
-from dprct.schema.facts import given
+from dprct.schema.facts import Unit, given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +72,11 @@ class Experiment(HoldsRows):
     largest: int
     combinations: Combinations | None = None
     rows: NDArray[np.int64] | None = None
+
+    @property
+    def cluster_unit(self) -> Unit | None:
+        """The clusters, where they are who is protected: all rows of one of them."""
+        return cluster_unit(self.design, self.largest) if self.unit == "cluster" else None
 
     def among_observed(self, frame: Table, column: Column) -> Arms:
         """Return who counts where only those with a value do; for public missingness.
@@ -194,6 +199,12 @@ def experiment_of(
         combinations,
         number,
     )
+
+
+def cluster_unit(design: Design, largest: int) -> Unit:
+    """Return who is protected where a whole cluster is, of at most ``largest`` rows."""
+    columns = ", ".join(getattr(design, "cluster_columns", ()))
+    return Unit(f"cluster of {columns}", columns, largest)
 
 
 def check_rules(

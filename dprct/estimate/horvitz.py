@@ -82,6 +82,11 @@ class HiddenOutcome:
     among_observed: bool = False
 
     @property
+    def presence_public(self) -> bool:
+        """Whether it is public who has a value, though not everybody has one."""
+        return self.among_observed
+
+    @property
     def two_arms(self) -> bool:
         """Whether the difference itself is released, rather than arm sums."""
         return len(self.arms.shares) == 2

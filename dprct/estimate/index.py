@@ -15,7 +15,7 @@ from dprct.errors import EngineError, FormulaError, ParameterError, withheld
 from dprct.estimate.pilot import is_file, pilot_index
 from dprct.formula import parse
 from dprct.privacy.noise import source
-from dprct.queries import covariates, with_residual
+from dprct.queries import Clipped, covariates, with_residual
 from dprct.schema.arguments import listed_names
 from dprct.schema.facts import given
 from dprct.schema.legal import validate
@@ -207,7 +207,7 @@ def adjusted(
         values = index.checked(covariates(frame, index.names, schema))
         frame = with_residual(frame, outcome.column.name, values, outcome.fill)
         column = replace(outcome.column, bounds=index.bounds, levels=None, type="double")
-        found.append(replace(outcome, column=column))
+        found.append(replace(outcome, column=Clipped(column).column))
     return frame, tuple(found)
 
 

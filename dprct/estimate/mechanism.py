@@ -49,6 +49,11 @@ class Outcome:
     among_observed: bool = False
 
     @property
+    def presence_public(self) -> bool:
+        """Whether it is public who has a value, though not everybody has one."""
+        return self.among_observed
+
+    @property
     def two_arms(self) -> bool:
         """Whether the difference itself is released, rather than arm means."""
         return len(self.arms.sizes[0]) == 2
@@ -159,12 +164,16 @@ class Released:
         Scale of its Laplace noise.
     means : tuple of NoisyMean
         Of all arms, control first; none where the difference itself was released.
+    counts : tuple of int
+        Noisy numbers of values in all arms, cut at zero and at the public arm sizes; none where
+        they were not released.
     """
 
     effects: tuple[NoisyEffect, ...]
     control: float
     control_scale: float
     means: tuple[NoisyMean, ...] = ()
+    counts: tuple[int, ...] = ()
 
     def contrasted(self, contrasts: Sequence[Contrast]) -> Released:
         """Return it with other effects, where arm means were released; free."""

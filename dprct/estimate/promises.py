@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dprct.estimate.horvitz import HiddenOutcome
-from dprct.estimate.mechanism import Outcome
 from dprct.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -48,14 +47,10 @@ def promise_of(
     no arm size is in it.  Released numbers of values (``missing="private"``) are no public fact.
     """
     hidden = next((o for o in outcomes if isinstance(o, HiddenOutcome)), None)
-    known = [
-        o.column.name
-        for o in outcomes
-        if o.among_observed and isinstance(o, Outcome | HiddenOutcome)
-    ]
+    known = [outcome.column.name for outcome in outcomes if outcome.presence_public]
     facts, record = [f"the number of rows, n = {n}"], unit.name
-    if experiment.unit == "cluster":
-        record = f"cluster of {', '.join(getattr(experiment.design, 'cluster_columns', ()))}"
+    if experiment.cluster_unit is not None:
+        record = experiment.cluster_unit.name
     else:
         facts.append(unit.said)
     if hidden is None:

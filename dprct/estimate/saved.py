@@ -49,4 +49,6 @@ def restored(state: Mapping[str, Any]) -> Released:
         )
         for one in state["means"]
     ]
-    return Released(tuple(effects), state["control"], state["control_scale"], tuple(means))
+    # what was saved before releases held counts has none
+    counts = tuple(state.get("counts", ()))
+    return Released(tuple(effects), state["control"], state["control_scale"], tuple(means), counts)

@@ -17,10 +17,12 @@ from dprct.privacy.states import Memory
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dprct.privacy.charges import Entry
     from dprct.privacy.guarantee import Relation
+
+_UNIT = "person"
 
 
 class Accountant(Balance):
@@ -30,14 +32,19 @@ class Accountant(Balance):
     ----------
     epsilon, delta : number
         The whole budget; exact (a float is read as the decimal that it prints).
-    relation : {"replace-one", "add-remove", "replace-one-design-public"}
-        Neighbours that the total protects.  Replace-one charges fit a design-public accountant,
-        never the reverse; add-remove is never mixed with anything.
-    unit : str, default "person"
-        What one record is; charges must agree.
+    relation : {"replace-one", "add-remove", "replace-one-design-public"}, optional
+        A demand: charges that do not hold under it are refused.  A replace-one charge also holds
+        under replace-one-design-public, never the reverse.  Without it every relation is taken,
+        and :attr:`together` says under which the sum holds: the weakest of the charges.  Add-remove
+        is never mixed with the others.
+    unit : str, optional
+        A demand: charges for another unit are refused.  Without it :attr:`together` says for whom
+        the sum holds: what every charge protects, down to a single row.
     composition : {"sequential", "zcdp", "gdp"}, default "sequential"
         How charges add up, fixed for good.  ``"sequential"`` takes every charge and adds epsilons
-        and deltas; the other two convert at ``delta`` and pay off where several Gaussians compose.
+        and deltas.  The other two convert at ``delta``; they take fits with ``delta=0``, and
+        charges made by hand with ``measure=``.  Fits with a delta charge what they claim, not the
+        cost of their Gaussian noise, and are refused there.
 
     Raises
     ------
@@ -65,14 +72,19 @@ class Accountant(Balance):
     >>> entry = accountant.charge(Budget(0.25), method="MVHistogram", relation="replace-one")
     >>> print(accountant.spent, "spent,", accountant.remaining, "left")
     epsilon=0.25 spent, epsilon=0.75 left
+    >>> entry = accountant.charge(
+    ...     Budget(0.5), method="Calibrated", relation="replace-one-design-public"
+    ... )
+    >>> print(accountant.together.claim())
+    for every person, under replace-one-design-public, the weakest relation of them
     """
 
     def __init__(
         self,
         epsilon: Real,
         delta: Real = 0,
-        relation: Relation = "replace-one",
-        unit: str = "person",
+        relation: Relation | None = None,
+        unit: str | None = None,
         *,
         composition: Composition = "sequential",
     ) -> None:
@@ -87,12 +99,14 @@ class Accountant(Balance):
         dataset_id: str,
         epsilon: Real,
         delta: Real = 0,
-        relation: Relation = "replace-one",
-        unit: str = "person",
+        relation: Relation | None = None,
+        unit: str | None = None,
         composition: Composition = "sequential",
         timeout: float = 30.0,
     ) -> Accountant:
         """Return the accountant kept in ``path``; begin it if there is none.
+
+        Without ``relation`` or ``unit`` those of a ledger that is there are taken as they are.
 
         Raises
         ------
@@ -108,11 +122,16 @@ class Accountant(Balance):
             if not file.exists():
                 file.write(asked)
             found = file.read(dataset_id)
+        asked = replace(
+            asked,
+            relation=found.relation if relation is None else relation,
+            unit=found.unit if unit is None else unit,
+        )
         if not found.continues(asked):
             raise LedgerError(
-                f"ledger {file.path} has {found.total}, {found.relation}, per {found.unit}, "
-                f"{found.composition}, which is not what was asked for; "
-                "give these terms (in a study file: the same [budget] and [unit], or no [budget]), "
+                f"ledger {file.path} has {found.total}, relation={found.relation!r}, "
+                f"unit={found.unit!r}, {found.composition}, which is not what was asked for; "
+                "give these terms (in a study file: the same [budget], or none), "
                 "or continue it with Accountant.load"
             )
         return cls._kept_in(file, found)
@@ -192,6 +211,8 @@ class Accountant(Balance):
         slack: Real = 0,
         parallel_group: str | None = None,
         block: str | None = None,
+        public_facts: Iterable[str] | None = None,
+        not_covered: Iterable[str] | None = None,
     ) -> Entry:
         """Write a charge into the ledger, durably, before anything is drawn.
 
@@ -204,7 +225,7 @@ class Accountant(Balance):
         relation : str
             Neighbours under which the claim is made.
         unit : str or None
-            What one record is; None is the accountant's unit.
+            What one record is; None is the unit that the accountant demands, else ``"person"``.
         unit_id : str or None
             The column that says which rows are of one unit.
         max_rows : int
@@ -220,6 +241,9 @@ class Accountant(Balance):
         parallel_group, block : str or None
             Charges of one group on different blocks cost the largest of them.  The caller
             asserts that the blocks are disjoint and that membership is public under ``relation``.
+        public_facts, not_covered : iterable of str, or None
+            What the claim takes as public and what it does not protect, as its guarantee lists
+            them; None is printed as "not recorded".
 
         Returns
         -------
@@ -230,7 +254,8 @@ class Accountant(Balance):
         BudgetError
             If it does not fit; the ledger is unchanged.
         ParameterError
-            If relation, unit or measure do not agree with the accountant.
+            If the accountant demands another relation or unit, or nothing is known that this and
+            earlier charges protect, or its rule does not add this measure.
         LedgerError
             If the file cannot be locked, read or written.
         """
@@ -247,12 +272,14 @@ class Accountant(Balance):
             cost,
             method=method,
             relation=relation,
-            unit=self.unit if unit is None else unit,
+            unit=unit or self.unit or _UNIT,
             description=description,
             parallel_group=parallel_group,
             block=block,
             unit_id=unit_id,
             max_rows=max_rows,
+            public_facts=None if public_facts is None else tuple(public_facts),
+            not_covered=None if not_covered is None else tuple(not_covered),
         )
 
     def note_unprotected(self, *, method: str, reason: str) -> Entry:
@@ -271,7 +298,7 @@ class Accountant(Balance):
         """
         nothing = Charge(Budget(0), "none")
         return self._append(
-            nothing, method=method, relation=None, unit=self.unit, description=reason
+            nothing, method=method, relation=None, unit=self.unit or _UNIT, description=reason
         )
 
     def _append(self, cost: Charge, **facts: Any) -> Entry:

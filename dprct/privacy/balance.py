@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dprct.privacy.guarantee import Relation
     from dprct.privacy.rules import Composition
     from dprct.privacy.states import Memory
+    from dprct.privacy.together import Together
 
 
 class Balance:
@@ -36,7 +37,7 @@ class Balance:
     >>> from dprct.privacy.budget import Budget
     >>> from dprct.privacy.entries import Ledger
     >>> from dprct.privacy.states import Memory
-    >>> empty = Ledger(Budget(1), "replace-one", "person", "sequential")
+    >>> empty = Ledger(Budget(1), None, None, "sequential")
     >>> print(Balance(empty, Memory(empty)).remaining)
     epsilon=1
     """
@@ -52,13 +53,13 @@ class Balance:
         return self._known.total
 
     @property
-    def relation(self) -> Relation:
-        """The neighbours that the total protects."""
+    def relation(self) -> Relation | None:
+        """The relation under which every charge must hold; None demands none."""
         return self._known.relation
 
     @property
-    def unit(self) -> str:
-        """What one record is."""
+    def unit(self) -> str | None:
+        """The unit for which every charge must be; None demands none."""
         return self._known.unit
 
     @property
@@ -85,18 +86,40 @@ class Balance:
         return self._current().spent
 
     @property
+    def together(self) -> Together | None:
+        """For whom, under which relations, and resting on what the sum holds; None before a charge.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> accountant = Accountant(epsilon=1)
+        >>> made = accountant.charge(Budget(1), method="Marginals", relation="replace-one")
+        >>> accountant.together.relations
+        ('replace-one', 'replace-one-design-public')
+        """
+        return self._current().together
+
+    @property
     def remaining(self) -> Budget:
         """The largest budget that one further charge may have."""
         return self._current().remaining
 
-    def rehearse(self, cost: Budget, *, relation: Relation, unit: str) -> None:
+    def rehearse(
+        self,
+        cost: Budget,
+        *,
+        relation: Relation,
+        unit: str,
+        unit_id: str | None = None,
+        max_rows: int = 1,
+    ) -> None:
         """Refuse what a charge of this budget would be refused for now; nothing is charged.
 
         Parameters
         ----------
         cost : Budget
-        relation, unit : str
-            Of the charge.
+        relation, unit, unit_id, max_rows
+            Of the charge, as for :meth:`dprct.Accountant.charge`.
 
         Raises
         ------
@@ -109,11 +132,8 @@ class Balance:
         >>> Accountant(epsilon=1).rehearse(Budget(1), relation="replace-one", unit="person")
         """
         charge, ledger = Charge(cost, "approximate" if cost.delta else "pure"), self._current()
-        ledger.refuse_unfit(
-            new_entry(
-                ledger, charge, method="rehearsal", relation=relation, unit=unit, description=""
-            )
-        )
+        facts = {"relation": relation, "unit": unit, "unit_id": unit_id, "max_rows": max_rows}
+        ledger.refuse_unfit(new_entry(ledger, charge, method="rehearsal", **facts))
 
     @property
     def ledger(self) -> tuple[Entry, ...]:
@@ -124,6 +144,11 @@ class Balance:
     def head(self) -> str:
         """The last link of the hash chain: it stands for the terms and every entry so far."""
         return self._current().head
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Every link of the hash chain: that of the terms, and one for each entry."""
+        return tuple(self._current().links)
 
     @property
     def contents(self) -> tuple[str, ...]:
@@ -142,7 +167,7 @@ class Balance:
         True
         """
         for entry in self.ledger:
-            if entry_id in (entry.id, entry.id.split("-")[0]):
+            if entry_id in (entry.id, entry.number):
                 return entry
         raise LedgerError(f"the ledger has no entry {entry_id!r}")
 

@@ -48,6 +48,8 @@ class Entry:
         The column that says which rows are of one unit, if one was declared.
     max_rows : int, default 1
         Most rows that one unit may have; the claim is for all of them together.
+    public_facts, not_covered : tuple of str, or None
+        What the claim takes as public and what it does not protect; None if that was not recorded.
     """
 
     id: str
@@ -61,6 +63,8 @@ class Entry:
     block: str | None = None
     unit_id: str | None = None
     max_rows: int = 1
+    public_facts: tuple[str, ...] | None = None
+    not_covered: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("method", "unit", "description"):
@@ -70,6 +74,8 @@ class Entry:
             raise ParameterError("max_rows of a charge must be a whole number, at least 1")
         if self.unit_id is not None and not isinstance(self.unit_id, str):
             raise ParameterError("unit_id of a charge must be the name of a column, or None")
+        for name in ("public_facts", "not_covered"):
+            self._check_texts(name)
         if self.priced == (self.relation is None):
             raise ParameterError(
                 "a charge that claims something needs a relation, and one that claims nothing none"
@@ -80,6 +86,23 @@ class Entry:
             )
         if (self.parallel_group is None) != (self.block is None):
             raise ParameterError("a parallel charge needs both parallel_group= and block=")
+
+    def _check_texts(self, name: str) -> None:
+        texts = getattr(self, name)
+        if texts is not None and not (
+            isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
+        ):
+            raise ParameterError(f"{name} of a charge must be a tuple of texts, or None")
+
+    @property
+    def number(self) -> str:
+        """The number of the entry in its ledger, from 1."""
+        return self.id.split("-")[0]
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it was recorded what the claim takes as public and what it does not protect."""
+        return self.public_facts is not None and self.not_covered is not None
 
     @property
     def priced(self) -> bool:
@@ -102,8 +125,12 @@ class Entry:
         return self.charge.parameter
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values; numbers are exact text."""
+        """Return JSON-ready values; numbers are exact text.
+
+        What was not recorded is left out, so that an entry of an earlier version keeps its hash.
+        """
         parameter = self.charge.parameter
+        lists = {"public_facts": self.public_facts, "not_covered": self.not_covered}
         return {
             "id": self.id,
             "when": self.when,
@@ -121,6 +148,7 @@ class Entry:
             "unit_id": self.unit_id,
             "max_rows": self.max_rows,
             **_proved(self.charge),
+            **{name: list(texts) for name, texts in lists.items() if texts is not None},
         }
 
     @classmethod
@@ -137,6 +165,9 @@ class Entry:
         )
         if not ENTRY_ID.fullmatch(values["id"]):
             raise ParameterError("an entry has an id that is not one of ours")
+        for name in ("public_facts", "not_covered"):
+            if isinstance(values.get(name), list):
+                values[name] = tuple(values[name])
         return cls(charge=charge, **values)
 
 

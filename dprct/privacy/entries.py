@@ -14,18 +14,21 @@ from dprct.privacy.chain import chained, checksum, first_broken
 from dprct.privacy.charges import Content, Entry, Saved, now
 from dprct.privacy.guarantee import RELATIONS, Relation
 from dprct.privacy.rules import NOTHING, RULES, Charge, Composition, Cost, Rule
+from dprct.privacy.together import Together, together
 
-VERSION = 2
-_READABLE = (1, VERSION)
+VERSION = 3
+_READABLE = (1, 2, VERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """A budget, the terms on which it is spent, and what was charged so far.
 
+    ``relation`` and ``unit`` are demands on every charge; None demands nothing.
+
     Examples
     --------
-    >>> ledger = Ledger(Budget(1), "replace-one", "person", "sequential")
+    >>> ledger = Ledger(Budget(1), None, None, "sequential")
     >>> entry = new_entry(ledger, Charge(Budget(0.25), "pure"), method="MVHistogram",
     ...                   relation="replace-one", unit="person")
     >>> print(ledger.with_entry(entry).remaining)
@@ -33,8 +36,8 @@ class Ledger:
     """
 
     total: Budget
-    relation: Relation
-    unit: str
+    relation: Relation | None
+    unit: str | None
     composition: Composition
     dataset_id: str | None = None
     entries: tuple[Entry, ...] = ()
@@ -42,8 +45,12 @@ class Ledger:
     saved: tuple[Saved, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.relation not in RELATIONS:
-            raise ParameterError(f"relation={self.relation!r}; allowed: {', '.join(RELATIONS)}")
+        if self.relation is not None and self.relation not in RELATIONS:
+            raise ParameterError(
+                f"relation={self.relation!r}; allowed: {', '.join(RELATIONS)}, or None"
+            )
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise ParameterError("unit= is no text; say what one record is, such as 'person'")
         if self.composition not in RULES:
             raise ParameterError(f"composition={self.composition!r}; allowed: {', '.join(RULES)}")
         if not self.total.epsilon:
@@ -64,9 +71,19 @@ class Ledger:
         return tuple(entry for entry in self.entries if entry.priced)
 
     @property
+    def links(self) -> list[str]:
+        """The chain (SHA-256): a link for the terms, and one for each entry."""
+        return chained(self._facts())
+
+    @property
     def head(self) -> str:
-        """The last link of the chain (SHA-256): it stands for the terms and all entries."""
-        return chained(self._facts())[-1]
+        """The last link of the chain: it stands for the terms and all entries."""
+        return self.links[-1]
+
+    @property
+    def together(self) -> Together | None:
+        """What all charges promise together; None before the first."""
+        return together(self.priced) if self.priced else None
 
     @property
     def spent(self) -> Budget:
@@ -96,47 +113,50 @@ class Ledger:
     def refuse_unfit(self, entry: Entry) -> None:
         """Raise unless ``entry`` may be appended.
 
+        Raises
+        ------
+        ParameterError
+            If it does not hold under the terms, or nothing is known that it and the others
+            protect, or the accountant's rule cannot add its measure.
+        BudgetError
+            If it does not fit into what is left.
+
         Notes
         -----
         The very first charge is sized before anything was released, so it is judged by its own
         claim where that is enough; every later one by the accountant's rule.
         """
-        if entry.relation is not None:
-            self._refuse_relation(entry.relation)
-        if entry.unit != self.unit:
-            raise ParameterError(
-                f"a charge per {entry.unit!r} cannot be added to an accountant per {self.unit!r}; "
-                "use an accountant of the same unit"
-            )
         if not entry.priced:
             return
+        self._refuse_terms(entry)
+        together((*self.priced, entry))
         cost = total_cost(self.rule, (*self.priced, entry))
         alone = not self.priced and entry.budget.fits(self.total)
         if not (alone or self._within(cost)):
             raise BudgetError(
                 f"asked for {_plain(entry.budget)}, {_plain(self.remaining)} of "
-                f"{_plain(self.total)} is left (composition={self.composition!r}); "
-                "ask for less or start a new accountant; nothing was drawn"
+                f"{_plain(self.total)} is left (composition={self.composition!r}), and what was "
+                "spent on these people stays spent; ask for less; nothing was drawn"
             )
 
     def _within(self, cost: Cost) -> bool:
         capacity = self.rule.capacity(self.total)
         return cost[0] <= capacity[0] and cost[1] <= capacity[1]
 
-    def _refuse_relation(self, relation: Relation) -> None:
-        if relation == self.relation:
-            return
-        if (relation, self.relation) == ("replace-one", "replace-one-design-public"):
-            return  # the public design only removes neighbours
-        why = (
-            "add-remove and replace-one claims are never added together"
-            if "add-remove" in (relation, self.relation)
-            else "a charge that takes the design as public does not protect the design"
-        )
-        raise ParameterError(
-            f"a {relation!r} charge does not fit an accountant with relation={self.relation!r}: "
-            f"{why}; use an accountant with relation={relation!r}"
-        )
+    def _refuse_terms(self, entry: Entry) -> None:
+        """Refuse a charge that does not hold under the relation, or for the unit, demanded."""
+        if self.unit is not None and entry.unit != self.unit:
+            raise ParameterError(
+                f"a charge per {entry.unit!r} does not fit, because this accountant demands "
+                f"unit={self.unit!r}; fit per {self.unit}; nothing was drawn"
+            )
+        holds = together((entry,)).relations
+        if self.relation is not None and self.relation not in holds:
+            raise ParameterError(
+                f"a {entry.relation!r} charge does not hold under relation={self.relation!r}, "
+                f"which this accountant demands; fit with neighbors={self.relation!r}, where the "
+                "method offers it; nothing was drawn"
+            )
 
     def with_content(self, sha256: str) -> Ledger:
         """Return the ledger that knows the data file's present hash; the same one if it did."""
@@ -222,14 +242,21 @@ class Ledger:
             raise ParameterError("two entries share an id")
         if not {one.entry for one in saved} <= {entry.id for entry in entries}:
             raise ParameterError("a state was saved for an entry that is not there")
-        return cls(total=total, entries=entries, contents=contents, saved=saved, **values)
+        ledger = cls(total=total, entries=entries, contents=contents, saved=saved, **values)
+        if ledger.priced:
+            together(ledger.priced)
+        return ledger
 
     def __str__(self) -> str:
         name = f" of {self.dataset_id}" if self.dataset_id else ""
+        promise = self.together
+        unit = self.unit if promise is None else promise.unit
+        demand = "any relation" if self.relation is None else f"demands {self.relation}"
         head = [
-            f"Privacy budget{name}: {self.total} per {self.unit} "
-            f"({self.relation}, {self.composition})",
+            f"Privacy budget{name}: {self.total}{f' per {unit}' if unit else ''} "
+            f"({demand}, {self.composition})",
             f"spent: {self.spent}; left: {self.remaining}",
+            *([] if promise is None else promise.sentences()),
         ]
         free = len(self.entries) - len(self.priced)
         if free:
@@ -284,7 +311,7 @@ def _table(entries: tuple[Entry, ...]) -> list[str]:
     rows = [("entry", "when", "method", "epsilon", "delta", "measure", "description")]
     for entry in entries:
         epsilon, delta = float(entry.budget.epsilon), float(entry.budget.delta)
-        number = entry.id.split("-")[0]
+        number = entry.number
         spent = f"{epsilon:g}", f"{delta:g}", entry.measure
         rows.append((number, entry.when, entry.method, *spent, entry.description))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

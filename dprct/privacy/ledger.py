@@ -134,7 +134,8 @@ class LedgerFile:
             ledger = Ledger.from_dict(json.loads(self.path.read_text(encoding="utf-8")))
         except FileNotFoundError as error:
             raise LedgerError(
-                f"there is no ledger {self.path}; restore it, or begin one with Accountant.open"
+                f"there is no ledger {self.path}; restore it from a backup, or, where nothing was "
+                "ever released from these data, begin it with Accountant.open"
             ) from error
         except OSError as error:
             raise LedgerError(f"cannot read ledger {self.path}: {error.strerror}") from error

@@ -276,6 +276,8 @@ RULES: dict[Composition, Rule] = {
 
 def _refused(rule: Composition, charge: Charge, accepted: str) -> str:
     return (
-        f"an accountant with composition={rule!r} cannot add a {charge.measure!r} charge to "
-        f"others; it takes {accepted} ones: open one with composition='sequential'"
+        f"an accountant with composition={rule!r} adds {accepted} charges, and this one is "
+        f"{charge.measure!r}: fits charge the epsilon and delta that they claim, not the rho or mu "
+        "of their mechanisms, so fit with delta=0 where the method offers it, or charge by hand "
+        "with measure=; nothing was drawn"
     )

@@ -122,7 +122,7 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
                 "accept_uncertified=True, or use dprct.CATE"
             )
         self.version = installed_version()
-        schema = schema.seal()
+        schema = schema.seal_beside_data()
         terms = terms_of(schema, features, bins=2)
         self.bounds = tuple(_bounds(schema, name) for name in terms.names)
         self._treatment = treatment_code(schema, treatment)

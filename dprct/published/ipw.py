@@ -189,7 +189,7 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
                 raise ParameterError(f"{name}={given(value)}; give a number above 0")
         if trim is not None and not 0 < trim < 0.5:
             raise ParameterError(f"trim={given(trim)}; give a number between 0 and 0.5, or None")
-        self.schema, self.estimand = schema.seal(), estimand
+        self.schema, self.estimand = schema.seal_beside_data(), estimand
         self.scale, self.norm_bound, self.outcome_bound = scale, norm_bound, outcome_bound
         self.trim, self.intercept, self.sampling = trim, intercept, sampling
         parsed = parse(f"{outcome} + {formula}")

@@ -120,7 +120,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
         split: float = 0.5,
         c: float | None = None,
     ) -> None:
-        schema = schema.seal()
+        schema = schema.seal_beside_data()
         panel = panel_of(
             data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
             unit=unit, time=time, donors=donors,

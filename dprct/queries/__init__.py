@@ -30,7 +30,7 @@ from dprct.queries.coded import CodedRows, CompactRows, EngineRows
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
 from dprct.queries.features import Feature, features_of
-from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
+from dprct.queries.grid import GRID, WIDEST, Clipped, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
 from dprct.queries.moments import MomentsLayout, moments
 from dprct.queries.propensity import (
@@ -48,6 +48,7 @@ from dprct.queries.weighted import Centre, Scheme, Weighted
 __all__ = [
     "GRID",
     "HALF_STEPS",
+    "WIDEST",
     "AdditiveLayout",
     "Block",
     "Centre",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from sys import float_info
 from typing import TYPE_CHECKING
 
 import narwhals as nw
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 
 GRID = 1 << 20
 """Grid steps within the bounds of a clipped column (ALGORITHMS.md, section 0)."""
+
+NARROWEST, WIDEST = 1e-100, 1e100
+"""Widths of bounds, in units of the column, whose squares leave doubles room for noise and n."""
 
 DIGIT = 1 << 10
 """k = DIGIT a + b: the digits whose products are summed, so that no sum passes 2^63."""
@@ -50,10 +52,11 @@ class Clipped:
                 f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
                 "public knowledge, never from the data"
             )
-        if not float_info.min <= self.step < math.inf:
+        if not NARROWEST <= self.step * GRID <= WIDEST:
             raise SchemaError(
-                f"column {self.column.name!r}: the bounds are too close or too far apart for a "
-                "grid of 2^20 steps between them; change the unit"
+                f"column {self.column.name!r}: the bounds are {self.step * GRID:g} apart; from "
+                f"{NARROWEST:g} to {WIDEST:g} is allowed, so that squares and noise are numbers "
+                "too: change the unit"
             )
 
     @property

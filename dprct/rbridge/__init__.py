@@ -16,7 +16,8 @@ warnings, and returns, stops or interrupts.
 =============================================  ===================================================
 in R                                           in Python
 =============================================  ===================================================
-``NULL``; a lone ``NA``                        None
+``NULL``                                       None
+a lone ``NA``                                  None; refused as an argument, or in a named list
 a vector of length 1                           a bool, int, float, str or date
 a longer vector, or ``I(1)``                   numbers: an array; text, factors, dates: a list
 a named vector, a named list                   a dict

@@ -255,7 +255,34 @@ as_haven <- function(data, fact) {
   data
 }
 
-make_frame <- function(columns, names, rows, facts, like, schema, label) {
+# What a released file may have of the looks of the confidential one: how its columns are kept, and
+# levels and labels that the release itself states. Any other attribute may hold data.
+released_like <- function(like, names, facts) {
+  columns <- Map(released_column, like$columns[names], facts)
+  classes <- c("data.table", "tbl_df", "tbl", "data.frame")
+  list(columns = structure(columns, names = names),
+       attributes = list(class = intersect(like$attributes$class, classes)))
+}
+
+released_column <- function(old, fact) {
+  a <- old$attributes
+  classes <- c("factor", "ordered", "Date", "POSIXct", "POSIXt", "difftime", "integer64",
+               "haven_labelled", "vctrs_vctr", "double", "integer")
+  stated <- function(values, texts) {
+    identical(as.double(values), fact$label_values) && identical(enc2utf8(texts), fact$label_texts)
+  }
+  if (is.null(old) || !all(a$class %in% classes) || !is.null(a$na_values)) return(NULL)
+  if (old$kind == "factor" && !stated(seq_along(a$levels), a$levels)) return(NULL)
+  if (!is.null(a$labels) && !stated(unclass(a$labels), names(a$labels))) return(NULL)
+  kept <- a[intersect(names(a), c("class", "levels", "labels", "tzone", "units"))]
+  if (nzchar(fact$label)) kept$label <- fact$label
+  ours <- old$kind %in% c("date", "time") && is.null(a$format.stata) # Stata needs one, R does not
+  if (nzchar(fact$format) && !ours) kept$format.stata <- fact$format
+  list(kind = old$kind, type = old$type, attributes = kept)
+}
+
+make_frame <- function(columns, names, rows, facts, like, released, schema, label) {
+  if (released) like <- released_like(like, names, facts)
   for (i in seq_along(columns)) {
     old <- if (is.null(like)) NULL else like$columns[[names[i]]]
     new <- if (!is.null(old)) as_before(columns[[i]], old)

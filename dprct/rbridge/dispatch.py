@@ -16,11 +16,10 @@ from dprct import __version__
 from dprct.rbridge import PROTOCOL, api
 from dprct.rbridge.attach import attach
 from dprct.rbridge.conditions import error_to_r, warning_to_r
-from dprct.rbridge.convert import RError, from_r, to_r
+from dprct.rbridge.convert import RError, named_from_r, to_r
 from dprct.rbridge.convert.calls import messages
 from dprct.rbridge.convert.records import live
 from dprct.rbridge.convert.vectors import (
-    fields,
     flag,
     list_of,
     named_list,
@@ -156,7 +155,7 @@ def _call(frame: Any, outcome: _Outcome) -> None:
     with _listening(outcome):
         function = exported(text(frame["fn"]))
         given = frame["args"]
-        arguments = {name: from_r(x) for name, x in fields(given).items()} if len(given) else {}
+        arguments = named_from_r(given) if len(given) else {}
         with interruptible():
             result = function(**arguments)
         outcome.value = to_r(result)

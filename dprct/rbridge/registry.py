@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 _exports: dict[str, Callable[..., Any]] = {}
-_revivals: dict[str, Callable[[dict[str, Any]], object]] = {}
+_revivals: dict[str, Callable[[Mapping[str, Any]], object]] = {}
 
 
 def export(name: str) -> Callable[[Function], Function]:
@@ -63,6 +63,6 @@ def revives(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def revival(name: str) -> Callable[[dict[str, Any]], object] | None:
+def revival(name: str) -> Callable[[Mapping[str, Any]], object] | None:
     """Return the function that makes a record of class ``name`` again; None if there is none."""
     return _revivals.get(name)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dprct.release.covariates import Rule
     from dprct.results.charging import Receipt
     from dprct.results.plan import Plan
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 Legal = Literal["calibrated", "strict"]
@@ -122,6 +123,11 @@ class Calibrated(ReleaseModel):
     ``W = [T, 1, X]``, ``y = m_0 + sum_j tau_j T_j + e``, where e is orthogonal to W and makes the
     HC1 errors (CR1 where clusters were assigned) equal to those of the released effects, sampling
     and privacy noise together.
+
+    With ``missing="private"`` the rows with a value are drawn at random within arms, as many as
+    the released noisy counts say, and enough for the declared regressions: also post-processing.
+    Columns of the design are written as they are; a design whose column has another declared fate
+    than ``"public"`` is refused.
 
     Only the treatment coefficients of the declared regressions carry information.  Coefficients
     of covariates, R-squared, subgroups and interactions are artefacts.
@@ -271,6 +277,10 @@ class Calibrated(ReleaseModel):
         hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
         return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
 
+    @property
+    def _unit_of_charge(self) -> Unit | None:
+        return self.ate.experiment.cluster_unit
+
     def _division(self, budget: Budget) -> Division:
         gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
         return division(budget, self.share, self.wanted, self._covariates, gamma_share)
@@ -314,7 +324,7 @@ class Calibrated(ReleaseModel):
         columns, indices = self._columns(drawn, noise), None
         if self._slopes is not None and drawn.slopes is not None:
             indices = self._slopes.indices(columns, drawn.slopes)
-        found = self._calibrated(columns, targets_of(estimates, indices), rng)
+        found = self._calibrated(columns, targets_of(estimates, drawn.effects, indices), rng)
         schema = self._layout.fated(drawn.rule)
         plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
         limits = (*self._limits(), *key_limits(schema))
@@ -339,7 +349,7 @@ class Calibrated(ReleaseModel):
         """Return the public facts of the rows, in the order of the file."""
         everybody = np.ones(self.n, bool)
         with_value = [
-            observed(self._here, outcome.column) if outcome.among_observed else everybody
+            observed(self._here, outcome.column) if outcome.presence_public else everybody
             for outcome in self.ate.outcomes
         ]
         codes, clusters = self._codes()
@@ -359,7 +369,7 @@ class Calibrated(ReleaseModel):
 
     def _also_in_memory(self) -> Iterable[str]:
         """Return the outcomes of which it is public who has one."""
-        return [outcome.column.name for outcome in self.ate.outcomes if outcome.among_observed]
+        return [outcome.column.name for outcome in self.ate.outcomes if outcome.presence_public]
 
     def _rehearsed(self) -> Calibration:
         """Construct outcomes once from filler and effects of zero, before a cent is spent.
@@ -382,4 +392,4 @@ class Calibrated(ReleaseModel):
         return self._valid.stamped(announced)
 
     def _limits(self) -> tuple[str, ...]:
-        return self._layout.limits(self.ate.indexes)
+        return self._layout.limits(self.ate.indexes, self.ate.counted)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.release.fates import assembled
-from dprct.release.outcomes import Constructed, constructed, covariate_matrices, legalised
+from dprct.release.outcomes import (
+    Constructed,
+    constructed,
+    constructed_anywhere,
+    covariate_matrices,
+    legalised,
+)
 from dprct.results.ols import ols
 from dprct.results.validity import Validity
 
@@ -80,10 +86,11 @@ class Calibration:
         known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}
         first = assembled(layout.before_outcomes(), known, {}, n, rng)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)
-        observed = [mask & used for mask in rows.observed]
         made = tuple(
-            constructed(target, matrices, rows, mask, rng)
-            for target, mask in zip(targets, observed, strict=True)
+            constructed_anywhere(target, matrices, rows, used, rng)
+            if target.counts
+            else constructed(target, matrices, rows, mask & used, rng)
+            for target, mask in zip(targets, rows.observed, strict=True)
         )
         values = {
             column.name: legalised(column, one.values) if layout.strict else one.values
@@ -91,7 +98,7 @@ class Calibration:
         }
         known = {name: first[name].to_numpy() for name in first.columns} | values
         table = assembled(layout.with_outcomes(), known, {}, n, rng)
-        counts = tuple(int(mask.sum()) for mask in observed)
+        counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
         return cls(layout, table, made, counts, clusters, errors)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dprct.derive import parents
 from dprct.errors import SchemaError
-from dprct.release.outcomes import continuous, differences_of
+from dprct.release.outcomes import continuous, differences_of, with_sysmiss
 from dprct.release.reading import reading_of
 from dprct.results.certificate import PermittedDifference
 from dprct.schema.schema import Schema
@@ -100,26 +100,30 @@ class Layout:
         )
 
     def released(self, schema: Schema) -> Schema:
-        """Return the schema of the protected file, whose outcomes are real numbers."""
-        if self.strict:
-            return schema
-        new = [continuous(c) for c in schema.columns if c.name in self.regressions.outcomes]
+        """Return the schema of the protected file, whose outcomes are real numbers, or legal."""
+        changed = with_sysmiss if self.strict else continuous
+        new = [changed(c) for c in schema.columns if c.name in self.regressions.outcomes]
         known = {column.name: column for column in new}
         return replace(schema, columns=tuple(known.get(c.name, c) for c in schema.columns))
 
-    def limits(self, indexed: Iterable[str] = ()) -> tuple[str, ...]:
+    def limits(self, indexed: Iterable[str] = (), hidden: Iterable[str] = ()) -> tuple[str, ...]:
         """Return what the protected file is not good for.
 
         ``indexed`` are the outcomes that were adjusted by an index: the released mean of the
         control group is that of what the index leaves, and the index of the confidential
         covariates, which would make it the mean of the outcome, was not released.  Effects do not
-        depend on it.
+        depend on it.  ``hidden`` are those of which it is private who has a value.
         """
         arms = ", ".join(self.regressions.arms)
         moved = tuple(
             f"means and levels of {name}: it is what the index leaves of the outcome, so that its "
             "control mean is not that of the outcome; effects are the same"
             for name in indexed
+        )
+        scattered = tuple(
+            f"who has no value of {name}: rows without one stand at random within arms, about as "
+            "many as were released, but never so many that a declared regression loses its room"
+            for name in hidden
         )
         return (
             f"only the coefficients of {arms} in the declared regressions carry information",
@@ -129,6 +133,7 @@ class Layout:
             "covariates",
             "intervals are valid at the declared levels only",
             *moved,
+            *scattered,
         )
 
     def announced(self, release: Release, valid: Validity) -> Release:
@@ -178,6 +183,8 @@ def prepared_schema(schema: Schema, regressions: Regressions, public: Iterable[s
         If a declared fate contradicts the part that a column plays.
     """
     new = [_fated(schema.column(name), "modelled", "an outcome") for name in regressions.outcomes]
+    for problem in design_problems(schema, public):
+        raise SchemaError(problem)
     new += [_fated(schema.column(name), "public", "part of the design") for name in public]
     known = {column.name for column in new}
     for name in regressions.columns:
@@ -190,13 +197,26 @@ def prepared_schema(schema: Schema, regressions: Regressions, public: Iterable[s
     return schema.with_columns(new)
 
 
+def design_problems(schema: Schema, public: Iterable[str]) -> list[str]:
+    """Return what keeps columns from being the design's, which the file shows as they are.
+
+    A column without a declared fate is declared public by its part in the design.
+    """
+    return [
+        f"column {name!r} is part of the design, which is public, but its fate is "
+        f'{schema.column(name).fate!r}; give fate = "public"'
+        for name in public
+        if schema.column(name).fate not in (None, "public")
+    ]
+
+
 def _fated(column: Column, fate: Fate, part: str) -> Column:
     if column.derived is not None:
         raise SchemaError(
             f"column {column.name!r} is {part} and derived, which would recompute it; declare it "
             "without derived="
         )
-    if column.fate not in (None, "modelled", fate):
+    if column.fate not in (None, fate):
         raise SchemaError(
             f"column {column.name!r} is {part} and its declared fate is {column.fate!r}; leave "
             f"the fate out, or declare {fate!r}"

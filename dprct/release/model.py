@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.results.plan import Plan
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 
@@ -96,8 +97,7 @@ class ReleaseModel(HoldsRows, ABC):
     ) -> None:
         check_schema(schema)
         frame = eager(data) if self.needs_rows else table(data)
-        # the data are here: only a seal from before they came can say that it came first
-        schema = _with_fates(schema, columns).as_opened().seal()
+        schema = _with_fates(schema, columns).seal_beside_data()
         self.n = row_count(frame)
         check_fates(schema, self.n)
         self.schema = schema
@@ -302,11 +302,16 @@ class ReleaseModel(HoldsRows, ABC):
         """Return the codes of the modelled columns, from the schema alone."""
         return encodings(self.schema, modelled(self.schema), default_bins)
 
+    @property
+    def _unit_of_charge(self) -> Unit | None:
+        """Who is protected, where that is not the schema's unit."""
+        return None
+
     def _charge(
         self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
     ) -> Receipt:
         """Charge the release before anything is drawn."""
-        return charged(self.schema, guarantee, self.method, accountant, noise)
+        return charged(self.schema, guarantee, self.method, accountant, noise, self._unit_of_charge)
 
     def _per_row(self, budget: Budget) -> Budget:
         """Return the budget of one row such that all rows of one unit together have ``budget``."""

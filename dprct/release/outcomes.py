@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+_FEWEST = 10
+"""Rows with a value that an arm has beyond one for each column of covariates."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
@@ -41,26 +44,32 @@ class Target:
         Mean of the control group.
     index : (n,) array or None
         What covariates contribute to the outcome of each row; nothing if None.
+    counts : tuple of K int
+        Released numbers of values in all arms, control first, where it is private who has one.
     """
 
     effects: Array
     covariance: Array
     control: float
     index: Array | None = None
+    counts: tuple[int, ...] = ()
 
 
-def targets_of(estimates: Any, indices: Array | None = None) -> list[Target]:
+def targets_of(
+    estimates: Any, released: Sequence[Any], indices: Array | None = None
+) -> list[Target]:
     """Return what the regressions of each outcome are to return.
 
     Parameters
     ----------
     estimates : PrivateATEResults
         Effects of each arm against control, by outcome.
+    released : sequence of Released
+        What they were made of.
     indices : (n, q) array or None
         What covariates contribute to each outcome.
     """
-    count = len(estimates.control)
-    effects = np.split(estimates.params.to_numpy(np.float64), count)
+    effects = np.split(estimates.params.to_numpy(np.float64), len(released))
     cov = estimates.cov.to_numpy(np.float64)
     size = len(effects[0])
     return [
@@ -69,8 +78,9 @@ def targets_of(estimates: Any, indices: Array | None = None) -> list[Target]:
             cov[q * size : (q + 1) * size, q * size : (q + 1) * size],
             float(estimates.control["mean"].iloc[q]),
             None if indices is None else indices[:, q],
+            one.counts,
         )
-        for q in range(count)
+        for q, one in enumerate(released)
     ]
 
 
@@ -227,6 +237,53 @@ def constructed(
     return Constructed(values, found.exact, found.ratios, found.classical)
 
 
+def constructed_anywhere(
+    target: Target,
+    matrices: Sequence[Array],
+    rows: PublicRows,
+    used: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Constructed:
+    """Return an outcome of which it is private who has a value, at random rows of each arm.
+
+    Parameters
+    ----------
+    target : Target
+        With counts.
+    matrices, rows, rng
+        As for :func:`constructed`.
+    used : (n,) array of bool
+        Rows that are complete in all covariate sets.
+
+    Raises
+    ------
+    ParameterError
+        If regressions have no room although everybody has a value.
+
+    Notes
+    -----
+    Post-processing of released counts, public arms, synthetic covariates and fresh randomness: no
+    row stands where somebody has a value in the confidential table.  An arm has as many values as
+    were released, but enough of them for the regressions: ten more than columns of covariates, and
+    where their effects or errors do not exist on the rows that were drawn, half of the others too,
+    until there is room.
+    """
+    everybody = np.bincount(rows.arms[used], minlength=len(target.counts))
+    least = _FEWEST + sum(matrix.shape[1] for matrix in matrices)
+    wanted = np.minimum(np.maximum(target.counts, least), everybody)
+    while True:
+        observed = np.zeros(len(used), bool)
+        for arm, count in enumerate(wanted.tolist()):
+            there = np.flatnonzero(used & (rows.arms == arm))
+            observed[rng.choice(there, count, replace=False)] = True
+        try:
+            return constructed(target, matrices, rows, observed, rng)
+        except ParameterError:
+            if (wanted == everybody).all():
+                raise
+        wanted = (wanted + everybody + 1) // 2
+
+
 def _start(n: int, groups: NDArray[np.int64] | None, rng: np.random.Generator) -> Array:
     """Return normal noise, with a part that clusters share."""
     noise = rng.standard_normal(n)
@@ -273,9 +330,8 @@ def legalised(column: Column, values: Array) -> Array:
 
 def continuous(column: Column) -> Column:
     """Return the column as a real number, which a calibrated outcome is."""
-    missing = tuple(dict.fromkeys((".", *(column.missing or ()))))
     return replace(
-        column,
+        with_sysmiss(column),
         type="double",
         value_label="",
         bounds=None,
@@ -283,8 +339,14 @@ def continuous(column: Column) -> Column:
         integer=False,
         decimals=None,
         bins=None,
-        missing=missing if column.missing else column.missing,
     )
+
+
+def with_sysmiss(column: Column) -> Column:
+    """Return an outcome that may be missing with the code ``.``, which a calibrated file has."""
+    if not column.missing:
+        return column
+    return replace(column, missing=tuple(dict.fromkeys((".", *column.missing))))
 
 
 def differences_of(column: Column, schema: Schema) -> Iterator[PermittedDifference]:

@@ -1,4 +1,4 @@
-"""The public side of a calibrated file: design columns, arms, clusters and who has an outcome.
+"""The public side of a calibrated file: design columns, arms, clusters, declared missingness.
 
 Under "replace-one with the design public" all of it is public.  Rows come in a random order, so
 that a row says nothing of the confidential row that stood in its place.
@@ -32,7 +32,7 @@ class PublicRows:
     arms : (n,) array of int
         Arm of each row, 0 for control.
     observed : tuple of (n,) arrays of bool
-        For each outcome, who has a value.
+        For each outcome, who has a value where that is public; everybody where it is not.
     clusters : (n,) array of int or None
         Cluster of each row, where clusters were assigned.
     """

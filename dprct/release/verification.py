@@ -6,21 +6,24 @@ import hashlib
 import json
 import re
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dprct.errors import DprctWarning, FileError, ParameterError
+from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
 from dprct.io.atomic import file_error
 from dprct.io.delimited import DELIMITERS, readings
 from dprct.io.paths import path_of
 from dprct.io.routes import read
 from dprct.missing import MISSING_CODES, tagged
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.ledger import ledger_path
 from dprct.release.writing import certificate_paths
 from dprct.results.certificate import Certificate
+from dprct.results.charging import Needed
 from dprct.results.digest import labels_digest, number_digest, text_digest, to_15_digits
 
 if TYPE_CHECKING:
@@ -72,6 +75,10 @@ class Verification:
         Whether the columns stand in another order.
     rows : tuple of int
         Of the file and of the certificate; -1 where not known.
+    ledger : str
+        Whether the ledger has what the certificate says that paid for the file.
+    in_ledger : bool or None
+        The same; None where there is no ledger to look in.
     """
 
     file: str
@@ -86,9 +93,12 @@ class Verification:
     relabelled: tuple[str, ...] = ()
     reordered: bool = False
     rows: tuple[int, int] = (-1, -1)
+    ledger: str = ""
+    in_ledger: bool | None = None
 
     def __bool__(self) -> bool:
-        return self.identical or (self.values in _AGREES and not self.lacking and not self.added)
+        same = self.values in _AGREES and not self.lacking and not self.added
+        return (self.identical or same) and self.in_ledger is not False
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was found as JSON-ready values."""
@@ -98,7 +108,8 @@ class Verification:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [self._verdict(), *(f"- {line}" for line in self._details()), INTEGRITY]
+        details = [*self._details(), *([self.ledger] if self.ledger else [])]
+        lines = [self._verdict(), *(f"- {line}" for line in details), INTEGRITY]
         return "\n".join(lines)
 
     def _verdict(self) -> str:
@@ -109,7 +120,7 @@ class Verification:
                 f"{self.file} is not the file that {self.certificate} describes, and that "
                 "certificate has no digest of the values, so nothing else can be checked"
             )
-        if not self:
+        if self.values not in _AGREES or self.lacking or self.added:
             return f"{self.file} DOES NOT MATCH {self.certificate}"
         digits = " to 15 significant digits, as it prints no more" * (self.values != "match")
         return f"{self.file} is not the same file, but its values match {self.certificate}{digits}"
@@ -145,7 +156,12 @@ _LABELS: dict[Agreement, str] = {
 }
 
 
-def verify(path: str | Path, certificate: str | Path | None = None) -> Verification:
+def verify(
+    path: str | Path,
+    certificate: str | Path | None = None,
+    *,
+    ledger: str | Path | None = None,
+) -> Verification:
     """Hold a file against the certificate of a protected file.
 
     Parameters
@@ -155,11 +171,13 @@ def verify(path: str | Path, certificate: str | Path | None = None) -> Verificat
         (.tab, .tsv, .txt, .csv), or any other file that :func:`dprct.read` reads.
     certificate : str or Path, optional
         The certificate in JSON; by default the one beside the file.
+    ledger : str or Path, optional
+        The ledger to find the file's entries in; by default the one beside the file, if any.
 
     Returns
     -------
     Verification
-        True where the file holds the values of the certificate.
+        True where the file holds the values of the certificate, and no ledger contradicts it.
 
     Raises
     ------
@@ -190,6 +208,12 @@ def verify(path: str | Path, certificate: str | Path | None = None) -> Verificat
     """
     path = path_of(path)
     place, described = _certificate(path, certificate)
+    words, in_ledger = _in_ledger(path, described.ledger, ledger)
+    return replace(_held(path, place, described), ledger=words, in_ledger=in_ledger)
+
+
+def _held(path: Path, place: Path, described: Certificate) -> Verification:
+    """Return what is found in the file itself."""
     if _sha256(path) == described.file.get("sha256"):
         return Verification(path.name, place.name, identical=True, values="match")
     if described.values is None:
@@ -202,6 +226,30 @@ def verify(path: str | Path, certificate: str | Path | None = None) -> Verificat
     else:
         best = _stored(path, described.values)
     return best.against(path.name, place.name, described.values)
+
+
+def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, bool | None]:
+    """Return in words, and as a verdict, whether a ledger has what a certificate says of it."""
+    needed = Needed.of(words)
+    if needed is None:
+        return f"no ledger file shows who paid for it: {words.split(';')[0]}", None
+    place = path_of(given) if given is not None else ledger_path(path, needed.dataset_id)
+    if given is None and not place.exists():
+        return (
+            f"the ledger {place.name} is missing here and was not looked into: the file needs "
+            f"{needed}; give it (dprct verify --ledger), or ask those who keep the data for it",
+            None,
+        )
+    try:
+        found = Accountant.load(place, dataset_id=needed.dataset_id)
+        ids, links = {entry.id for entry in found.ledger}, found.heads
+    except LedgerError as error:
+        return f"THE LEDGER CANNOT BE USED ({error}): the file needs {needed}", False
+    lost = [f"entry {one}" for one in needed.entries if one not in ids]
+    lost += [f"head {h}" for h in needed.heads if not any(link.startswith(h) for link in links)]
+    if lost:
+        return f"THE LEDGER {place.name} LACKS {', '.join(lost)}: the file needs {needed}", False
+    return f"the ledger {place.name} has what paid for the file: {needed}", True
 
 
 @dataclass(frozen=True, slots=True)

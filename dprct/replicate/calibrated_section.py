@@ -10,12 +10,12 @@ import numpy as np
 
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
-from dprct.estimate.experiment import check_rules
+from dprct.estimate.experiment import check_rules, cluster_unit
 from dprct.estimate.index import indexes_of
 from dprct.estimate.pilot import is_file
 from dprct.release.calibrated import Calibrated
 from dprct.release.covariates import covariates_of
-from dprct.release.layout import Layout, prepared_schema
+from dprct.release.layout import Layout, design_problems, prepared_schema
 from dprct.release.regressions import Regressions, check_slopes, regressions_of, split
 from dprct.release.shares import share_of
 from dprct.replicate.design_section import absent, check_choice, design_from
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.estimate.experiment import BlockRule, UnitRule
     from dprct.replicate.release_section import ReleaseSpec
+    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
 
 Numbers = float | tuple[float, ...]
@@ -134,6 +135,14 @@ class CalibratedExperiment:
     design: Design | None
     calibrated: CalibratedSpec
 
+    @property
+    def clusters(self) -> Unit | None:
+        """Who is protected, where whole clusters are."""
+        largest = self.calibrated.largest_cluster
+        if self.calibrated.unit != "cluster" or self.design is None or largest is None:
+            return None
+        return cluster_unit(self.design, largest)
+
     def problems(self, schema: Schema) -> list[str]:
         """Return what is open or does not fit the columns of the file, in words."""
         found = absent(self.formula, self.design)
@@ -234,15 +243,13 @@ class CalibratedExperiment:
         """Return what contradicts the part that a column plays, or keeps it from being drawn."""
         assert self.design is not None
         public = dict.fromkeys((*self.design.columns, *self.design.uses))
+        problems = design_problems(schema, public)
+        if problems:
+            return problems
         prepared = prepared_schema(schema, regressions, public)
         drawn = Layout(prepared, regressions, strict=False).covariates
         covariates_of(None, drawn, frozenset(), 1, filler=True)
-        return [
-            f"column {name!r} is part of the design, which is public, but its fate is "
-            f'{schema.column(name).fate!r}; give fate = "public"'
-            for name in public
-            if schema.column(name).fate not in (None, "public")
-        ]
+        return []
 
 
 def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> CalibratedExperiment:

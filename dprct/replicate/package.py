@@ -147,8 +147,7 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
         dataset_id=study.dataset_id,
         epsilon=budget.epsilon,
         delta=budget.delta,
-        relation=study.relation if found is None else found.relation,
-        unit=study.unit.name,
+        relation=study.relation,
     )
 
 
@@ -161,9 +160,15 @@ def unaffordable(study: Study) -> list[str]:
     found = find_ledger(study.data, study.dataset_id)
     if found is None or not study.promises:
         return []
-    asked = Budget(study.release.epsilon, study.release.delta)
+    asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
     try:
-        ledger(study).rehearse(asked, relation=study.neighbors, unit=study.unit.name)
+        ledger(study).rehearse(
+            asked,
+            relation=study.neighbors,
+            unit=unit.name,
+            unit_id=unit.id,
+            max_rows=unit.max_rows,
+        )
     except DprctError as error:
         return [f"ledger of {study.dataset_id!r}: {error}"]
     return []

@@ -73,8 +73,8 @@ class TotalBudget:
     ----------
     epsilon, delta : number
     relation : {"replace-one", "replace-one-design-public"} or None
-        Which data sets are neighbours in a ledger that is begun; that of the method if None.  A
-        ledger of the latter takes charges of the former too, never the reverse.
+        A demand on every charge of the ledger: one that does not hold under it is refused.  None
+        takes any, and the sum is stated under the weakest relation of the charges.
     """
 
     epsilon: float

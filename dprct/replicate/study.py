@@ -22,6 +22,7 @@ from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
 from dprct.release.model import modelled
 from dprct.release.writing import unpromised_name
+from dprct.replicate.calibrated_section import CalibratedExperiment
 from dprct.replicate.declared_tables import TableSpec, tables_from
 from dprct.replicate.experiment_section import Experiment, experiment_from
 from dprct.replicate.readme import Availability
@@ -141,17 +142,22 @@ class Study:
         return self.release.method not in UNPROMISED
 
     @property
-    def relation(self) -> Relation:
-        """Which data sets are neighbours in the ledger that this study begins."""
-        if self.budget is not None and self.budget.relation is not None:
-            return cast("Relation", self.budget.relation)
-        return self.neighbors
+    def relation(self) -> Relation | None:
+        """The relation under which every charge of the ledger must hold; None demands none."""
+        return None if self.budget is None else cast("Relation | None", self.budget.relation)
 
     @property
     def neighbors(self) -> Relation:
         """Which data sets are neighbours in what the method promises."""
         design_public = self.release.method == "calibrated"
         return "replace-one-design-public" if design_public else "replace-one"
+
+    @property
+    def protected(self) -> Unit:
+        """Who is protected by what the method promises."""
+        calibrated = self.experiment if isinstance(self.experiment, CalibratedExperiment) else None
+        clusters = None if calibrated is None else calibrated.clusters
+        return self.unit if clusters is None else clusters
 
     @property
     def output(self) -> Path:

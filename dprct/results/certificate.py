@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError, SimulationError
 from dprct.privacy.guarantee import Guarantee
+from dprct.results.charging import Needed
 from dprct.results.digest import ValuesDigest
 from dprct.results.reading import Reading
 
@@ -184,7 +185,7 @@ class Certificate:
             *(f"{key}: {value}" for key, value in self.facts.items()),
             f"Data set: {self.dataset_id or 'no dataset id declared'}",
             f"Public facts: {self.seal}; {self.header}",
-            f"Ledger: {self.ledger}",
+            f"Ledger: {self.ledger_words()}",
             "",
             "What differs from the confidential file, and why (nothing else does):",
             *(f"- {line}" for line in self.difference_lines()),
@@ -198,6 +199,13 @@ class Certificate:
             blocks.append(f"Digest of the values: {self.values.sha256}")
         blocks += ["", "What this certificate cannot know:", *(f"- {x}" for x in CAVEATS)]
         return "\n".join(_wrapped(block) for block in blocks) + f"\n\nIssued {self.issued}.\n"
+
+    def ledger_words(self) -> str:
+        """Return what was charged, and what a ledger must have to be that which was charged."""
+        needed = Needed.of(self.ledger)
+        if needed is None:
+            return self.ledger
+        return f"{self.ledger}. The file is paid for only by {needed} (dprct verify looks)"
 
     def __repr__(self) -> str:
         return str(self)

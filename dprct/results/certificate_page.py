@@ -125,7 +125,7 @@ def _making(certificate: Certificate) -> dict[str, str]:
         "Method": certificate.method,
         **certificate.facts,
         "Public facts": f"{certificate.seal}; {certificate.header}",
-        "Ledger": certificate.ledger,
+        "Ledger": certificate.ledger_words(),
     }
 
 

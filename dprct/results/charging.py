@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from dprct.errors import LedgerError, ParameterError
 from dprct.io.atomic import file_error
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.ledger import ledger_path
+from dprct.schema.facts import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,6 +47,48 @@ class Receipt:
                 self.accountant.record(self.entry_id, state)
 
 
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a ledger must have for a file to be found in it, as the file's certificate says.
+
+    Parameters
+    ----------
+    dataset_id : str
+    entries : tuple of str
+        Ids of entries.
+    heads : tuple of str
+        The first 16 digits of links of the chain.
+    """
+
+    dataset_id: str
+    entries: tuple[str, ...]
+    heads: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: str) -> Needed | None:
+        """Return what the words of a :class:`Receipt` name; None where no ledger on file is named.
+
+        Examples
+        --------
+        >>> Needed.of("entry 1-0123456789ab of data set 'trial'; ledger head 0123456789abcdef")
+        Needed(dataset_id='trial', entries=('1-0123456789ab',), heads=('0123456789abcdef',))
+        >>> Needed.of("charged to no ledger") is None
+        True
+        """
+        found = _ENTRY_OF.findall(words)
+        if not found:
+            return None
+        return cls(found[0][1], tuple(entry for entry, _ in found), tuple(_HEAD.findall(words)))
+
+    def __str__(self) -> str:
+        in_chain = f" with {', '.join(self.heads)} in its chain" if self.heads else ""
+        return f"a ledger of {self.dataset_id!r} that has entry {', '.join(self.entries)}{in_chain}"
+
+
+_ENTRY_OF = re.compile(r"entry ([0-9]{1,9}-[0-9a-f]{12}) of data set '([A-Za-z0-9._-]+)'")
+_HEAD = re.compile(r"ledger head ([0-9a-f]{16})")
+
+
 def charged(
     schema: Schema,
     guarantee: Guarantee,
@@ -52,6 +96,7 @@ def charged(
     accountant: Accountant | None,
     noise: NoiseSource,
     cost: Charge | None = None,
+    unit: Unit | None = None,
 ) -> Receipt:
     """Charge a release, to the accountant given or to the ledger beside the data file.
 
@@ -67,9 +112,13 @@ def charged(
         A simulation charges nothing, because nothing of it may leave.
     cost : Charge, optional
         What the mechanisms cost together; the budget of the guarantee if not given.
+    unit : Unit, optional
+        Who is protected, where it is another unit than the schema's: a cluster, with its column.
 
     Raises
     ------
+    ParameterError
+        If the accountant cannot add this charge to the others; nothing is drawn then.
     BudgetError
         If the charge does not fit; nothing is drawn then.
     LedgerError
@@ -86,13 +135,18 @@ def charged(
     assert guarantee.relation is not None
     kept_on_file = accountant.path is not None
     content = _sha256(schema.source) if kept_on_file and schema.source is not None else None
+    if unit is None:
+        declared = schema.unit.name == guarantee.unit
+        unit = schema.unit if declared else Unit(guarantee.unit)  # a donor, which has no rows
     entry = accountant.charge(
         guarantee.budget if cost is None else cost,
         method=method,
         relation=guarantee.relation,
         unit=guarantee.unit,
-        unit_id=schema.unit.id,
-        max_rows=schema.unit.max_rows,
+        unit_id=unit.id,
+        max_rows=unit.max_rows,
+        public_facts=guarantee.public_facts,
+        not_covered=guarantee.not_covered,
     )
     if content is not None:
         with _staying_charged(entry.id):
@@ -101,7 +155,8 @@ def charged(
     left = accountant.remaining
     return Receipt(
         f"entry {entry.id} of {kept}; {guarantee.budget} charged, {left} of {accountant.total} "
-        f"left; ledger head {accountant.head[:16]}{_passed_over(schema, accountant)}",
+        f"left; ledger head {accountant.head[:16]}{_passed_over(schema, accountant)}"
+        f"{_in_all(guarantee, accountant)}",
         accountant,
         entry.id,
     )
@@ -179,6 +234,21 @@ def _beside(schema: Schema) -> Accountant | None:
     if schema.source is None or schema.dataset_id is None:
         return None
     return find_ledger(schema.source, schema.dataset_id)
+
+
+def _in_all(guarantee: Guarantee, accountant: Accountant) -> str:
+    """Say what this and earlier charges promise together, besides what the guarantee lists."""
+    sum_of, priced = accountant.together, [e for e in accountant.ledger if e.priced]
+    if sum_of is None or len(priced) < 2:
+        return ""
+    own = {*guarantee.public_facts, *guarantee.not_covered}
+    more = [fact for fact in (*sum_of.public_facts, *sum_of.not_covered) if fact not in own]
+    besides = f"; besides what is listed here it does not protect: {'; '.join(more)}"
+    unknown = f"; not recorded of entry {', '.join(sum_of.unrecorded)}"
+    return (
+        f". All {len(priced)} charges together hold with {accountant.spent} {sum_of.claim()}"
+        f"{besides * bool(more)}{unknown * bool(sum_of.unrecorded)}"
+    )
 
 
 def _passed_over(schema: Schema, accountant: Accountant) -> str:

@@ -210,6 +210,13 @@ class Schema:
         """Return the schema after its data were read; a seal that stands stays."""
         return replace(self, opened=True)
 
+    def seal_beside_data(self) -> Schema:
+        """Return the schema sealed where its data are at hand, as every model keeps it.
+
+        A seal that stands stays: only one from before the data came can say that it came first.
+        """
+        return self.as_opened().seal()
+
     def _changed(self, **changes: Any) -> Schema:
         new = replace(self, **changes)
         stands = new.seal_of is None or new.seal_of.sha256 == new.digest()

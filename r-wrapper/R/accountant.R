@@ -7,13 +7,17 @@
 #'   is read from there.
 #' @param path Name of the file that keeps the ledger; by default it lives as long as the session.
 #' @param dataset_id Name of the data set, for an accountant in a file.
-#' @param relation Which tables are neighbours: `"replace-one"`, or `"replace-one-design-public"`
-#'   where the assignment is public, as for [private_ate()] and [calibrated()].
-#' @param unit Who is protected, such as `"person"`.
+#' @param relation A demand on every fit: `"replace-one"`, or `"replace-one-design-public"`, under
+#'   which the assignment is public, as for [private_ate()] and [calibrated()]. A fit that does not
+#'   hold under it is refused. By default every fit is taken, and the sum is stated under the
+#'   weakest relation among them.
+#' @param unit A demand on every fit: who is protected, such as `"person"`. By default every unit is
+#'   taken, and the sum is stated for what all of them protect.
 #' @param x,object An accountant.
 #' @param ... Not used.
 #' @return `accountant()`: an object of class `dprct_accountant`. `summary()`: a list of `total`,
-#'   `spent`, `remaining` (each `epsilon` and `delta`) and `ledger`, a data frame.
+#'   `spent`, `remaining` (each `epsilon` and `delta`), `together` (what all fits promise together,
+#'   in sentences) and `ledger`, a data frame.
 #' @examples
 #' if (dprct_available()) {
 #'   budget <- accountant(epsilon = 2)
@@ -21,7 +25,7 @@
 #' }
 #' @export
 accountant <- function(epsilon = NULL, delta = 0, path = NULL, dataset_id = NULL,
-                       relation = "replace-one-design-public", unit = "person") {
+                       relation = NULL, unit = NULL) {
   dprct_call("accountant",
     epsilon = epsilon, delta = delta, path = if (!is.null(path)) file_name(path),
     dataset_id = dataset_id, relation = relation, unit = unit
@@ -31,12 +35,14 @@ accountant <- function(epsilon = NULL, delta = 0, path = NULL, dataset_id = NULL
 #' @rdname accountant
 #' @export
 summary.dprct_accountant <- function(object, ...) {
+  only_known(...)
   dprct_call("accountant_state", accountant = object)
 }
 
 #' @rdname accountant
 #' @export
 print.dprct_accountant <- function(x, ...) {
+  only_known(..., .also = for_print)
   state <- summary(x)
   line <- function(name) {
     cat(sprintf(
@@ -44,6 +50,7 @@ print.dprct_accountant <- function(x, ...) {
     ))
   }
   lapply(c("total", "spent", "remaining"), line)
+  if (length(state$together)) cat(strwrap(unlist(state$together)), sep = "\n")
   if (nrow(state$ledger)) print(state$ledger, row.names = FALSE)
   invisible(x)
 }

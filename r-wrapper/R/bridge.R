@@ -37,6 +37,7 @@ finish <- function(frame, lost, call) {
 
 #' @export
 print.dprct_schema <- function(x, ...) {
+  only_known(..., .also = for_print)
   cat(x$text, sep = "\n")
   invisible(x)
 }

@@ -122,16 +122,19 @@ design_spec <- function(x) {
 }
 
 #' @export
-print.dprct_design <- function(x, ...) print_text(x)
+print.dprct_design <- function(x, ...) print_text(x, ...)
 
 #' Draw an assignment from a design
 #'
 #' @param design One of the [designs].
 #' @param data A data frame of the rows to assign; it may lack the treatment columns.
-#' @param rng A seed, for an assignment that can be drawn again.
+#' @param rng A seed, for an assignment that can be drawn again; by default one drawn by R's
+#'   generator, so that [set.seed()] governs it.
 #' @return A data frame of the treatment columns, one row per row of `data`.
 #' @inherit designs examples
 #' @export
 assign_arms <- function(design, data, rng = NULL) {
+  check_seed(rng)
+  if (is.null(rng)) rng <- sample.int(.Machine$integer.max, 1L)
   dprct_call("design_assign", spec = design_spec(design), data = frame_of(data), rng = rng)
 }

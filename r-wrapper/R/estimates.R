@@ -11,6 +11,7 @@
 #' @param groups,weights Name of the column of clusters, or of weights.
 #' @param weights_type `"aweight"`, `"fweight"`, `"pweight"` or `"iweight"`, as in Stata.
 #' @param absorb Names of columns whose fixed effects are absorbed.
+#' @param cluster The column of clusters as a formula, such as `~ village`, instead of `groups`.
 #' @return An object of class `dprct_ols` and `dprct_estimate`, with methods for `print()`,
 #'   `summary()`, [coef()], [vcov()], [confint()], [nobs()], [predict()], [plot()], [tidy()],
 #'   [glance()] and [toLatex()].
@@ -24,36 +25,116 @@
 #' }
 #' @export
 ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
-                weights_type = "aweight", absorb = NULL) {
+                weights_type = "aweight", absorb = NULL, cluster = NULL) {
+  if (!is.null(cluster)) {
+    if (!inherits(cluster, "formula") || length(all.vars(cluster)) != 1L || !is.null(groups)) {
+      refuse("parameter",
+        "cluster is not one column; give a formula such as ~ village, and leave groups out"
+      )
+    }
+    groups <- all.vars(cluster)
+  }
   frame <- frame_of(data)
+  read <- formula_text(formula, frame, spelled = TRUE)
   found <- dprct_call("ols",
-    formula = formula_text(formula, frame), data = frame, cov_type = cov_type, groups = groups,
+    formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, groups = groups,
     weights = weights, weights_type = weights_type, absorb = absorb,
     .call = sys.call()
   )
   found$call <- plain_call(match.call())
+  found$variables <- variables_of(frame, formula)
   found
 }
 
-#' @export
-coef.dprct_estimate <- function(object, ...) object$coefficients
+# What predict() must know of the columns of a fit: the levels of a factor, else which kind it is.
+# Text is no more than a kind, for its values are the data's.
+variables_of <- function(frame, formula) {
+  named <- if (!is.null(formula)) all.vars(stats::as.formula(formula))
+  used <- if ("." %in% named) names(frame) else intersect(named, names(frame))
+  lapply(stats::setNames(used, used), function(name) {
+    x <- frame[[name]]
+    if (is.factor(x)) levels(x) else structure(character(), kind = kind_of_column(x))
+  })
+}
+
+kind_of_column <- function(x) if (is.character(x)) "text" else "numbers"
+
+# New rows with the factors of the fit: R's factors and text are told apart by their labels, and
+# the codes of a factor mean nothing in another one.
+as_fitted <- function(newdata, variables, call = sys.call(-1L)) {
+  if (missing(newdata)) {
+    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame", call)
+  }
+  newdata <- frame_of(newdata)
+  for (name in intersect(names(variables), names(newdata))) {
+    known <- variables[[name]]
+    newdata[[name]] <- as_in_fit(newdata[[name]], known, attr(known, "kind"), name, call)
+  }
+  newdata
+}
+
+as_in_fit <- function(x, levels, kind, name, call) {
+  is_words <- is.factor(x) || is.character(x)
+  if (is.null(kind)) {
+    words <- as.character(x)
+    if (!is_words && !all(is.na(x))) {
+      refuse("parameter", sprintf(
+        "column '%s' was a factor in the fit; give its labels, as text or a factor", name
+      ), call)
+    }
+    if (!all(words %in% c(levels, NA))) {
+      refuse("parameter", sprintf(
+        "column '%s' has a level that it had not in the fit; give levels of the fit only", name
+      ), call)
+    }
+    return(factor(words, levels))
+  }
+  if (is_words && kind == "numbers" && !all(is.na(x))) {
+    refuse("parameter", sprintf(
+      "column '%s' was numbers in the fit; give its numbers, not labels", name
+    ), call)
+  }
+  if (kind == "text" && is.factor(x)) as.character(x) else x
+}
 
 #' @export
-vcov.dprct_estimate <- function(object, ...) object$vcov
+coef.dprct_estimate <- function(object, ...) {
+  only_known(..., .also = "complete")
+  object$coefficients
+}
 
 #' @export
-nobs.dprct_estimate <- function(object, ...) object$nobs
+vcov.dprct_estimate <- function(object, ...) {
+  only_known(..., .also = "complete")
+  object$vcov
+}
 
 #' @export
-df.residual.dprct_estimate <- function(object, ...) object$df.residual
+nobs.dprct_estimate <- function(object, ...) {
+  only_known(...)
+  object$nobs
+}
+
+# Those of t and of the intervals, for lmtest and sandwich take them for that: of a clustered fit
+# they are the clusters less one, which rows less coefficients would overstate.
+#' @export
+df.residual.dprct_estimate <- function(object, ...) {
+  only_known(...)
+  object$df.inference
+}
 
 #' @export
 formula.dprct_estimate <- function(x, ...) {
-  if (is.null(x$formula)) NULL else stats::as.formula(x$formula, env = parent.frame())
+  only_known(...)
+  if (is.null(x$formula)) {
+    refuse("parameter", "this estimate was not described by a formula; see its call")
+  }
+  stats::as.formula(x$formula, env = parent.frame())
 }
 
 #' @export
 confint.dprct_estimate <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
   found <- if (identical(level, 0.95)) usual_interval(object)
   if (is.null(found)) {
     found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
@@ -74,6 +155,7 @@ usual_interval <- function(object) {
 
 #' @export
 confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
   half <- stats::qt(1 - (1 - level) / 2, object$df.inference) * object$std.error
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   found <- cbind(object$coefficients - half, object$coefficients + half)
@@ -83,14 +165,14 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
 
 #' @export
 predict.dprct_ols <- function(object, newdata, ...) {
-  if (missing(newdata)) {
-    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
-  }
-  dprct_call("ols_predict", estimate = object, data = frame_of(newdata))
+  only_known(...)
+  rows <- as_fitted(newdata, object$variables)
+  dprct_call("ols_predict", estimate = object, data = rows)
 }
 
 #' @export
 print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  only_known(..., .also = for_print)
   if (!is.null(x$call)) cat("Call:\n", paste(deparse(x$call), collapse = "\n"), "\n\n", sep = "")
   print(round_table(coef_table(x)), digits = digits, ...)
   cat("\n", x$guarantee$sentence, "\n", sep = "")
@@ -99,6 +181,7 @@ print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), 
 
 #' @export
 summary.dprct_estimate <- function(object, ...) {
+  only_known(...)
   structure(
     list(coefficients = coef_table(object), text = object$text, guarantee = object$guarantee),
     class = "summary.dprct_estimate"
@@ -106,50 +189,64 @@ summary.dprct_estimate <- function(object, ...) {
 }
 
 #' @export
-print.summary.dprct_estimate <- function(x, ...) print_text(x)
+print.summary.dprct_estimate <- function(x, ...) print_text(x, ...)
 
 coef_table <- function(x) {
   noise <- if (!is.null(x$std.error.noise)) list("of which noise" = x$std.error.noise)
   columns <- c(
     list("Estimate" = x$coefficients, "Std. Error" = x$std.error), noise,
-    list("t value" = x$statistic, "Pr(>|t|)" = x$p.value)
+    list(x$statistic, x$p.value)
   )
   out <- do.call(cbind, columns)
+  law <- if (is.finite(x$df.inference)) "t" else "z"
+  colnames(out)[ncol(out) - 1:0] <- c(paste(law, "value"), sprintf("Pr(>|%s|)", law))
   rownames(out) <- names(x$coefficients)
   out
 }
 
 round_table <- function(x) {
-  x[, "Pr(>|t|)"] <- signif(x[, "Pr(>|t|)"], 3)
+  x[, ncol(x)] <- signif(x[, ncol(x)], 3)
   x
 }
 
 #' @export
 coef.dprct_result <- function(object, ...) {
+  only_known(..., .also = "complete")
   if (!is.null(object$coefficients)) {
     return(object$coefficients)
   }
-  c(att = object$att, average = object$average)
+  given_or_refused(c(att = object$att, average = object$average), "coefficients")
+}
+
+given_or_refused <- function(x, what) {
+  if (is.null(x)) refuse("parameter", paste("this result has no", what), sys.call(-1L))
+  x
 }
 
 #' @export
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
   dprct_call("result_band", estimate = object, alpha = 1 - level)
 }
 
 #' @export
-print.dprct_result <- function(x, ...) print_text(x)
+print.dprct_result <- function(x, ...) print_text(x, ...)
 
 #' @export
-summary.dprct_result <- function(object, ...) object
+summary.dprct_result <- function(object, ...) {
+  only_known(...)
+  object
+}
 
 #' @export
-nobs.dprct_result <- function(object, ...) object$nobs
+nobs.dprct_result <- function(object, ...) {
+  only_known(...)
+  given_or_refused(object$nobs, "number of observations")
+}
 
 #' @export
 predict.dprct_result <- function(object, newdata, ...) {
-  if (missing(newdata)) {
-    refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame")
-  }
-  dprct_call("result_predict", estimate = object, data = frame_of(newdata))
+  only_known(...)
+  rows <- as_fitted(newdata, object$variables)
+  dprct_call("result_predict", estimate = object, data = rows)
 }

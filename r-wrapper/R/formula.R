@@ -2,20 +2,82 @@
 # in R; ^ inside I() is **, and a name that is no Python identifier stands in backquotes. What the
 # grammar lacks is refused in Python, which names what is allowed; nothing of a formula is ever run
 # there.
-formula_text <- function(formula, data = NULL) {
+#
+# `spelled` gives, besides the text, what lm() calls its factors and their levels; then a logical is
+# a factor, as in lm(), and an ordered factor, whose contrasts lm() takes from polynomials, refused.
+formula_text <- function(formula, data = NULL, spelled = FALSE) {
   if (is.character(formula) && length(formula) == 1L && !is.na(formula)) {
-    return(formula)
+    return(if (spelled) list(text = formula) else formula)
   }
   if (!inherits(formula, "formula")) {
     refuse("formula",
       paste0("formula is ", class(formula)[1L], "; give a formula such as y ~ treat + age")
     )
   }
-  factors <- names(data)[vapply(data, is.factor, NA)]
+  is_factor <- function(x) is.factor(x) || (spelled && is.logical(x))
+  factors <- names(data)[vapply(data, is_factor, NA)]
   left <- if (length(formula) == 3L) formula[[2L]]
   right <- without_dot(formula[[length(formula)]], all.vars(left), data)
+  if (has_r_operators(right, if (spelled) c(":", "*"))) right <- expanded(right)
   words <- paste("~", term_text(right, factors))
-  if (is.null(left)) words else paste(outcome_text(left), words)
+  text <- if (is.null(left)) words else paste(outcome_text(left), words)
+  if (!spelled) return(text)
+  list(text = text, spelling = list(
+    formula = paste(deparse(formula, width.cutoff = 500L), collapse = " "),
+    terms = spelling_of(right, factors), levels = levels_in(right, data[factors])
+  ))
+}
+
+# R's operators that Python has not, written out by R itself: (a + b)^2, a / b, a %in% b, a * b - b.
+expanded <- function(right) {
+  written <- stats::terms(stats::as.formula(call("~", right)))
+  if (!is.null(attr(written, "offset"))) {
+    refuse("formula", "offset() is not offered; subtract it from the outcome with I()")
+  }
+  labels <- lapply(attr(written, "term.labels"), str2lang)
+  constant <- if (attr(written, "intercept") == 1L) 1 else 0
+  Reduce(function(a, b) call("+", a, b), labels, constant)
+}
+
+has_r_operators <- function(term, also = NULL) {
+  if (!is.call(term)) {
+    return(FALSE)
+  }
+  head <- as.character(term[[1L]])[1L]
+  removes <- head == "-" && !is.numeric(term[[length(term)]])
+  if (head %in% c("^", "/", "%in%", also) || removes) {
+    return(TRUE)
+  }
+  head %in% c("(", operators) && any(vapply(as.list(term)[-1L], has_r_operators, NA, also = also))
+}
+
+# By the text that Python reads, what lm() calls each factor of the terms.
+spelling_of <- function(term, factors) {
+  if (is.numeric(term)) {
+    return(list())
+  }
+  head <- if (is.call(term)) paste(deparse(term[[1L]]), collapse = "") else ""
+  if (head %in% c("(", operators)) {
+    found <- do.call(c, lapply(as.list(term)[-1L], spelling_of, factors = factors))
+    return(found[!duplicated(names(found))])
+  }
+  said <- paste(deparse(term, width.cutoff = 500L, backtick = TRUE), collapse = " ")
+  stats::setNames(list(said), term_text(term, factors))
+}
+
+levels_in <- function(right, columns) {
+  used <- columns[names(columns) %in% all.vars(right)]
+  ordered <- names(used)[vapply(used, is.ordered, NA)]
+  if (length(ordered)) {
+    refuse("formula", sprintf(
+      "'%s' is an ordered factor, whose polynomial contrasts are not offered; give %s",
+      ordered[1L], sprintf("factor(%s, ordered = FALSE) as a column of its own", ordered[1L])
+    ), sys.call(-2L))
+  }
+  lapply(used, function(x) {
+    words <- if (is.factor(x)) levels(x) else c("FALSE", "TRUE")
+    stats::setNames(as.list(words), seq_along(words) - is.logical(x))
+  })
 }
 
 # cbind(y1, y2) ~ x is y1 + y2 ~ x in Python
@@ -52,7 +114,7 @@ term_text <- function(term, factors = character(), inside = FALSE) {
     return(if (name %in% factors) paste0("C(", quoted_name(name), ")") else quoted_name(name))
   }
   if (is.numeric(term)) {
-    return(format(term, digits = 17, scientific = FALSE, trim = TRUE))
+    return(format(term, digits = 17, scientific = FALSE, trim = TRUE, decimal.mark = "."))
   }
   if (!is.call(term)) {
     return(paste(deparse(term, width.cutoff = 500L), collapse = " "))

@@ -217,6 +217,7 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
     data = frame, options = options, .call = .call
   )
   found$call <- plain_call(.call)
+  found$variables <- variables_of(frame, formula)
   found
 }
 
@@ -272,6 +273,7 @@ check_named <- function(options) {
 
 #' @export
 print.dprct_model <- function(x, ...) {
+  only_known(..., .also = for_print)
   cat("A model of ", x$method, ", bound to its data; nothing is spent yet.\n",
     "Next: plan(model, epsilon = 1), then fit(model, epsilon = 1).\n",
     sep = ""
@@ -302,6 +304,7 @@ plan <- function(model, epsilon, delta = 0, ...) UseMethod("plan")
 
 #' @export
 plan.dprct_model <- function(model, epsilon, delta = 0, ...) {
+  only_known(...)
   check_budget(epsilon, delta)
   dprct_call("plan", model = model, epsilon = epsilon, delta = delta)
 }
@@ -315,11 +318,21 @@ generics::fit
 #' @export
 fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng = NULL,
                             confirm = FALSE, ...) {
+  only_known(...)
   check_budget(epsilon, delta)
+  check_seed(rng)
+  check_flag(confirm, "confirm")
+  if (!is.null(accountant) && !inherits(accountant, "dprct_accountant")) {
+    refuse("parameter", sprintf(
+      "accountant is %s; give an accountant, such as accountant(epsilon = 1)",
+      if (is.atomic(accountant) && length(accountant) == 1L && is.na(accountant)) "NA"
+      else class(accountant)[1L]
+    ))
+  }
   finished(dprct_call("fit",
     model = object, epsilon = epsilon, delta = delta, accountant = accountant,
     rng = rng, confirm = confirm, .call = sys.call()
-  ), call = object$call)
+  ), object)
 }
 
 check_budget <- function(epsilon, delta) {
@@ -343,14 +356,13 @@ check_number <- function(value, name, example, call) {
   )
 }
 
-# A fit as an R object: the protected file of a release gets its schema, an estimate its call.
-finished <- function(found, call) {
-  if (inherits(found, "dprct_release")) {
-    if (!is.null(found$estimates)) found$estimates$call <- call
-  }
-  found$call <- call
+# A fit as an R object, with the call of its model, and what predict() must know of the columns.
+finished <- function(found, model) {
+  if (!is.null(found$estimates)) found$estimates$call <- model$call
+  found$call <- model$call
+  if (inherits(found, "dprct_result")) found$variables <- model$variables
   found
 }
 
 #' @export
-print.dprct_plan <- function(x, ...) print_text(x)
+print.dprct_plan <- function(x, ...) print_text(x, ...)

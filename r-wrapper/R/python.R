@@ -88,10 +88,23 @@ start_python <- function(call) {
   }
 }
 
-# Starts Python and joins rpy2 to this session, once.
+# Starts Python and joins rpy2 to this session, once. To look for a Python that is not there takes
+# seconds, so that the refusal is remembered until something else is asked for.
 ensure_bridge <- function(call = NULL) {
   if (!is.null(the$run)) return(invisible(TRUE))
   running <- reticulate::py_available(initialize = FALSE)
+  asked <- list(own_choice(), Sys.getenv(c("RETICULATE_PYTHON", "PATH")), running)
+  if (identical(the$refused$asked, asked)) {
+    known <- the$refused$condition
+    known$call <- call
+    stop(known)
+  }
+  withCallingHandlers(join(running, call), dprct_python_unavailable_error = function(e) {
+    the$refused <- list(asked = asked, condition = e)
+  })
+}
+
+join <- function(running, call) {
   if (!running) start_python(call)
   hint <- if (running) {
     paste0("; this session had started ", reticulate::py_config()$python,
@@ -166,6 +179,7 @@ dprct_config <- function() {
 
 #' @export
 print.dprct_config <- function(x, ...) {
+  only_known(..., .also = for_print)
   cat(paste0(format(names(x)), "  ", vapply(x, format, "", digits = 15), "\n"), sep = "")
   invisible(x)
 }
@@ -202,6 +216,7 @@ install_dprct <- function(source = paste0("dprct[r]==", utils::packageVersion("d
   if (is_new) reticulate::virtualenv_create(envname, python = python, packages = FALSE)
   reticulate::virtualenv_install(envname, source)
   complete <- TRUE
+  the$refused <- NULL
   message("Restart R, then library(dprct).")
   invisible(reticulate::virtualenv_python(envname))
 }

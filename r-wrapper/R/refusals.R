@@ -3,7 +3,72 @@ refuse <- function(leaf, message, call = sys.call(-1L)) {
   stop_dprct(paste0("dprct_", leaf, "_error"), message, call)
 }
 
-print_text <- function(x) {
+print_text <- function(x, ...) {
+  only_known(..., .also = for_print)
   cat(x$text, sep = "\n")
   invisible(x)
+}
+
+# Refuses what a function with dots does not use: a misspelt argument would vanish in them. Nothing
+# that was given is looked at, so that it works before any other argument is there. `.also` are
+# names that the function's callers in R pass on.
+only_known <- function(..., .also = character()) {
+  given <- as.list(substitute(list(...)))[-1L]
+  if (!length(given)) return(invisible())
+  names <- if (is.null(names(given))) rep("", length(given)) else names(given)
+  unknown <- setdiff(names, .also)
+  if (!length(unknown)) return(invisible())
+  caller <- sys.call(-1L)
+  known <- c(setdiff(names(formals(sys.function(-1L))), "..."), .also)
+  refuse("parameter", unused(unknown[1L], known), plain_call(caller))
+}
+
+# In the words of R's own error of an argument that a function has not.
+unused <- function(name, known) {
+  if (!nzchar(name)) {
+    return(paste0("unused argument without a name; allowed: ", paste(known, collapse = ", ")))
+  }
+  near <- nearest(name, known)
+  hint <- if (length(near)) {
+    paste0("did you mean '", near, "'?")
+  } else {
+    paste0("allowed: ", paste(known, collapse = ", "))
+  }
+  paste0("unused argument '", name, "'; ", hint)
+}
+
+# The one name among `known` that `name` is a misspelling of; none where there is none.
+nearest <- function(name, known) {
+  far <- drop(utils::adist(name, known, ignore.case = TRUE))
+  utils::head(known[far == min(far) & far <= max(2, nchar(name) / 3)], 1L)
+}
+
+# What print() may be given: R passes it on to the elements of a list that it prints.
+for_print <- setdiff(names(formals(print.default)), c("x", "..."))
+
+# TRUE or FALSE, where an NA would be taken for one of them.
+check_flag <- function(value, name) {
+  if (!isTRUE(value) && !isFALSE(value)) {
+    refuse("parameter", sprintf("%s is not TRUE or FALSE; give one of them", name), sys.call(-1L))
+  }
+}
+
+# NULL draws anew; whatever else is not a seed may not pass for it.
+check_seed <- function(rng) {
+  if (is.null(rng)) return(invisible())
+  whole <- is.numeric(rng) && length(rng) == 1L && is.finite(rng) && rng >= 0 && rng == floor(rng)
+  if (!whole) {
+    what <- if (length(rng) != 1L) {
+      paste("of length", length(rng))
+    } else if (is.atomic(rng) && is.na(rng)) {
+      "NA"
+    } else if (is.numeric(rng)) {
+      "not a whole number from 0"
+    } else {
+      class(rng)[1L]
+    }
+    refuse("parameter",
+      sprintf("rng is %s; give one whole number as a seed, or leave rng out", what), sys.call(-1L)
+    )
+  }
 }

@@ -2,7 +2,7 @@
 #'
 #' @param x,object A release, as [fit()] returns for [mv_histogram()], [marginals()],
 #'   [calibrated()] and their published forms.
-#' @param row.names,optional As for [as.data.frame()]; not used.
+#' @param row.names,optional As for [as.data.frame()]; names are never changed.
 #' @param ... Not used.
 #' @return `protected()`: the protected data frame; [write_dta()] of the release itself writes it
 #'   with its certificate. `guarantee()`: what is promised, a list with `sentence`, `measure`,
@@ -31,19 +31,25 @@ guarantee <- function(x) {
 }
 
 #' @export
-print.dprct_guarantee <- function(x, ...) print_text(x)
+print.dprct_guarantee <- function(x, ...) print_text(x, ...)
 
 #' @rdname protected
 #' @export
-as.data.frame.dprct_release <- function(x, row.names = NULL, optional = FALSE, ...) x$protected
+as.data.frame.dprct_release <- function(x, row.names = NULL, optional = FALSE, ...) {
+  only_known(..., .also = "stringsAsFactors")
+  as_given(x$protected, row.names)
+}
 
 #' @rdname protected
 #' @export
-print.dprct_release <- function(x, ...) print_text(x)
+print.dprct_release <- function(x, ...) print_text(x, ...)
 
 #' @rdname protected
 #' @export
-summary.dprct_release <- function(object, ...) object
+summary.dprct_release <- function(object, ...) {
+  only_known(...)
+  object
+}
 
 # The effects of a release, where it has them, answer as if they were the release.
 estimates_of <- function(release) {
@@ -56,40 +62,59 @@ estimates_of <- function(release) {
 }
 
 #' @export
-coef.dprct_release <- function(object, ...) coef(estimates_of(object))
+coef.dprct_release <- function(object, ...) {
+  only_known(..., .also = "complete")
+  coef(estimates_of(object))
+}
 
 #' @export
-vcov.dprct_release <- function(object, ...) vcov(estimates_of(object))
+vcov.dprct_release <- function(object, ...) {
+  only_known(..., .also = "complete")
+  vcov(estimates_of(object))
+}
 
 #' @export
 confint.dprct_release <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
   confint(estimates_of(object), parm, level)
 }
 
 #' @export
-nobs.dprct_release <- function(object, ...) nrow(object$protected)
+nobs.dprct_release <- function(object, ...) {
+  only_known(...)
+  nrow(object$protected)
+}
 
 #' @rdname tidiers
 #' @method tidy dprct_release
 #' @export
 tidy.dprct_release <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
+  only_known(...)
   tidy(estimates_of(x), conf.int, conf.level)
 }
 
 #' @rdname tidiers
 #' @method glance dprct_release
 #' @export
-glance.dprct_release <- function(x, ...) glance(estimates_of(x))
+glance.dprct_release <- function(x, ...) {
+  only_known(...)
+  glance(estimates_of(x))
+}
 
 #' @export
-plot.dprct_release <- function(x, ...) plot(estimates_of(x), ...)
+plot.dprct_release <- function(x, level = 0.95, ...) {
+  only_known(..., .also = for_plot)
+  plot(estimates_of(x), level, ...)
+  invisible(x)
+}
 
 #' Verify a protected file against its certificate
 #'
 #' @param path Name of the file.
 #' @param certificate Name of its certificate; by default the one beside it.
+#' @param ledger Name of the ledger to find the file's entries in; by default the one beside it.
 #' @return An object of class `dprct_verification`, whose `verified` is `TRUE` where the file holds
-#'   the values that the certificate describes.
+#'   the values that the certificate describes, and no ledger contradicts it.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
@@ -97,12 +122,12 @@ plot.dprct_release <- function(x, ...) plot(estimates_of(x), ...)
 #'   tryCatch(verify(file), dprct_error = function(e) conditionMessage(e))
 #' }
 #' @export
-verify <- function(path, certificate = NULL) {
-  dprct_call("verify", path = file_name(path), certificate = certificate)
+verify <- function(path, certificate = NULL, ledger = NULL) {
+  dprct_call("verify", path = file_name(path), certificate = certificate, ledger = ledger)
 }
 
 #' @export
-print.dprct_verification <- function(x, ...) print_text(x)
+print.dprct_verification <- function(x, ...) print_text(x, ...)
 
 #' Compare a release with the confidential data
 #'
@@ -131,7 +156,16 @@ utility <- function(confidential, released, formula = NULL, ...) {
 }
 
 #' @export
-print.dprct_utility <- function(x, ...) print_text(x)
+print.dprct_utility <- function(x, ...) print_text(x, ...)
 
 #' @export
-as.data.frame.dprct_utility <- function(x, row.names = NULL, optional = FALSE, ...) x$effects
+as.data.frame.dprct_utility <- function(x, row.names = NULL, optional = FALSE, ...) {
+  only_known(..., .also = "stringsAsFactors")
+  as_given(x$effects, row.names)
+}
+
+# A data frame, with the row names that were asked for.
+as_given <- function(data, row.names) {
+  if (!is.null(row.names)) row.names(data) <- row.names
+  data
+}

@@ -40,6 +40,7 @@ write_dta <- function(data, path, schema = NULL, version = NULL, ...) UseMethod(
 #' @rdname read_dta
 #' @export
 write_dta.default <- function(data, path, schema = NULL, version = NULL, ...) {
+  only_known(...)
   dprct_call("write_dta",
     data = frame_of(data, schema), path = file_name(path), version = version
   )
@@ -49,6 +50,7 @@ write_dta.default <- function(data, path, schema = NULL, version = NULL, ...) {
 #' @rdname read_dta
 #' @export
 write_dta.dprct_release <- function(data, path, ...) {
+  only_known(...)
   certificate <- dprct_call("release_write", release = data, path = file_name(path))
   invisible(certificate)
 }
@@ -76,22 +78,33 @@ write_dta.dprct_release <- function(data, path, ...) {
 schema <- function(x, ...) UseMethod("schema")
 
 #' @export
-schema.character <- function(x, ...) dprct_call("schema_read", path = file_name(x))
+schema.character <- function(x, ...) {
+  only_known(...)
+  dprct_call("schema_read", path = file_name(x))
+}
 
 #' @export
 schema.data.frame <- function(x, ...) {
+  only_known(...)
   known <- attr(x, "dprct_schema", exact = TRUE)
   if (is.null(known)) dprct_call("schema_of_frame", data = frame_of(x)) else known
 }
 
 #' @export
-schema.dprct_schema <- function(x, ...) x
+schema.dprct_schema <- function(x, ...) {
+  only_known(...)
+  x
+}
 
 #' @export
-schema.dprct_release <- function(x, ...) schema(x$protected)
+schema.dprct_release <- function(x, ...) {
+  only_known(...)
+  schema(x$protected)
+}
 
 #' @export
 schema.default <- function(x, ...) {
+  only_known(...)
   refuse("parameter",
     paste0("x is ", class(x)[1L], "; give the name of a .dta or .toml file, or a data frame")
   )
@@ -161,9 +174,13 @@ check_facts <- function(facts) {
   }
   bare <- names(facts)[!vapply(facts, is.list, NA)]
   if (length(bare)) {
-    refuse("schema", sprintf(
-      "column '%s': declared as %s; give a list, such as %s = list(bounds = c(0, 100)) or %s",
-      bare[1L], class(facts[[bare[1L]]])[1L], bare[1L], "list(levels = 0:1)"
+    near <- nearest(bare[1L], c("facts", "dataset_id", "unit", "confirm_header", "rest"))
+    refuse("schema", paste0(
+      sprintf(
+        "column '%s': declared as %s; give a list, such as %s = list(bounds = c(0, 100)) or %s",
+        bare[1L], class(facts[[bare[1L]]])[1L], bare[1L], "list(levels = 0:1)"
+      ),
+      if (length(near)) paste0("; or did you mean the argument '", near, "'?")
     ))
   }
 }
@@ -184,7 +201,7 @@ compare_data <- function(a, b, certificate = NULL) {
 }
 
 #' @export
-print.dprct_comparison <- function(x, ...) print_text(x)
+print.dprct_comparison <- function(x, ...) print_text(x, ...)
 
 side <- function(x) if (is.character(x)) file_name(x) else frame_of(x)
 

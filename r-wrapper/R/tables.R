@@ -40,13 +40,19 @@ labelled <- function(columns) {
 }
 
 #' @export
-print.dprct_table <- function(x, ...) print_text(x)
+print.dprct_table <- function(x, ...) print_text(x, ...)
 
 #' @export
-summary.dprct_table <- function(object, ...) object
+summary.dprct_table <- function(object, ...) {
+  only_known(...)
+  object
+}
 
 #' @export
-as.data.frame.dprct_table <- function(x, row.names = NULL, optional = FALSE, ...) x$frame
+as.data.frame.dprct_table <- function(x, row.names = NULL, optional = FALSE, ...) {
+  only_known(..., .also = "stringsAsFactors")
+  as_given(x$frame, row.names)
+}
 
 #' Results in documents
 #'
@@ -66,19 +72,31 @@ utils::toLatex
 
 #' @rdname documents
 #' @export
-toLatex.dprct_estimate <- function(object, ...) latex_of(object)
+toLatex.dprct_estimate <- function(object, ...) {
+  only_known(...)
+  latex_of(object)
+}
 
 #' @rdname documents
 #' @export
-toLatex.dprct_result <- function(object, ...) latex_of(object)
+toLatex.dprct_result <- function(object, ...) {
+  only_known(...)
+  latex_of(object)
+}
 
 #' @rdname documents
 #' @export
-toLatex.dprct_release <- function(object, ...) latex_of(estimates_of(object))
+toLatex.dprct_release <- function(object, ...) {
+  only_known(...)
+  latex_of(estimates_of(object))
+}
 
 #' @rdname documents
 #' @export
-toLatex.dprct_table <- function(object, ...) latex_of(object)
+toLatex.dprct_table <- function(object, ...) {
+  only_known(...)
+  latex_of(object)
+}
 
 latex_of <- function(object) {
   if (is.null(object$latex)) {
@@ -89,15 +107,24 @@ latex_of <- function(object) {
 
 #' @rdname documents
 #' @exportS3Method knitr::knit_print
-knit_print.dprct_estimate <- function(x, ...) knitted(x)
+knit_print.dprct_estimate <- function(x, ...) {
+  only_known(..., .also = c("options", "inline"))
+  knitted(x)
+}
 
 #' @rdname documents
 #' @exportS3Method knitr::knit_print
-knit_print.dprct_result <- function(x, ...) knitted(x)
+knit_print.dprct_result <- function(x, ...) {
+  only_known(..., .also = c("options", "inline"))
+  knitted(x)
+}
 
 #' @rdname documents
 #' @exportS3Method knitr::knit_print
-knit_print.dprct_table <- function(x, ...) knitted(x)
+knit_print.dprct_table <- function(x, ...) {
+  only_known(..., .also = c("options", "inline"))
+  knitted(x)
+}
 
 knitted <- function(x) {
   if (is.null(x$latex)) {

@@ -1,4 +1,5 @@
-#' @importFrom stats coef confint df.residual formula nobs predict vcov
+#' @importFrom stats coef confint deviance df.residual fitted formula nobs predict residuals sigma
+#' @importFrom stats vcov weights
 NULL
 
 #' @importFrom generics tidy
@@ -27,6 +28,7 @@ NULL
 #' @method tidy dprct_estimate
 #' @export
 tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
+  only_known(...)
   out <- x$tidy[!names(x$tidy) %in% c("conf.low", "conf.high")]
   if (conf.int) {
     ends <- confint(x, level = conf.level)
@@ -39,28 +41,42 @@ tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
 #' @rdname tidiers
 #' @method glance dprct_estimate
 #' @export
-glance.dprct_estimate <- function(x, ...) x$glance
+glance.dprct_estimate <- function(x, ...) {
+  only_known(...)
+  x$glance
+}
 
 #' @rdname tidiers
 #' @method tidy dprct_result
 #' @export
-tidy.dprct_result <- function(x, ...) x$tidy
+tidy.dprct_result <- function(x, ...) {
+  only_known(...)
+  x$tidy
+}
 
 #' @rdname tidiers
 #' @method glance dprct_result
 #' @export
-glance.dprct_result <- function(x, ...) x$glance
+glance.dprct_result <- function(x, ...) {
+  only_known(...)
+  x$glance
+}
 
 #' @rdname tidiers
 #' @method tidy dprct_table
 #' @export
-tidy.dprct_table <- function(x, ...) x$estimates
+tidy.dprct_table <- function(x, ...) {
+  only_known(...)
+  x$estimates
+}
 
 #' Draw effects with their intervals, paths and shapes
 #'
 #' @param x What [fit()] or [ols()] returned.
 #' @param level Of the intervals.
-#' @param ... Passed on to [graphics::plot()].
+#' @param ... Of the graphical parameters of [graphics::plot()]: `main`, `sub`, `xlab`, `ylab`,
+#'   `xlim`, `ylim`, `col`, `pch`, `cex`, `cex.axis`, `cex.lab`, `cex.main`, `lty`, `lwd`, `bty`,
+#'   `ann`.
 #' @return `x`, invisibly. The thick part of a line is what privacy noise alone would give. Of a
 #'   synthetic control both paths are drawn; of an additive function every level with its interval.
 #' @examples
@@ -74,13 +90,14 @@ NULL
 #' @rdname plots
 #' @export
 plot.dprct_estimate <- function(x, level = 0.95, ...) {
-  effects <- setdiff(names(x$coefficients), "Intercept")
+  only_known(..., .also = for_plot)
+  effects <- setdiff(names(x$coefficients), c("Intercept", "(Intercept)"))
   if (!length(effects)) effects <- names(x$coefficients)
   ends <- confint(x, effects, level)
   at <- rev(seq_along(effects))
-  graphics::plot(x$coefficients[effects], at,
-    xlim = range(0, ends), yaxt = "n", ylab = "", xlab = "Effect", pch = 19, ...
-  )
+  draw(graphics::plot, unname(x$coefficients[effects]), at, ..., .ours = list(
+    xlim = range(0, ends), yaxt = "n", ylab = "", xlab = "Effect", pch = 19
+  ))
   graphics::axis(2, at = at, labels = effects, las = 1)
   graphics::abline(v = 0, lty = 3)
   graphics::segments(ends[, 1L], at, ends[, 2L], at)
@@ -97,6 +114,7 @@ plot.dprct_estimate <- function(x, level = 0.95, ...) {
 #' @rdname plots
 #' @export
 plot.dprct_result <- function(x, ...) {
+  only_known(..., .also = for_plot)
   known <- names(x$tidy)
   if ("counterfactual" %in% known) {
     plot_path(x$tidy, ...)
@@ -110,11 +128,22 @@ plot.dprct_result <- function(x, ...) {
   invisible(x)
 }
 
+for_plot <- c(
+  "main", "sub", "xlab", "ylab", "xlim", "ylim", "col", "pch", "cex", "cex.axis", "cex.lab",
+  "cex.main", "lty", "lwd", "bty", "ann"
+)
+
+# A plot by our parameters, where none was given for them.
+draw <- function(.plot, ..., .ours) {
+  given <- list(...)
+  do.call(.plot, c(given, .ours[setdiff(names(.ours), names(given))]))
+}
+
 plot_path <- function(path, ...) {
   lines <- cbind(path$observed, path$counterfactual)
-  graphics::matplot(path$time, lines,
-    type = "l", lty = 1:2, col = 1, xlab = "Time", ylab = "Observed and counterfactual", ...
-  )
+  draw(graphics::matplot, path$time, lines, ..., .ours = list(
+    type = "l", lty = 1:2, col = 1, xlab = "Time", ylab = "Observed and counterfactual"
+  ))
 }
 
 # Each level alone with its interval, and the smoothed function as a cross.
@@ -123,9 +152,9 @@ plot_levels <- function(levels, ...) {
   proved <- c("low", "high") %in% names(levels)
   ends <- if (all(proved)) levels[c("low", "high")] else levels[c("raw", "raw")]
   reach <- range(0, ends, levels$raw, levels$estimate, finite = TRUE)
-  graphics::plot(levels$raw, at,
-    xlim = reach, yaxt = "n", ylab = "", xlab = "Level alone, and smoothed (x)", pch = 19, ...
-  )
+  draw(graphics::plot, levels$raw, at, ..., .ours = list(
+    xlim = reach, yaxt = "n", ylab = "", xlab = "Level alone, and smoothed (x)", pch = 19
+  ))
   graphics::axis(2, at = at, labels = trimws(paste(levels$term, levels$level)), las = 1)
   graphics::abline(v = 0, lty = 3)
   graphics::segments(ends[[1L]], at, ends[[2L]], at)
@@ -139,8 +168,9 @@ plot_scores <- function(scores, ...) {
   on.exit(graphics::par(old))
   for (feature in features) {
     rows <- scores[scores$term == feature, ]
-    graphics::plot(c(rows$low, rows$high[nrow(rows)]), c(rows$estimate, rows$estimate[nrow(rows)]),
-      type = "s", xlab = feature, ylab = "Score", ...
+    draw(graphics::plot,
+      c(rows$low, rows$high[nrow(rows)]), c(rows$estimate, rows$estimate[nrow(rows)]), ...,
+      .ours = list(type = "s", xlab = feature, ylab = "Score")
     )
   }
 }

@@ -4,5 +4,6 @@ the$frames <- new.env(parent = emptyenv())
 the$calls <- 0
 the$run <- NULL
 the$last_error <- NULL
+the$refused <- NULL
 
 protocol <- "1"

@@ -177,6 +177,8 @@ def test_the_ledger_is_shown(
     assert shown.code == 0
     for part in (
         "Privacy budget of survey-1: epsilon=1.5 per person", "spent: epsilon=1; left: epsilon=0.5",
+        "The sum of all charges holds for every person (by unit), under replace-one, and so under",
+        "It takes as public what any charge does: the number of rows",
         "NO GUARANTEE for 1 of 2 entries", accountant.ledger[0].id, "MVHistogram", "replace-one",
         "person (by unit)", "written to survey_protected.dta", "published.X", "NO GUARANTEE, no",
         "data file: first use", "data file: the file changed", f"head: {accountant.head}",
@@ -185,6 +187,8 @@ def test_the_ledger_is_shown(
     facts = json.loads(dprct("ledger", study, "--json").out)
     assert facts["spent"] == {"epsilon": "1.0", "delta": "0.0"}
     assert facts["remaining"]["epsilon"] == "0.5"
+    assert facts["together"]["relations"] == ["replace-one", "replace-one-design-public"]
+    assert facts["entries"][0]["public_facts"] == facts["together"]["public_facts"]
     assert [entry["state"] for entry in facts["entries"]] == ["written", "no-guarantee"]
     assert [entry["max_rows"] for entry in facts["entries"]] == [1, 1]
     assert facts["entries"][0]["unit_id"] == "unit"

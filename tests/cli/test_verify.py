@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dprct.io.stata import read_dta, write_dta
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,3 +72,53 @@ def test_without_a_certificate_it_says_where_one_may_be(
     ran = dprct("verify", moved)
     assert ran.code == 2
     assert "there is survey_protected.certificate.json: give it with --certificate" in ran.err
+
+
+def test_the_ledger_that_paid_for_the_file(dprct: Callable[..., Any], released: Path) -> None:
+    ledger = released.with_name("survey-1.ledger.json")
+    certificate = json.loads(released.with_suffix(".certificate.json").read_text("utf-8"))
+    (entry,) = json.loads(ledger.read_text("utf-8"))["entries"]
+    ran = dprct("verify", released)
+    needs = f"a ledger of 'survey-1' that has entry {entry['id']} with {entry['chain'][:16]}"
+    assert (ran.code, f"survey-1.ledger.json has what paid for the file: {needs}" in ran.out) == (
+        0,
+        True,
+    )
+    text = " ".join(released.with_suffix(".certificate.txt").read_text("utf-8").split())
+    assert f"The file is paid for only by {needs}" in text
+    assert entry["id"] in certificate["ledger"]
+
+
+def test_a_ledger_that_was_deleted(dprct: Callable[..., Any], released: Path) -> None:
+    ledger = released.with_name("survey-1.ledger.json")
+    (entry,) = json.loads(ledger.read_text("utf-8"))["entries"]
+    ledger.unlink()
+    elsewhere = released.parent / "elsewhere"
+    elsewhere.mkdir()
+    for suffix in (".dta", ".certificate.json"):
+        released.with_suffix(suffix).rename(elsewhere / released.with_suffix(suffix).name)
+    ran = dprct("verify", elsewhere / released.name)
+    assert ran.code == 0  # a data editor has no ledger
+    assert "the ledger survey-1.ledger.json is missing here and was not looked into" in ran.out
+    assert entry["id"] in ran.out
+    ran = dprct("verify", elsewhere / released.name, "--ledger", ledger)
+    assert (ran.code, "THE LEDGER CANNOT BE USED" in ran.out, entry["id"] in ran.out) == (
+        1, True, True,
+    )  # fmt: skip
+
+
+def test_a_ledger_that_was_begun_again(dprct: Callable[..., Any], released: Path) -> None:
+    """After it was deleted with its released states, another release made a new one."""
+    ledger = released.with_name("survey-1.ledger.json")
+    (entry,) = json.loads(ledger.read_text("utf-8"))["entries"]
+    ledger.unlink()
+    Accountant.open(ledger.with_name("other.json"), dataset_id="survey-1", epsilon=1.5).charge(
+        Budget(1), method="MVHistogram", relation="replace-one"
+    )
+    ran = dprct("verify", released, "--ledger", ledger.with_name("other.json"))
+    assert ran.code == 1
+    assert f"THE LEDGER other.json LACKS entry {entry['id']}" in ran.out
+    assert f"head {entry['chain'][:16]}" in ran.out
+    assert "DOES NOT MATCH" not in ran.out
+    ran = dprct("verify", released, "--ledger", ledger.with_name("other.json"), "--json")
+    assert (ran.code, json.loads(ran.out)["in_ledger"]) == (1, False)

@@ -15,6 +15,8 @@ what a reader of its guarantee knows.
 - ``design``: columns that the guarantee takes as public; no neighbour changes them.
 - ``assigned``: protected columns that the door holds against the design, so that not all rows may
   be equal in them.
+- ``may_miss``: protected columns in which a value may be missing, and it is private whether one
+  is; every such neighbour is tried.
 - ``options``: what ``fit`` needs besides ``epsilon``, ``accountant`` and ``rng``.
 - ``tail_draws=True``: how many draws are made is random itself, as for the empty cells of the
   sparse histogram; then it is not compared.
@@ -94,6 +96,7 @@ class Subject:
     modelled: tuple[str, ...]
     design: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
+    may_miss: tuple[str, ...] = ()
     published: bool = False
     tail_draws: bool = False
     epsilon: float = 4.0
@@ -134,6 +137,12 @@ def subject(name: str, **facts: Any) -> Callable[[Callable[[pd.DataFrame], Any]]
         SUBJECTS[name] = Subject(name, make, **facts)
 
     return add
+
+
+def designed_schema() -> Schema:
+    """The schema of a calibrated file: outcome and covariate modelled, treatment public."""
+    fates = {"y": {"fate": "modelled"}, "w": {"fate": "modelled"}, "t": {"fate": "public"}}
+    return SCHEMA.declare(**fates).declare_rest("withheld")
 
 
 CONFIRMED = {"options": {"confirm": True}}
@@ -188,8 +197,62 @@ def _(data: pd.DataFrame) -> Any:
 @subject("Calibrated", modelled=("y", "w"), design=("t", "block"), tail_draws=True, **CONFIRMED)
 def _(data: pd.DataFrame) -> Any:
     return dprct.Calibrated.from_formula(
-        "y ~ t + w", data, released_schema("y", "w", "t"), treatment="t", covariates="histogram"
+        "y ~ t + w", data, designed_schema(), treatment="t", covariates="histogram"
     )
+
+
+@subject(
+    "Calibrated, who has a value private", modelled=("y", "w"), design=("t", "block"),
+    may_miss=("y",), tail_draws=True, **CONFIRMED,
+)  # fmt: skip
+def _(data: pd.DataFrame) -> Any:
+    schema = designed_schema().declare(y={"missing": [".", ".a"]})
+    return dprct.Calibrated.from_formula(
+        "y ~ t + w", data, schema, treatment="t", covariates="histogram", missing="private"
+    )
+
+
+@subject(
+    "Calibrated, blocks, slopes", modelled=("y", "w"), design=("t", "block"), delta=1e-4,
+    may_miss=("y",), **CONFIRMED,
+)  # fmt: skip
+def _(data: pd.DataFrame) -> Any:
+    schema = designed_schema().declare(y={"missing": ["."]}, block={"fate": "public"})
+    return dprct.Calibrated.from_formula(
+        "y ~ t + w + C(block)", data, schema, treatment="t", covariates="marginals",
+        gamma="moments", missing=0.0, assignment=dprct.Block("t", block="block"),
+    )  # fmt: skip
+
+
+@subject(
+    "Calibrated, two outcomes, strict, index", modelled=("y", "w"), design=("t", "block"),
+    may_miss=("y", "w"), **CONFIRMED,
+)  # fmt: skip
+def _(data: pd.DataFrame) -> Any:
+    schema = designed_schema().declare(
+        y={"missing": ["."]}, w={"missing": ["."]}, block={"fate": "public"}
+    )
+    return dprct.Calibrated(
+        data, schema, outcome=["y", "w"], treatment="t", terms=["C(block)"], specifications=[""],
+        missing={"y": "private", "w": 0.0}, legal="strict", covariates="filler",
+        index={"y": "1000 * block"}, index_bounds={"y": (-300_000, 300_000)},
+    )  # fmt: skip
+
+
+@subject(
+    "Calibrated, clusters", modelled=("y",), design=("t", "block"), may_miss=("y",), **CONFIRMED
+)
+def _(data: pd.DataFrame) -> Any:
+    levels = {"levels": list(range(60)), "missing": "never", "fate": "public"}
+    columns = (*designed_schema().columns, dprct.Column("home", "byte", confirmed=True))
+    schema = Schema(columns, dataset_id="trial").declare(home=levels, y={"missing": ["."]})
+    # four rows a home: its treatment is that of its first row
+    homes = np.arange(len(data)) // 4
+    data = data.assign(home=homes.astype(float), t=(homes % 2).astype(float))
+    return dprct.Calibrated(
+        data, schema, outcome="y", treatment="t", assignment=dprct.Cluster("t", cluster="home"),
+        missing=0.0, covariates="filler", unit="cluster", largest_cluster=4,
+    )  # fmt: skip
 
 
 @subject("published.MVHistogram", modelled=("y",), published=True)

@@ -70,6 +70,13 @@ def neighbours(subject: Any) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]
             for name in free:
                 moved.loc[row, name] = corners[name][side]
             yield f"{words}, moved to corner {side}", table, moved
+    for name in subject.may_miss:
+        gone, all_but_one = base.copy(), base.copy()
+        gone.loc[7, name] = np.nan
+        yield f"{name} goes missing", base, gone
+        all_but_one.loc[1:, name] = np.nan
+        nobody = base.assign(**{name: np.nan})
+        yield f"the only {name} goes missing", all_but_one, nobody
     twin = base.copy()
     twin.loc[1, free] = twin.loc[3, free]
     yield "a row becomes a duplicate", base, twin
@@ -98,6 +105,12 @@ def test_a_plan_is_free_and_a_function_of_public_facts(strict: Any, draws: list[
             )
         assert said[0] == said[1], words
     assert draws == []
+
+
+def test_a_schema_that_nobody_sealed_was_not_sealed_before_its_data(subject: Any) -> None:
+    seal = subject.make(subject.make_table()).schema.seal_of
+    assert seal is not None
+    assert str(seal).endswith("sealed after opening")
 
 
 def test_fit_charges_once_and_before_it_draws(strict: Any, monkeypatch: Any) -> None:

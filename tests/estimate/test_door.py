@@ -54,6 +54,7 @@ def test_declared_standard_deviations_are_positive_and_of_outcomes() -> None:
         ({"c": 1}, "'c', which is no outcome"),
         ({"a": -1}, "above 0"),
         ({"a": "1"}, "sd of 'a' is str"),
+        ({"a": 1e200}, r"sd of 'a' is 1e\+200; declare a number above 0 and up to 1e\+100"),
     ):
         with pytest.raises(ParameterError, match=words):
             sds_of(sd, ("a", "b"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import threading
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -59,24 +60,76 @@ def test_delta_alone_can_be_what_does_not_fit() -> None:
 
 @pytest.mark.parametrize("charged", list(RELATIONS))
 @pytest.mark.parametrize("kept", list(RELATIONS))
-def test_relations_compose_only_where_one_implies_the_other(charged, kept) -> None:
+def test_a_relation_that_is_demanded_is_kept(charged, kept) -> None:
     accountant = Accountant(1, relation=kept)
     allowed = charged == kept or (charged, kept) == ("replace-one", "replace-one-design-public")
     if allowed:
         accountant.charge(Budget(0.5), method="m", relation=charged)
         assert accountant.ledger[0].relation == charged
     else:
-        with pytest.raises(ParameterError, match="use an accountant with relation"):
+        with pytest.raises(
+            ParameterError, match=r"does not hold under relation.*nothing was drawn"
+        ):
             accountant.charge(Budget(0.5), method="m", relation=charged)
         assert accountant.ledger == ()
 
 
-def test_units_must_agree() -> None:
+def test_a_unit_that_is_demanded_is_kept() -> None:
     accountant = Accountant(1, unit="household")
     with pytest.raises(ParameterError, match=r"'person'.*'household'"):
         accountant.charge(Budget(0.5), unit="person", **FACTS)
     accountant.charge(Budget(0.5), **FACTS)
     assert accountant.ledger[0].unit == "household"
+
+
+def test_without_a_demand_the_sum_says_what_all_charges_protect() -> None:
+    accountant = Accountant(1)
+    assert (accountant.relation, accountant.unit, accountant.together) == (None, None, None)
+    accountant.charge(Budget(0.25), not_covered=["column g"], public_facts=["n = 9"], **FACTS)
+    assert accountant.together is not None
+    assert accountant.together.relations == ("replace-one", "replace-one-design-public")
+    accountant.charge(
+        Budget(0.5), method="Calibrated", relation="replace-one-design-public",
+        unit="cluster of g", unit_id="g", max_rows=4, public_facts=["n = 9", "arm sizes"],
+        not_covered=["treatment of anybody"],
+    )  # fmt: skip
+    with pytest.raises(ParameterError, match="no relation is known"):
+        accountant.charge(Budget(0.25), method="m", relation="add-remove")
+    with pytest.raises(ParameterError, match="'person' and per 'donor' cannot be added"):
+        accountant.charge(Budget(0.25), unit="donor", **FACTS)
+    for text in (
+        "per row (any relation, sequential)",
+        "under replace-one-design-public, the weakest relation of them.",
+        "takes as public what any charge does: n = 9; arm sizes.",
+        "not protect what any charge does not: column g; treatment of anybody.",
+    ):
+        assert text in str(accountant)
+    assert accountant.spent == Budget(0.75)
+
+
+def test_a_refusal_for_want_of_budget_advises_no_way_around_it(tmp_path: Path) -> None:
+    accountant = Accountant.open(tmp_path / "t.ledger.json", dataset_id="t", epsilon=1)
+    accountant.charge(Budget(1), **FACTS)
+    for use in (
+        lambda: accountant.charge(Budget(0.5), **FACTS),
+        lambda: accountant.rehearse(Budget(0.5), relation="replace-one", unit="person"),
+    ):
+        with pytest.raises(BudgetError, match="stays spent; ask for less") as refusal:
+            use()
+        assert not re.search(
+            r"accountant|data set|dataset|open|start|new|another", str(refusal.value)
+        )
+
+
+@pytest.mark.parametrize("composition", ["zcdp", "gdp"])
+def test_what_a_rule_cannot_add_is_refused_without_a_way_around_the_budget(composition) -> None:
+    accountant = Accountant(1, 1e-6, composition=composition)
+    with pytest.raises(ParameterError, match="fit with delta=0") as refusal:
+        accountant.charge(Budget(0.5, 1e-7), **FACTS)
+    assert "open" not in str(refusal.value)
+    assert accountant.ledger == ()
+    accountant.charge(Budget(0.5), **FACTS)
+    assert accountant.spent.fits(accountant.total)
 
 
 def test_an_entry_holds_what_was_charged() -> None:
@@ -211,6 +264,15 @@ def test_copies_in_memory_are_refused_and_on_file_shared(tmp_path: Path) -> None
     twin.charge(Budget(1), **FACTS)
     with pytest.raises(BudgetError):
         accountant.charge(Budget(0.1), **FACTS)
+
+
+def test_open_takes_the_demands_of_a_ledger_that_is_there(tmp_path: Path) -> None:
+    path, terms = tmp_path / "trial.ledger.json", {"dataset_id": "trial", "epsilon": 1}
+    Accountant.open(path, relation="replace-one", unit="household", **terms)
+    again = Accountant.open(path, **terms)
+    assert (again.relation, again.unit) == ("replace-one", "household")
+    with pytest.raises(LedgerError, match="not what was asked for"):
+        Accountant.open(path, relation="replace-one-design-public", **terms)
 
 
 def test_open_begins_once_and_then_continues(tmp_path: Path) -> None:

@@ -49,8 +49,11 @@ def test_a_charge_is_rehearsed_and_not_made(accountant: Accountant) -> None:
         accountant.rehearse(Budget(0.76), relation="replace-one", unit="person")
     with pytest.raises(BudgetError, match="delta=1e-09"):
         accountant.rehearse(Budget(0.5, 1e-9), relation="replace-one", unit="person")
-    with pytest.raises(ParameterError, match="does not protect the design"):
-        accountant.rehearse(Budget(0.5), relation="replace-one-design-public", unit="person")
+    accountant.rehearse(
+        Budget(0.5), relation="replace-one-design-public", unit="village", unit_id="v", max_rows=9
+    )
+    with pytest.raises(ParameterError, match="no relation is known"):
+        accountant.rehearse(Budget(0.5), relation="add-remove", unit="person")
     with pytest.raises(ParameterError, match="per 'village'"):
         accountant.rehearse(Budget(0.5), relation="replace-one", unit="village")
     assert len(accountant.ledger) == 1

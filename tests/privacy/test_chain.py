@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +14,14 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.chain import chained, checksum
 from dprct.privacy.entries import Ledger
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.fixture
 def facts() -> dict[str, Any]:
     accountant = Accountant(2)
     for epsilon in (0.5, 0.25, 0.125):
-        accountant.charge(Budget(epsilon), method="m", relation="replace-one")
+        accountant.charge(
+            Budget(epsilon), method="m", relation="replace-one", public_facts=("n",), not_covered=()
+        )
     values: dict[str, Any] = json.loads(json.dumps(accountant.to_dict()))
     return values
 
@@ -84,7 +84,7 @@ def test_appending_keeps_every_earlier_head(facts: dict[str, Any]) -> None:
 
 def test_a_ledger_of_the_first_version_is_continued(tmp_path: Path, facts: dict[str, Any]) -> None:
     for entry in facts["entries"]:
-        for new in ("chain", "unit_id", "max_rows"):
+        for new in ("chain", "unit_id", "max_rows", "public_facts", "not_covered"):
             del entry[new]
     old = {**facts, "version": 1, "dataset_id": "trial"}
     del old["saved"]
@@ -94,5 +94,27 @@ def test_a_ledger_of_the_first_version_is_continued(tmp_path: Path, facts: dict[
     assert accountant.spent == Budget(0.875)
     accountant.charge(Budget(0.125), method="m", relation="replace-one")
     written = json.loads(path.read_text("utf-8"))
-    assert (written["version"], len(written["entries"])) == (2, 4)
+    assert (written["version"], len(written["entries"])) == (3, 4)
     assert all(entry["chain"] for entry in written["entries"])
+
+
+def test_a_ledger_of_the_second_version_keeps_its_links(tmp_path: Path) -> None:
+    """The file was written by version 2; certificates carry the heads of that time."""
+    old = Path(__file__).with_name("ledger_of_version_2.json").read_text("utf-8")
+    links = [entry["chain"] for entry in json.loads(old)["entries"]]
+    path = tmp_path / "trial.ledger.json"
+    path.write_text(old, encoding="utf-8")
+    accountant = Accountant.open(path, dataset_id="trial", epsilon=1)
+    assert accountant.head == links[-1]
+    assert (accountant.relation, accountant.unit) == ("replace-one-design-public", "person")
+    assert "was not recorded of entry 1, 2." in str(accountant)
+    assert accountant.together is not None
+    assert accountant.together.unit == "row"  # by pid, and without an id
+    accountant.charge(
+        Budget(0.25), method="m", relation="replace-one", public_facts=("n",), not_covered=()
+    )
+    written = json.loads(path.read_text("utf-8"))
+    assert (written["version"], written["entries"][3]["public_facts"]) == (3, ["n"])
+    assert [entry["chain"] for entry in written["entries"]][:3] == links
+    assert "public_facts" not in written["entries"][0]
+    assert Accountant.load(path).head == accountant.head

@@ -78,6 +78,15 @@ def test_a_sound_checksum_does_not_excuse_nonsense(change, words, monkeypatch) -
         Ledger.from_dict(facts)
 
 
+def test_charges_that_cannot_be_added_are_no_ledger(monkeypatch) -> None:
+    facts = replace(filled(), relation=None, unit=None).to_dict()
+    facts["entries"][0]["unit"] = "donor"
+    monkeypatch.setattr("dprct.privacy.entries.checksum", lambda _: facts["checksum"])
+    monkeypatch.setattr("dprct.privacy.entries.first_broken", lambda *_: None)
+    with pytest.raises(LedgerError, match="cannot be added together"):
+        Ledger.from_dict(facts)
+
+
 def test_entries_of_a_foreign_hand_cannot_name_files(monkeypatch) -> None:
     facts = filled().to_dict()
     facts["entries"][0]["id"] = "../../x"
@@ -95,13 +104,14 @@ def test_what_is_no_ledger_is_refused(facts: object) -> None:
 
 def test_a_newer_version_is_refused() -> None:
     with pytest.raises(LedgerError, match="version"):
-        Ledger.from_dict({**EMPTY.to_dict(), "version": 3})
+        Ledger.from_dict({**EMPTY.to_dict(), "version": 4})
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"relation": "swap"},
+        {"unit": 3},
         {"composition": "best"},
         {"total": Budget(0)},
         {"total": Budget(1), "composition": "zcdp"},
@@ -160,6 +170,8 @@ def test_a_changed_file_is_noted_and_the_ledger_goes_on() -> None:
 def test_the_table_has_a_line_for_every_entry() -> None:
     lines = str(filled()).splitlines()
     assert lines[0].startswith("Privacy budget of trial: epsilon=1, delta=1e-06 per person")
-    assert len(lines) == 5
-    assert "0.333333" in lines[3]
-    assert lines[4].endswith("été")
+    assert lines[2].startswith("The sum of all charges holds for every person, under replace-one,")
+    assert lines[3] == ("What is public and what is not covered was not recorded of entry 1, 2.")
+    assert len(lines) == 7
+    assert "0.333333" in lines[5]
+    assert lines[6].endswith("été")

@@ -145,7 +145,7 @@ def test_the_lock_of_a_killed_process_is_gone(path: Path) -> None:
 def test_the_file_is_read_by_people(path: Path) -> None:
     Accountant.load(path).charge(Budget(0.1), method="MVHistogram", relation="replace-one")
     facts = json.loads(path.read_text(encoding="utf-8"))
-    assert facts["version"] == 2
+    assert facts["version"] == 3
     assert facts["entries"][0]["epsilon"] == "0.1"
     assert len(path.read_text(encoding="utf-8").splitlines()) > 20
 

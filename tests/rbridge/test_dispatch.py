@@ -47,6 +47,11 @@ def keep() -> Record:
     return Record(("dprct_test_thing",), {"n": 1}, live=object())
 
 
+@export("test_options")
+def options(options: object = None) -> str:
+    return repr(options)
+
+
 @export("test_type")
 def type_of(x) -> str:
     return type(x).__name__
@@ -132,3 +137,15 @@ def test_the_r_package_is_greeted_with_version_and_protocol(r, monkeypatch):
     assert dispatch.connect("x::pretend") == {"version": __version__, "protocol": str(PROTOCOL)}
     monkeypatch.undo()
     r("rm(pretend)")
+
+
+@pytest.mark.parametrize(
+    "missing", ["NA", "NA_integer_", "NA_real_", "NA_character_", "as.Date(NA)", "factor(NA)"]
+)
+def test_a_lone_na_is_not_taken_for_null(r, missing):
+    for given in (f"list(options = {missing})", f"list(options = list(options = {missing}))"):
+        frame = r.cross("test_options", given)
+        assert frame["status"][0] == "error"
+        assert from_r(frame["value"])["message"] == "options is NA; give a value, or leave it out"
+    for given in ("NULL", "list(options = NULL)", "c(1, NA)"):
+        assert r.cross("test_options", f"list(options = {given})")["status"][0] == "ok"

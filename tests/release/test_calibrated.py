@@ -319,6 +319,25 @@ def test_a_public_index_narrows_the_bounds(trial: pd.DataFrame, trial_schema: Sc
     assert ratio.to_numpy() == pytest.approx(0.6, rel=1e-6)
 
 
+@pytest.mark.parametrize("design", [Block(ARMS, block="village"), Complete(ARMS)])
+def test_a_column_of_the_design_is_shown_only_where_it_is_declared_public(
+    design: Any, trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    """Its values stand in the file as they are; the study file refuses it in the same words."""
+    schema = trial_schema.declare(**{design.uses[0] if design.uses else "t": {"fate": "modelled"}})
+    with pytest.raises(SchemaError, match=r'of the design, which is public.*fate = "public"'):
+        calibrated(trial, schema, "earn ~ t + t2", assignment=design)
+
+
+def test_an_unsealed_schema_was_not_sealed_before_the_data_were_read(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    assert not trial_schema.opened
+    assert trial_schema.seal_of is None
+    certificate = calibrated(trial, trial_schema).fit(epsilon=2).certificate()
+    assert certificate.seal.endswith("sealed after opening")
+
+
 @pytest.mark.parametrize("covariates", ["filler", "histogram"])
 def test_the_certificate_names_the_seal_of_the_declaration(
     trial: pd.DataFrame, trial_schema: Schema, covariates: str

@@ -36,6 +36,7 @@ def table(seed: int = 1) -> pd.DataFrame:
 
 
 def calibrated(data: pd.DataFrame, schema: Schema = SCHEMA, **options: Any) -> Calibrated:
+    schema = schema.declare(t={"fate": "public"})
     model: Calibrated = Calibrated.from_formula(
         "y ~ t + a", data, schema, treatment="t", **{"covariates": "histogram", **options}
     )
@@ -134,7 +135,8 @@ def test_the_saved_state_names_public_facts_only() -> None:
 def test_another_regression_is_not_resumed() -> None:
     accountant = Accountant(4, relation="replace-one-design-public")
     calibrated(table()).fit(epsilon=4, accountant=accountant, confirm=True)
-    other = Calibrated.from_formula("y ~ t", table(), SCHEMA, treatment="t", covariates="histogram")
+    schema = SCHEMA.declare(t={"fate": "public"})
+    other = Calibrated.from_formula("y ~ t", table(), schema, treatment="t", covariates="histogram")
     with pytest.raises(LedgerError, match="is not what it was when entry 1-"):
         other.resume("1", accountant=accountant)
 

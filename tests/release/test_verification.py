@@ -294,3 +294,11 @@ def test_the_certificate_is_beside_the_file_or_given(released: Path, tmp_path: P
 def test_it_is_said_in_json(released: Path) -> None:
     content = json.loads(json.dumps(verify(released).to_dict()))
     assert (content["verified"], content["identical"]) == (True, True)
+
+
+def test_a_file_that_was_charged_to_no_ledger_says_so(released: Path) -> None:
+    found = verify(released)
+    assert bool(found)
+    assert found.in_ledger is None
+    assert found.ledger == "no ledger file shows who paid for it: charged to no ledger"
+    assert found.ledger in str(found)

@@ -14,12 +14,18 @@ import dprct
 from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
 from dprct.missing import tagged
-from dprct.replicate.calibrated_section import _clipped, calibrated_from
-from dprct.replicate.package import bound_model, ledger, planned, read_header
+from dprct.privacy.budget import Budget
+from dprct.replicate.calibrated_section import (
+    CalibratedExperiment,
+    CalibratedSpec,
+    _clipped,
+    calibrated_from,
+)
+from dprct.replicate.package import bound_model, ledger, planned, read_header, unaffordable
 from dprct.replicate.release_section import ReleaseSpec
 from dprct.replicate.study import load_study
 from dprct.results.validity import Validity
-from dprct.schema import Column, Schema
+from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -245,17 +251,35 @@ def test_from_the_shell(study, capsys):
     assert [robust["smallest"], robust["largest"]] == pytest.approx([1, 1], abs=1e-9)
 
 
-def test_one_ledger_takes_a_histogram_and_effects_if_it_is_begun_for_both(study):
-    path = study(
-        ("[header]", '[budget]\nepsilon = 9.0\nrelation = "replace-one-design-public"\n[header]')
-    )
+def test_one_ledger_takes_a_histogram_and_effects(study):
+    spec = load_study(study(("[header]", "[budget]\nepsilon = 9.0\n[header]")))
+    assert spec.relation is None
+    histogram = replace(spec, release=ReleaseSpec(1.0))
+    for one in (histogram, spec):
+        assert unaffordable(one) == []
+        ledger(one).charge(Budget(1), method="m", relation=one.neighbors, unit=one.protected.name)
+    together = ledger(spec).together
+    assert together is not None
+    assert together.relations == ("replace-one-design-public",)
+
+
+def test_a_relation_that_a_study_demands_is_demanded_of_every_charge(study):
+    path = study(("[header]", '[budget]\nepsilon = 9.0\nrelation = "replace-one"\n[header]'))
     spec = load_study(path)
-    assert spec.relation == "replace-one-design-public"
-    assert run("protect", path, "--yes") == 0
-    assert ledger(replace(spec, release=ReleaseSpec(1.0))).relation == "replace-one-design-public"
+    assert ledger(spec).relation == "replace-one"
+    (refused,) = unaffordable(spec)
+    assert "does not hold under relation='replace-one'" in refused
+    assert run("protect", path, "--yes") == 2
+    assert ledger(spec).ledger == ()
 
 
-def test_a_ledger_is_begun_under_the_relation_of_the_method(study):
-    spec = load_study(study())
-    assert spec.relation == "replace-one-design-public"
-    assert replace(spec, release=ReleaseSpec(1.0)).relation == "replace-one"
+@pytest.mark.parametrize(
+    ("spec", "unit"),
+    [
+        (CalibratedSpec(unit="cluster", largest_cluster=4), Unit("cluster of g", "g", 4)),
+        (CalibratedSpec(), None),
+    ],
+)
+def test_whole_clusters_are_rehearsed_as_they_are_charged(spec, unit):
+    design = dprct.Cluster("t", cluster="g")
+    assert CalibratedExperiment("y ~ t", design, spec).clusters == unit

@@ -14,7 +14,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import source
-from dprct.results.charging import Receipt, charged, noted, resumable
+from dprct.results.charging import Needed, Receipt, charged, noted, resumable
 from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:
@@ -110,3 +110,59 @@ def test_an_entry_holds_the_unit_of_the_schema() -> None:
     guarantee = Guarantee.of(Budget(1), "replace-one", unit="household")
     charged(schema, guarantee, "Method", accountant, source())
     assert [(e.unit_id, e.max_rows) for e in accountant.ledger] == [("hhid", 3)]
+
+
+def test_an_entry_holds_what_the_guarantee_lists() -> None:
+    accountant = Accountant(1)
+    listed = replace(GUARANTEE, public_facts=("n = 9",), not_covered=("column g",))
+    charged(SCHEMA, listed, "Method", accountant, source())
+    (entry,) = accountant.ledger
+    assert (entry.public_facts, entry.not_covered) == (("n = 9",), ("column g",))
+
+
+def test_a_unit_that_is_not_the_schemas_does_not_get_its_id() -> None:
+    schema = Schema((Column("y"), Column("hhid"))).declare(unit=Unit("household", "hhid", 3))
+    accountant = Accountant(9)
+    cluster = Guarantee.of(Budget(1), "replace-one-design-public", unit="cluster of g")
+    unit = Unit("cluster of g", "g", 20)
+    charged(schema, cluster, "Method", accountant, source(), unit)
+    donor = Guarantee.of(Budget(1), "replace-one", unit="donor")
+    alone = Accountant(9)
+    charged(schema, donor, "Method", alone, source())
+    found = [(e.unit, e.unit_id, e.max_rows) for e in (*accountant.ledger, *alone.ledger)]
+    assert found == [("cluster of g", "g", 20), ("donor", None, 1)]
+
+
+def test_the_words_of_a_later_charge_state_the_sum() -> None:
+    accountant = Accountant(2)
+    first = replace(GUARANTEE, public_facts=("n = 9",), not_covered=("column g (declared public)",))
+    second = Guarantee.of(
+        Budget(0.5), "replace-one-design-public", unit="person", public_facts=("n = 9", "arms")
+    )
+    assert "together" not in charged(SCHEMA, first, "Method", accountant, source()).words
+    words = charged(SCHEMA, second, "Method", accountant, source()).words
+    assert (
+        "All 2 charges together hold with epsilon=1.5 for every person, under "
+        "replace-one-design-public, the weakest relation of them; besides what is listed here it "
+        "does not protect: column g (declared public)"
+    ) in words
+    accountant.charge(Budget(0.25), method="m", relation="replace-one")
+    third = replace(second, budget=Budget(0.1))
+    words = charged(SCHEMA, third, "Method", accountant, source()).words
+    assert words.endswith("; not recorded of entry 3")
+
+
+def test_what_a_certificate_needs_of_a_ledger_is_read_from_its_words(tmp_path: Path) -> None:
+    data = tmp_path / "survey.dta"
+    data.write_bytes(b"rows")
+    schema = replace(SCHEMA, source=data, dataset_id="survey")
+    accountant = Accountant.open(ledger_path(data, "survey"), dataset_id="survey", epsilon=2)
+    for _ in range(2):
+        receipt = charged(schema, GUARANTEE, "Method", None, source())
+        needed = Needed.of(receipt.words)
+        assert needed == Needed("survey", (str(receipt.entry_id),), (accountant.head[:16],))
+        assert str(needed) == (
+            f"a ledger of 'survey' that has entry {receipt.entry_id} with {accountant.head[:16]} "
+            "in its chain"
+        )
+    assert Needed.of(charged(SCHEMA, GUARANTEE, "Method", Accountant(1), source()).words) is None

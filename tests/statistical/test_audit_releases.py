@@ -181,6 +181,7 @@ def test_calibrated(computed_once: Any, certified: Any) -> None:
     computed_once("dprct.estimate.mechanism.difference_aggregates")
     computed_once("dprct.release.histogram.cell_counts")
     *tables, schema = only("y", "t", "a")
+    schema = schema.declare(t={"fate": "public"})
     models = tuple(
         Calibrated.from_formula(
             "y ~ t + a", data, schema, treatment="t", covariates="histogram", share=Fraction(1, 2)

@@ -115,7 +115,7 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
     ) -> None:
         check_neighbors(neighbors)
         check_schema(schema)
-        schema = schema.seal()
+        schema = schema.seal_beside_data()
         self.terms = terms_of(
             schema, features, bins=bins, categorical=categorical, pairs=pairs, groups=groups,
             projection=projection,

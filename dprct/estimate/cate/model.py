@@ -147,7 +147,7 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         check_neighbors(neighbors)
         check_choice("learner", learner, get_args(Learner))
         check_schema(schema)
-        schema = schema.seal()
+        schema = schema.seal_beside_data()
         terms = terms_of(
             schema, features, bins=bins, categorical=categorical, pairs=pairs, groups=groups,
             projection=projection,

@@ -149,7 +149,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]
         neighbors: str = "replace-one",
     ) -> None:
         check_schema(schema)
-        schema = schema.seal()
+        schema = schema.seal_beside_data()
         panel = panel_of(
             data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
             unit=unit, time=time, donors=donors,

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
+from dprct.privacy.together import unit_words
 from dprct.rbridge.convert import Record
 from dprct.rbridge.registry import export
 
@@ -22,16 +23,33 @@ def accountant(
     delta: float = 0,
     path: str | None = None,
     dataset_id: str | None = None,
-    relation: Any = "replace-one",
-    unit: str = "person",
+    relation: Any = None,
+    unit: str | None = None,
 ) -> Record:
     """Return an accountant: of this session, of a new file, or of one that is there."""
-    if path is not None and Path(path).exists():
+    terms: dict[str, Any] = {
+        name: value for name, value in {"relation": relation, "unit": unit}.items() if value
+    }
+    if path is not None and epsilon is None and Path(path).exists():
+        if delta or terms:
+            raise ParameterError(
+                "an accountant that is read from its file has its terms from there; leave delta, "
+                "relation and unit out, or give epsilon too, which checks them all"
+            )
         found = Accountant.load(path, dataset_id=dataset_id)
+        if relation not in (None, found.relation) or unit not in (None, found.unit):
+            raise ParameterError(
+                f"the ledger in path= demands relation={found.relation!r} and unit={found.unit!r}, "
+                "which cannot be changed; leave relation and unit out"
+            )
     elif epsilon is None:
         raise ParameterError("an accountant needs epsilon, the total that may be spent; give it")
     elif path is None:
-        found = Accountant(epsilon, delta, relation, unit)
+        if dataset_id is not None:
+            raise ParameterError(
+                "dataset_id is for an accountant in a file; give its path, or leave dataset_id out"
+            )
+        found = Accountant(epsilon, delta, **terms)
     elif dataset_id is None:
         raise ParameterError("an accountant in a file needs dataset_id, the name of the data set")
     else:
@@ -40,15 +58,14 @@ def accountant(
             dataset_id=dataset_id,
             epsilon=epsilon,
             delta=delta,
-            relation=relation,
-            unit=unit,
+            **terms,
         )
     return Record(("dprct_accountant",), {"unit": found.unit}, live=found)
 
 
 @export("accountant_state")
 def accountant_state(accountant: Accountant) -> dict[str, Any]:
-    """Return total, spent and remaining, and the entries of the ledger."""
+    """Return total, spent and remaining, what they hold for, and the entries of the ledger."""
     entries = [
         {
             "when": entry.when,
@@ -56,15 +73,18 @@ def accountant_state(accountant: Accountant) -> dict[str, Any]:
             "epsilon": float(entry.budget.epsilon),
             "delta": float(entry.budget.delta),
             "relation": entry.relation,
+            "unit": unit_words(entry.unit, entry.unit_id, entry.max_rows),
             "description": entry.description,
         }
         for entry in accountant.ledger
     ]
-    columns = ["when", "method", "epsilon", "delta", "relation", "description"]
+    columns = ["when", "method", "epsilon", "delta", "relation", "unit", "description"]
+    together = accountant.together
     return {
         "total": _numbers(accountant.total),
         "spent": _numbers(accountant.spent),
         "remaining": _numbers(accountant.remaining),
+        "together": [] if together is None else together.sentences(),
         "ledger": pd.DataFrame(entries, columns=columns),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
-from dprct.rbridge.convert import Matrix, Record, Table
+from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.registry import export
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ def method_named(name: str) -> type[Any]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A method bound to its data, and how R keeps the columns of these."""
+
+    method: Any
+    like: Likeness | None = None
+
+
 @export("model")
 def model(
     method: str,
@@ -83,7 +92,7 @@ def model(
         made = kind.from_formula(formula, data.data, data.schema, **given)
     else:
         made = kind(data.data, data.schema, **_named_by(formula, kind), **given)
-    return Record(("dprct_model",), {"method": method}, live=made)
+    return Record(("dprct_model",), {"method": method}, live=Bound(made, data.like))
 
 
 def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
@@ -99,14 +108,15 @@ def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
 
 
 @export("plan")
-def plan(model: Any, epsilon: float, delta: float = 0) -> Record:
+def plan(model: Bound, epsilon: float, delta: float = 0) -> Record:
     """Return what a fit will cost and how noisy it will be; free."""
-    return plan_record(model.plan(epsilon, **_taken(model.plan, delta=delta)))
+    method = model.method
+    return plan_record(method.plan(epsilon, **_taken(method.plan, delta=delta)))
 
 
 @export("fit")
 def fit(
-    model: Any,
+    model: Bound,
     epsilon: float,
     delta: float = 0,
     accountant: Accountant | None = None,
@@ -115,8 +125,12 @@ def fit(
 ) -> Record:
     """Spend the budget once, and return what was released."""
     seed = None if rng is None else whole(rng, "rng")
-    asked = _taken(model.fit, delta=delta, confirm=confirm)
-    return result_record(model.fit(epsilon, accountant=accountant, rng=seed, **asked))
+    if not isinstance(confirm, bool):
+        raise ParameterError(f"confirm is {type(confirm).__name__}; give True or False")
+    method = model.method
+    asked = _taken(method.fit, delta=delta, confirm=confirm)
+    found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)
+    return result_record(found, like=model.like)
 
 
 def _taken(method: Any, **options: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dprct.formula import Formula, complete_cases, design, parse
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import estimate_record, table_record
 from dprct.rbridge.api.session import whole
+from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.registry import export
 from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import ols as least_squares
@@ -43,8 +44,9 @@ def ols(
     weights: str | None = None,
     weights_type: Any = "aweight",
     absorb: Any = None,
+    spelling: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Return least squares with Stata's inference."""
+    """Return least squares with Stata's inference, its coefficients named as R asks."""
     result = least_squares(
         formula,
         data.data,
@@ -56,7 +58,8 @@ def ols(
         absorb=() if absorb is None else absorb,
     )
     levels = _levels(parse(formula, functions=True), data.data)
-    return estimate_record(result, "dprct_ols", live=Fitted(result, levels))
+    shown = result if spelling is None else spelled(result, spelling)
+    return estimate_record(shown, "dprct_ols", live=Fitted(result, levels))
 
 
 def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
@@ -72,6 +75,11 @@ def ols_predict(estimate: Fitted, data: Table) -> pd.Series[float]:
     result = estimate.result
     if result.absorbed is not None:
         raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
+    for name, known in estimate.levels.items():
+        if name in data.data and not data.data[name].dropna().isin([*known, ""]).all():
+            raise ParameterError(
+                f"column {name!r} has a level that it had not in the fit; give levels of the fit"
+            )
     right = parse("~" + result.formula.partition("~")[2], functions=True)
     rows = design(right, data.data, _with_levels(data.schema, estimate.levels), levels="schema")
     X = pd.DataFrame(rows.X, columns=list(rows.columns))

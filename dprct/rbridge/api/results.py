@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dprct.rbridge.convert import Matrix, Record, Table
+from dprct.errors import ParameterError, SimulationError
+from dprct.rbridge.convert import Likeness, Matrix, Record, Table
+from dprct.rbridge.registry import revives
 from dprct.release.base import Release
+from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
+from dprct.results.certificate import Certificate
+from dprct.results.digest import digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dprct.privacy.guarantee import Guarantee
     from dprct.results.plan import Plan
     from dprct.results.tables import Table as ResultTable
@@ -52,7 +62,7 @@ def plan_record(plan: Plan) -> Record:
     )
 
 
-def result_record(result: Any, call: str = "dprct_private") -> Record:
+def result_record(result: Any, call: str = "dprct_private", like: Likeness | None = None) -> Record:
     """Return whatever ``fit`` returned as an R object.
 
     Parameters
@@ -61,31 +71,80 @@ def result_record(result: Any, call: str = "dprct_private") -> Record:
         A release, effects with a covariance, or a path.
     call : str
         First S3 class of an estimate.
+    like : Likeness, optional
+        How R keeps the columns of the data, as which it gets those of a release.
     """
     if isinstance(result, Release):
-        return release_record(result)
+        return release_record(result, like)
     if isinstance(result, LinearResults):
         return estimate_record(result, call)
     return other_record(result)
 
 
-def release_record(release: Release) -> Record:
+def release_record(release: Release, like: Likeness | None = None) -> Record:
     """Return a release as R's ``dprct_release``."""
     estimates = release.estimates
+    looks = None if like is None else like.of_release()
     return Record(
         ("dprct_release",),
         {
-            "protected": Table(release.protected, release.schema, attach=True),
+            "protected": Table(release.protected, release.schema, looks, attach=True),
             "estimates": estimate_record(estimates, "dprct_private")
             if isinstance(estimates, LinearResults)
             else None,
             "guarantee": guarantee_record(release.guarantee),
             "plan": plan_record(release.plan),
             "ledger": release.ledger,
+            "certificate": _certificate(release),
             "text": release.summary(),
         },
         live=release,
     )
+
+
+def _certificate(release: Release) -> str | None:
+    """Return the certificate as JSON, with what tells whether the table is still its own."""
+    if release.issued is None:
+        return None
+    values = digest_of(release.protected, release.schema)
+    return json.dumps(replace(release.issued, values=values).to_dict())
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRelease:
+    """A release that another session of R saved; it can be written."""
+
+    table: Table
+    certificate: Certificate
+
+    def write_dta(self, path: str) -> Certificate:
+        """Write the protected file and its certificate.
+
+        Raises
+        ------
+        ParameterError
+            If the table is not the one that was released.
+        """
+        if digest_of(self.table.data, self.table.schema) != self.certificate.values:
+            raise ParameterError(
+                "the table of this saved release was changed since, so that its certificate does "
+                "not describe it; write the release as it was saved"
+            )
+        return write_protected(
+            self.table.data, self.table.schema, replace(self.certificate, values=None), Path(path)
+        )
+
+
+@revives("dprct_release")
+def release_again(saved: Mapping[str, Any]) -> SavedRelease:
+    """Return the release of a record that another session saved."""
+    certificate = saved.get("certificate")
+    if certificate is None:
+        raise SimulationError(
+            "this saved release has no certificate, as one that was drawn with a seed (rng); "
+            "fit without rng to release"
+        )
+    return SavedRelease(saved["protected"], Certificate.from_dict(json.loads(certificate)))
 
 
 def estimate_record(result: LinearResults, first: str, live: Any = None) -> Record:

@@ -11,7 +11,7 @@ import pandas as pd
 from dprct.errors import ParameterError
 from dprct.io import stata
 from dprct.io.compare import compare as compared
-from dprct.rbridge.api.options import whole_numbers
+from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
 from dprct.schema.declare import declared
@@ -81,13 +81,9 @@ def schema_declare(
     new = schema.with_columns(
         [declared(schema.column(name), _fact(dict(fact))) for name, fact in (facts or {}).items()]
     )
-    who = None if unit is None else Unit(**{**unit, **_max_rows(unit)})
+    who = None if unit is None else Unit(**options_for(Unit, unit))
     new = new.declare(dataset_id=dataset_id, unit=who, confirm_header=confirm_header)
     return schema_record(new if rest is None else new.declare_rest(rest))
-
-
-def _max_rows(unit: Mapping[str, Any]) -> dict[str, Any]:
-    return {"max_rows": whole_numbers(unit["max_rows"])} if "max_rows" in unit else {}
 
 
 def _fact(fact: dict[str, Any]) -> dict[str, Any]:

@@ -55,16 +55,19 @@ class Header:
     recoding: Recoding
 
     def stands_in(self, schema: Schema) -> bool:
-        """Whether a schema's facts are about this column as it is now."""
+        """Whether a schema's facts are about this column as it is now.
+
+        A label that is merely gone, as after many functions of base R, contradicts nothing.
+        """
         if self.column.name not in schema.names:
             return False
         known = schema.column(self.column.name)
         labels = {code: shown(words) for code, words in schema.labels_of(known.name).items()}
         return (
             known.is_text == self.column.is_text
-            and shown(known.label) == self.column.label
+            and self.column.label in ("", shown(known.label))
             and _calendar(known) == _calendar(self.column)
-            and (bool(_calendar(known)) or labels == dict(self.labels))
+            and (bool(_calendar(known)) or not self.labels or labels == dict(self.labels))
         )
 
 

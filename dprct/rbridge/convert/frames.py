@@ -18,6 +18,7 @@ from dprct.rbridge.convert.vectors import (
     count,
     doubles,
     fields,
+    flag,
     kind_of,
     list_of,
     numbers,
@@ -46,10 +47,18 @@ class Likeness:
         Class, storage and attributes of the frame and of each column.
     recodings : mapping of column to Recoding
         Which user-missing values became missing codes.
+    released : bool
+        Whether the frame that goes back is a release, which has the storage of the columns and no
+        attribute that may hold data.
     """
 
     attributes: Any
     recodings: Mapping[str, Recoding] = field(default_factory=dict)
+    released: bool = False
+
+    def of_release(self) -> Likeness:
+        """Return what a released file may have of it: see ``released_like`` of bridge.R."""
+        return Likeness(self.attributes, released=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +149,7 @@ def table_to_r(table: Table, record: Any) -> Any:
         count(len(table.data)),
         list_of(fact_to_r(table.schema, column) for column in known),
         null if table.like is None else table.like.attributes,
+        flag(table.like is not None and table.like.released),
         record,
         texts_to_r([shown(table.schema.file.label)], "the label"),
     )

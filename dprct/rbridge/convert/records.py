@@ -87,7 +87,7 @@ live = LiveObjects()
 
 
 def live_of(
-    sexp: Any, classes: list[str | None], fields_of: Callable[[], dict[str, Any]]
+    sexp: Any, classes: list[str | None], fields_of: Callable[[], Mapping[str, Any]]
 ) -> object:
     """Return the object that an R record stands for; None where it stands for none.
 

@@ -11,6 +11,8 @@ from dprct.rbridge.registry import revives
 from dprct.schema.toml import from_document, to_document
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dprct.schema import Schema
 
 CLASS = "dprct_schema"
@@ -45,6 +47,6 @@ def schema_record(schema: Schema) -> Record:
 
 
 @revives(CLASS)
-def schema_again(saved: dict[str, Any]) -> Schema:
+def schema_again(saved: Mapping[str, Any]) -> Schema:
     """Return the schema of a record that another session saved."""
     return from_document(tomlkit.parse(saved["toml"]).unwrap())

@@ -12,12 +12,12 @@ from enum import Enum
 from fractions import Fraction
 from numbers import Integral, Real
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dprct.errors import BridgeError, ConversionError
+from dprct.errors import BridgeError, ConversionError, ParameterError
 from dprct.missing import tagged
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
@@ -34,6 +34,7 @@ from dprct.rbridge.convert.schemas import schema_record
 from dprct.rbridge.convert.text import texts_to_r, unpacked
 from dprct.rbridge.convert.vectors import (
     INTEGER_NA,
+    fields,
     flag,
     is_r_missing,
     kind_of,
@@ -47,6 +48,9 @@ from dprct.rbridge.convert.vectors import (
 )
 from dprct.rbridge.interrupts import shielded
 from dprct.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FUNCTIONS = ("closure", "builtin", "special")
 _VECTORS = ("logical", "integer", "double", "character")
@@ -114,16 +118,43 @@ def from_r(sexp: Any) -> Any:
     )
 
 
+def named_from_r(named: Any) -> dict[str, Any]:
+    """Return the elements of a named list, such as the arguments of a call.
+
+    Raises
+    ------
+    ParameterError
+        If one is a lone NA: R's word for "not given" is NULL, and an NA would be taken for it.
+    """
+    out = {}
+    for name, x in fields(named).items():
+        out[name] = from_r(x)
+        if out[name] is None and kind_of(x) != "NULL":
+            raise ParameterError(f"{name} is NA; give a value, or leave it out")
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved(Mapping[str, Any]):
+    """The elements of a record that another session saved, each converted when it is asked for."""
+
+    elements: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return from_r(self.elements[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.elements)
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+
 def _list(sexp: Any, classes: list[str | None]) -> Any:
     if "data.frame" in classes:
         return table_from_r(sexp, from_r)
     names = texts(sexp.names)
-
-    def elements() -> dict[str, Any]:
-        pairs = zip(names, sexp, strict=True)
-        return {str(name): from_r(x) for name, x in pairs}
-
-    found = live_of(sexp, classes, elements)
+    found = live_of(sexp, classes, lambda: _Saved(fields(sexp)))
     if found is not None:
         return found
     if "POSIXlt" in classes:
@@ -132,7 +163,7 @@ def _list(sexp: Any, classes: list[str | None]) -> Any:
         return [from_r(x) for x in sexp]
     if len(set(names)) < len(names) or "" in names:
         raise ConversionError("a list has some names missing or twice; name all or none")
-    return elements()
+    return named_from_r(sexp)
 
 
 def _vector(sexp: Any, kind: str, classes: list[str | None]) -> Any:

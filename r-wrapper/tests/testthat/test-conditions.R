@@ -79,7 +79,7 @@ test_that("refusals speak R", {
   )
   expect_match(conditionMessage(refused), "bounds = c(low, high)", fixed = TRUE)
   expect_error(
-    fit(nsw_ate(), epsilon = 1, accountant = "file.json"), "such as accountant(epsilon=1)",
+    fit(nsw_ate(), epsilon = 1, accountant = "file.json"), "such as accountant(epsilon = 1)",
     fixed = TRUE, class = "dprct_parameter_error"
   )
   expect_error(seal(5), "give a schema", class = "dprct_parameter_error")
@@ -94,6 +94,31 @@ test_that("a declared column whose labels change is warned of, not dropped in si
     "'treat' is no longer.*levels", class = "dprct_warning"
   )
   expect_no_warning(dprct:::dprct_call("schema_of_frame", data = nsw()))
+})
+
+test_that("rows can be taken and changed by base R, and the declared facts stay", {
+  skip_without_python()
+  data <- data.frame(
+    y = c(1, 2, NA, 4), t = c(0, 1, 0, 1), d = as.Date("2024-01-01") + 0:3
+  )
+  attr(data$y, "label") <- "Outcome"
+  attr(data$t, "labels") <- c(no = 0, yes = 1)
+  class(data$t) <- c("haven_labelled", "vctrs_vctr", "double")
+  data <- declare(data, y = list(bounds = c(0, 9)), t = list(levels = 0:1))
+  facts_of <- function(x) {
+    found <- dprct:::dprct_call("schema_of_frame", data = x)$toml
+    grepl("bounds = \\[0.*levels = \\[0, 1\\]", gsub("\n", " ", found))
+  }
+  plain <- data
+  plain$t <- ifelse(data$t == 1, 1, 0)
+  capped <- data
+  capped$y <- pmin(as.numeric(data$y), 3)
+  for (x in list(
+    data, data[2:4, ], head(data, 2), data[order(-data$y), ], na.omit(data),
+    rbind(data, data), within(data, y <- ifelse(y > 3, 3, y)), plain, capped
+  )) {
+    expect_no_warning(expect_true(facts_of(x)))
+  }
 })
 
 test_that("an error inside a design is R's, and what it returns is checked", {

@@ -85,3 +85,19 @@ test_that("designs that cannot be are refused", {
   expect_error(factorial(list("t")), "list of designs", class = "dprct_parameter_error")
   expect_error(assign_arms("t", rows), "give a design", class = "dprct_parameter_error")
 })
+
+test_that("set.seed() governs an assignment without a seed of its own", {
+  skip_without_python()
+  rows <- data.frame(id = 1:40)
+  coin <- custom(function(rows) rbinom(nrow(rows), 1, 0.5), "t", shares = 0.5)
+  for (design in list(complete("t", shares = 0.5), coin)) {
+    draw <- function(seed) {
+      set.seed(seed)
+      list(assign_arms(design, rows), assign_arms(design, rows))
+    }
+    expect_identical(draw(1), draw(1))
+    expect_false(identical(draw(1), draw(2)))
+    expect_false(identical(draw(1)[[1L]], draw(1)[[2L]]))
+    expect_identical(assign_arms(design, rows, rng = 3), assign_arms(design, rows, rng = 3))
+  }
+})

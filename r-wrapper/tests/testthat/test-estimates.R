@@ -28,7 +28,7 @@ test_that("private_ate plans, fits and answers as R models do", {
 
 test_that("a fit without a seed is promised and charged", {
   skip_without_python()
-  budget <- accountant(epsilon = 1.5)
+  budget <- accountant(epsilon = 1.5, relation = "replace-one-design-public")
   model <- nsw_ate()
   result <- fit(model, epsilon = 1, accountant = budget)
   expect_true(guarantee(result)$holds)
@@ -37,6 +37,8 @@ test_that("a fit without a seed is promised and charged", {
   expect_equal(state$remaining$epsilon, 0.5)
   expect_identical(nrow(state$ledger), 1L)
   expect_output(print(budget), "remaining")
+  expect_match(state$together[[1]], "under replace-one-design-public", fixed = TRUE)
+  expect_output(print(budget), "The sum of all charges holds for every person")
   refused <- tryCatch(fit(model, epsilon = 1, accountant = budget), dprct_error = identity)
   expect_s3_class(refused, "dprct_budget_error")
   expect_s3_class(refused, "dprct_error")
@@ -48,10 +50,23 @@ test_that("a fit without a seed is promised and charged", {
 test_that("an accountant lives in a file", {
   skip_without_python()
   file <- tempfile(fileext = ".json")
-  made <- accountant(epsilon = 2, path = file, dataset_id = "nsw")
+  made <- accountant(
+    epsilon = 2, path = file, dataset_id = "nsw", relation = "replace-one-design-public"
+  )
   fit(nsw_ate(), epsilon = 0.5, accountant = made)
   expect_equal(summary(accountant(path = file))$remaining$epsilon, 1.5)
   expect_error(accountant(), "needs epsilon", class = "dprct_parameter_error")
+  expect_error(accountant(path = file, relation = "replace-one"), "leave relation and unit out")
+})
+
+test_that("an accountant takes every relation, unless one is demanded", {
+  skip_without_python()
+  expect_null(formals(accountant)$relation)
+  expect_null(formals(accountant)$unit)
+  expect_error(
+    fit(nsw_ate(), epsilon = 1, accountant = accountant(epsilon = 1, relation = "replace-one")),
+    "does not hold under", class = "dprct_parameter_error"
+  )
 })
 
 test_that("a seed gives the same numbers", {
@@ -139,6 +154,23 @@ test_that("effects of treatments that were not randomised, and heterogeneous one
   expect_error(published_cate(y ~ x, rows, facts, treatment = "t", propensity = 0.5),
     "not certified",
     class = "dprct_confirmation_error"
+  )
+})
+
+test_that("the features of a released function are read by their labels", {
+  skip_without_python()
+  set.seed(1)
+  rows <- data.frame(g = factor(rep(c("lo", "mid", "hi"), 100), c("lo", "mid", "hi")))
+  rows$y <- c(0.1, 0.5, 0.9)[rows$g]
+  facts <- declare(schema(rows),
+    g = list(levels = 1:3, missing = "never"), y = list(bounds = c(0, 1), missing = "never")
+  )
+  fitted <- fit(private_additive(y ~ g, rows, facts), epsilon = 100, rng = 1)
+  alone <- predict(fitted, data.frame(g = factor(c("hi", "lo"), c("lo", "mid", "hi"))))
+  expect_gt(alone[1L], alone[2L])
+  expect_identical(predict(fitted, data.frame(g = factor(c("hi", "lo")))), alone)
+  expect_error(predict(fitted, data.frame(g = "none")), "had not in the fit",
+    class = "dprct_parameter_error"
   )
 })
 

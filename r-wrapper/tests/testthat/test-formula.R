@@ -31,6 +31,15 @@ test_that("numbers keep their digits", {
   expect_identical(text(y ~ I(x / 1e6)), "y ~ I(x / 1000000)")
 })
 
+test_that("numbers are spelled alike under every decimal mark", {
+  old <- options(OutDec = ",")
+  on.exit(options(old))
+  expect_identical(text(y ~ I(x * 0.5)), "y ~ I(x * 0.5)")
+  skip_without_python()
+  data <- data.frame(y = c(1, 3, 2, 5), x = 1:4)
+  expect_equal(unname(coef(ols(y ~ I(x * 0.5), data))), unname(coef(lm(y ~ I(x * 0.5), data))))
+})
+
 test_that("something else is refused", {
   expect_error(text(3), "give a formula", class = "dprct_formula_error")
 })

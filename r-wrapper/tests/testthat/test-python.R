@@ -62,6 +62,24 @@ test_that("a Python that lacks the package, is too old, or does not run is never
   expect_null(refused(fake_python("echo 3.11", "echo")))
 })
 
+test_that("a Python that is missing is looked for once, and again where another is named", {
+  skip_on_cran()
+  said <- in_new_session(c(
+    "asked <- 0",
+    "count <- function() assign('asked', asked + 1, envir = globalenv())",
+    "suppressMessages(trace('chosen_python', bquote((.(count))()), where = asNamespace('dprct'),",
+    "  print = FALSE))",
+    "Sys.setenv(DPRCT_PYTHON = '', RETICULATE_PYTHON = '/nonexistent/python')",
+    "for (i in 1:5) stopifnot(!dprct_available())",
+    "first <- asked",
+    "said <- tryCatch(ols(y ~ x, data.frame(y = 1:3, x = 1:3)), error = identity)",
+    "options(dprct.python = '/nonexistent/other')",
+    "other <- tryCatch(dprct:::ensure_bridge(), error = conditionMessage)",
+    "cat(first, asked, class(said)[1L], deparse(conditionCall(said))[1L], other, sep = '|')"
+  ))
+  expect_match(said, "\\b1\\|2\\|dprct_python_unavailable_error\\|ols\\(.*/nonexistent/other")
+})
+
 test_that("an old reticulate and a new Python are told apart", {
   skip_on_os("windows")
   said <- refused(fake_python("echo 3.12", "echo"))

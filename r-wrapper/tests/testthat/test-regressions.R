@@ -6,7 +6,7 @@ test_that("ols agrees with lm and sandwich", {
   ours <- ols(formula, data)
   theirs <- stats::lm(formula, data)
   kept <- names(coef(theirs))[!is.na(coef(theirs))]
-  expect_equal(unname(sort(coef(ours))), unname(sort(coef(theirs)[kept])), tolerance = 1e-8)
+  expect_equal(coef(ours)[kept], coef(theirs)[kept], tolerance = 1e-8)
   robust <- sandwich::vcovHC(theirs, type = "HC1")
   expect_equal(sort(unname(ours$std.error)), sort(unname(sqrt(diag(robust)))), tolerance = 1e-8)
   expect_identical(nobs(ours), stats::nobs(theirs))
@@ -19,6 +19,23 @@ test_that("ols agrees with lm and sandwich", {
   rows <- data[c(5, 1, 9), ]
   expect_equal(unname(predict(ours, rows)), unname(stats::predict(theirs, rows)), tolerance = 1e-8)
   expect_equal(glance(ours)$r.squared, summary(theirs)$r.squared, tolerance = 1e-10)
+})
+
+test_that("lmtest tests by the degrees of freedom of the fit", {
+  skip_without_python()
+  skip_if_not_installed("lmtest")
+  set.seed(1)
+  data <- data.frame(y = rnorm(600), x = rnorm(600), g = rep(1:40, 15))
+  for (ours in list(ols(y ~ x, data, groups = "g"), ols(y ~ x, data))) {
+    tested <- lmtest::coeftest(ours)
+    expect_identical(attr(tested, "df"), df.residual(ours))
+    expect_equal(tested[, "Pr(>|t|)"], ours$p.value, tolerance = 1e-12)
+    expect_equal(unname(lmtest::coefci(ours)), unname(confint(ours)), tolerance = 1e-12)
+  }
+  expect_identical(df.residual(ols(y ~ x, data, groups = "g")), 39)
+  expect_identical(df.residual(ols(y ~ x, data)), 598)
+  exact <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  expect_identical(df.residual(exact), exact$df.inference)
 })
 
 test_that("ols takes clusters, weights and absorbed effects", {
@@ -51,12 +68,95 @@ test_that("factors, text and missing rows are predicted", {
   expect_identical(is.na(unname(predict(ours, rows))), c(TRUE, FALSE))
 })
 
+test_that("the factors of new rows are read by their labels", {
+  skip_without_python()
+  data <- data.frame(y = c(1, 1.1, 5, 5.1, 9, 9.2), a = factor(c("u", "u", "v", "v", "w", "w")))
+  data$s <- as.character(data$a)
+  theirs <- lm(y ~ a, data)
+  ours <- ols(y ~ a, data)
+  texts <- ols(y ~ s, data)
+  numbers <- ols(y ~ factor(n), transform(data, n = unclass(a)))
+  for (levels in list("w", c("w", "u"), c("w", "v", "u", "t"))) {
+    rows <- data.frame(a = factor(c("w", NA, "w"), levels))
+    expect_equal(predict(ours, rows), predict(theirs, rows), ignore_attr = TRUE)
+    expect_equal(predict(texts, data.frame(s = rows$a)), predict(theirs, rows), ignore_attr = TRUE)
+  }
+  expect_equal(predict(ours, data.frame(a = c("v", "w"))), c(5.05, 9.1), ignore_attr = TRUE)
+  had_not <- "'[as]' has a level that it had not in the fit"
+  for (unseen in list(factor("z"), "z", factor(c("u", "z")))) {
+    expect_error(predict(ours, data.frame(a = unseen)), had_not, class = "dprct_parameter_error")
+    expect_error(predict(texts, data.frame(s = unseen)), had_not, class = "dprct_parameter_error")
+  }
+  wider <- transform(data, a = factor(a, c("t", "u", "v", "w")))
+  expect_error(predict(ols(y ~ a, wider), data.frame(a = "t")), had_not,
+    class = "dprct_parameter_error"
+  )
+  expect_error(predict(ours, data.frame(a = 3)), "was a factor in the fit",
+    class = "dprct_parameter_error"
+  )
+  expect_error(predict(numbers, data.frame(n = factor("w"))), "was numbers in the fit",
+    class = "dprct_parameter_error"
+  )
+  expect_error(predict(ours, data.frame(b = 1)), "'a'", class = "dprct_column_error")
+  secret <- transform(data, s = paste("row", 1:6))
+  expect_no_match(paste(deparse(unclass(ols(y ~ a, secret))$variables), collapse = ""), "row")
+})
+
 test_that("formulas are R's, and what is not in the grammar is named", {
   skip_without_python()
   data <- read_dta(nsw_file())
   expect_identical(stats::formula(ols(re78 ~ treat, data)), re78 ~ treat, ignore_attr = TRUE)
   expect_error(ols(re78 ~ poly(age, 2), data), "poly", class = "dprct_formula_error")
   expect_error(ols(re78 ~ system("true"), data), "system", class = "dprct_formula_error")
+})
+
+test_that("coefficients are named, and models spelled, as by lm", {
+  skip_without_python()
+  set.seed(1)
+  n <- 90
+  data <- data.frame(
+    y = rnorm(n), x = rnorm(n), z = rnorm(n), b = rbinom(n, 1, 0.5), g = rep(1:6, 15),
+    l = sample(c(TRUE, FALSE), n, TRUE), s = sample(c("a", "b", "c"), n, TRUE)
+  )
+  data$a <- factor(sample(c("lo w", "mid:x", "hi]"), n, TRUE), c("mid:x", "lo w", "hi]"))
+  data$`my x` <- rnorm(n)
+  for (formula in list(
+    y ~ x, y ~ log(abs(x)) + a, y ~ a - 1, y ~ 0 + s, y ~ a * b * x, y ~ (a + b)^2, y ~ a / x,
+    y ~ I(x / 1e6) + I(x^2) + I(x * 0.1), y ~ factor(a) + l, y ~ l * a, y ~ factor(l), y ~ l:x,
+    log(abs(x)) ~ b, y ~ a * b - a:b, y ~ x:a, y ~ s * x * l, y ~ `my x` + x, y ~ x * a + s:x,
+    y ~ (x + b + z)^3 - x:b:z, y ~ a * s, y ~ as.factor(g):x, y ~ ., y ~ x %in% a
+  )) {
+    label <- paste(deparse(formula), collapse = "")
+    ours <- ols(formula, data)
+    theirs <- lm(formula, data)
+    known <- coef(theirs)[!is.na(coef(theirs))]
+    expect_setequal(names(coef(ours)), names(known))
+    expect_equal(coef(ours)[names(known)], known, tolerance = 1e-8, label = label)
+    expect_identical(rownames(vcov(ours)), names(coef(ours)))
+    expect_identical(stats::formula(ours), formula, ignore_attr = TRUE)
+    rows <- data[7:9, ]
+    lms <- suppressWarnings(predict(theirs, rows)) # of the fits whose rank is not full
+    expect_equal(predict(ours, rows), lms, tolerance = 1e-8, ignore_attr = TRUE)
+  }
+  shown <- ols(y ~ a + l, data)
+  expect_identical(tidy(shown)$term, c("(Intercept)", "alo w", "ahi]", "lTRUE"))
+  for (text in list(capture.output(summary(shown)), toLatex(shown), shown$html)) {
+    expect_match(paste(text, collapse = "\n"), "alo w")
+    expect_no_match(paste(text, collapse = "\n"), "C(", fixed = TRUE)
+  }
+  data$a <- factor(data$a, ordered = TRUE)
+  expect_error(ols(y ~ a, data), "polynomial contrasts are not offered",
+    class = "dprct_formula_error"
+  )
+  expect_error(ols(y ~ (x + offset(z))^2, data), "offset", class = "dprct_formula_error")
+})
+
+test_that("a statistic is called by its law", {
+  skip_without_python()
+  expect_output(print(ols(re78 ~ treat, read_dta(nsw_file()))), "t value.*Pr\\(>\\|t\\|\\)")
+  exact <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  exact$df.inference <- Inf
+  expect_output(print(exact), "z value.*Pr\\(>\\|z\\|\\)")
 })
 
 test_that("results print, tidy and typeset", {

@@ -27,6 +27,69 @@ test_that("a calibrated file carries its effect", {
   )
 })
 
+looks <- function() {
+  set.seed(1)
+  n <- 400
+  rows <- data.frame(
+    arm = rep(c(0L, 1L), n / 2), g = factor(sample(c("lo", "mid", "hi"), n, TRUE), c("mid", "lo", "hi")),
+    o = factor(sample(c("p", "q"), n, TRUE), ordered = TRUE), l = sample(c(TRUE, FALSE), n, TRUE),
+    n = sample(c(0.5, 1, 2), n, TRUE), d = as.Date("2024-01-01") + sample(0:2, n, TRUE)
+  )
+  attr(rows$n, "label") <- "A number"
+  rows
+}
+
+released_looks <- function(rows, rng = 1) {
+  days <- as.numeric(as.Date("2024-01-01") + 0:2 - as.Date("1960-01-01"))
+  facts <- declare(schema(rows),
+    arm = list(levels = 0:1), g = list(levels = 1:3), o = list(levels = 1:2), l = list(levels = 0:1),
+    n = list(levels = c(0.5, 1, 2)), d = list(levels = days), confirm_header = TRUE
+  )
+  never <- stats::setNames(
+    rep(list(list(missing = "never", fate = "modelled")), length(names(rows))), names(rows)
+  )
+  facts <- declare(facts, facts = never)
+  found <- fit(marginals(~ arm + g + o + l + n + d, rows, facts), 5, rng = rng, confirm = TRUE)
+  if (is.null(rng)) found else protected(found)
+}
+
+test_that("a saved release can be written in another session, and only as it was", {
+  skip_without_python()
+  rows <- looks()
+  kinds <- list(fit(nsw_calibrated(), epsilon = 1), released_looks(rows, rng = NULL))
+  for (release in kinds) {
+    saved <- tempfile(fileext = ".rds")
+    saveRDS(release, saved)
+    here <- tempfile(fileext = ".dta")
+    write_dta(release, here)
+    again <- readRDS(saved)
+    other <- function(x) {
+      live <- attr(x, "dprct_live")
+      attr(x, "dprct_live") <- list2env(list(id = live$id, session = "another"))
+      x
+    }
+    again <- other(again)
+    attr(again$protected, "dprct_schema") <- other(attr(again$protected, "dprct_schema"))
+    there <- file.path(tempfile("there"), basename(here))
+    dir.create(dirname(there))
+    write_dta(again, there)
+    expect_identical(
+      unname(tools::md5sum(there)), unname(tools::md5sum(here))
+    )
+    expect_true(verify(there)$verified)
+    certificate <- function(file) readLines(sub("dta$", "certificate.json", file))
+    expect_identical(certificate(there), certificate(here))
+    again$protected[[1L]] <- 1 - again$protected[[1L]] # the arm
+    expect_error(write_dta(again, tempfile(fileext = ".dta")), "was changed since",
+      class = "dprct_parameter_error"
+    )
+  }
+  simulated <- other(fit(nsw_calibrated(), epsilon = 1, rng = 1))
+  expect_error(write_dta(simulated, tempfile(fileext = ".dta")), "no certificate",
+    class = "dprct_simulation_error"
+  )
+})
+
 test_that("histograms and marginals release tables without effects", {
   skip_without_python()
   facts <- declare(nsw_facts(), treat = list(fate = "modelled"), re78 = list(fate = "drop"))
@@ -41,6 +104,45 @@ test_that("histograms and marginals release tables without effects", {
     protected(fit(by_name, 1, rng = 1, confirm = TRUE))$treat,
     protected(fit(mv_histogram(~ treat + black, data), 1, rng = 1, confirm = TRUE))$treat
   )
+})
+
+test_that("columns and table come out of a release as they went in", {
+  skip_without_python()
+  without_facts <- function(x) {
+    attr(x, "dprct_schema") <- NULL
+    x
+  }
+  rows <- looks()
+  kinds <- list(rows)
+  if (requireNamespace("tibble", quietly = TRUE)) kinds <- c(kinds, list(tibble::as_tibble(rows)))
+  if (requireNamespace("data.table", quietly = TRUE)) {
+    kinds <- c(kinds, list(data.table::as.data.table(rows)))
+  }
+  for (given in kinds) {
+    found <- without_facts(released_looks(given))
+    expect_identical(class(found), class(given))
+    expect_identical(lapply(found[0L, ], attributes), lapply(given[0L, ], attributes))
+    expect_identical(vapply(found, typeof, ""), vapply(given, typeof, ""))
+    expect_identical(nrow(found), nrow(given))
+  }
+  fitted <- lm(n ~ g, released_looks(rows))
+  expect_identical(names(coef(fitted)), c("(Intercept)", "glo", "ghi"))
+})
+
+test_that("no attribute that may hold data comes out of a release", {
+  skip_without_python()
+  rows <- looks()
+  attr(rows, "note") <- rows$n
+  attr(rows$n, "problems") <- rows$n
+  attr(rows$g, "contrasts") <- diag(3)
+  class(rows$l) <- c("mine", "logical")
+  found <- released_looks(rows)
+  expect_identical(setdiff(names(attributes(found)), c("names", "row.names", "class")),
+    "dprct_schema"
+  )
+  expect_identical(names(attributes(found$n)), "label")
+  expect_setequal(names(attributes(found$g)), c("levels", "class"))
+  expect_null(attributes(found$l))
 })
 
 test_that("the published models release what they do not promise", {

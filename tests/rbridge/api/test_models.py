@@ -52,6 +52,10 @@ def test_what_a_method_does_not_take_is_refused(effect: Any) -> None:
         exported("fit")(effect, 1.0, confirm=True)
     with pytest.raises(ParameterError, match="rng="):
         exported("fit")(effect, 1.0, rng=1.5)
+    with pytest.raises(ParameterError, match="confirm is str; give True"):
+        exported("fit")(effect, 1.0, confirm="no")
+    with pytest.raises(TypeError, match="acountant"):
+        exported("fit")(effect, 1.0, acountant=None)
 
 
 def test_options_of_a_calibrated_release_reach_its_estimate(nsw: Table, design: Any) -> None:
@@ -62,7 +66,7 @@ def test_options_of_a_calibrated_release_reach_its_estimate(nsw: Table, design: 
 
 
 def test_intervals_are_those_of_the_law(effect: Any) -> None:
-    result = effect.fit(1.0, rng=1)
+    result = effect.method.fit(1.0, rng=1)
     ends = exported("estimate_interval")(result, 0.1)
     np.testing.assert_array_equal(ends.values, result.conf_int(0.1).to_numpy())
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def test_an_estimate_has_all_that_its_methods_in_r_need(effect: Any) -> None:
-    result = effect.fit(1.0, rng=1)
+    result = effect.method.fit(1.0, rng=1)
     record = result_record(result)
     assert record.classes == ("dprct_private", "dprct_estimate")
     assert record.live is result

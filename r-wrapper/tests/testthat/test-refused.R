@@ -1,0 +1,61 @@
+test_that("what is not offered is refused, and nothing answers NULL", {
+  skip_without_python()
+  data <- nsw()
+  table <- itt_table(data, "re78", "treat")
+  ours <- ols(re78 ~ treat, data)
+  release <- fit(nsw_calibrated(), epsilon = 1, rng = 1)
+  facts <- declare(nsw_facts(), treat = list(fate = "modelled"), re78 = list(fate = "drop"))
+  counts <- fit(mv_histogram(~ treat + black, read_dta(nsw_file(), facts)), 1, rng = 1, confirm = TRUE)
+  panels <- panel()
+  path <- fit(
+    synthetic_control(panels,
+      declare(schema(panels),
+        y = list(bounds = c(-1, 1), missing = "never"), year = list(missing = "never"),
+        facts = list(unit = list(missing = "never"))
+      ),
+      outcome = "y", treated = "treated", treatment_time = 9, unit = "unit", time = "year"
+    ),
+    epsilon = 5, rng = 1
+  )
+  generics <- list(
+    stats::residuals, stats::resid, stats::fitted, stats::weights, stats::deviance, stats::sigma,
+    stats::df.residual, stats::nobs, stats::coef, stats::vcov, stats::formula, stats::logLik,
+    stats::AIC, stats::BIC, stats::model.matrix, stats::terms, stats::anova, stats::family
+  )
+  answers <- function(f, x) tryCatch(f(x), error = function(e) "refused")
+  for (x in list(ours, fit(nsw_ate(), 1, rng = 1), release, counts, path, table)) {
+    for (f in generics) {
+      answer <- answers(f, x)
+      expect_gt(length(answer), 0)
+      if (is.numeric(answer)) expect_false(anyNA(answer))
+    }
+    expect_error(residuals(x), "holds no rows", class = "dprct_parameter_error")
+    expect_error(fitted(x), "holds no rows", class = "dprct_parameter_error")
+    expect_error(deviance(x), "not kept", class = "dprct_parameter_error")
+    if (!identical(x, ours)) expect_error(sigma(x), "ols", class = "dprct_parameter_error")
+  }
+  expect_error(predict(ours, data, se.fit = TRUE), "unused argument 'se.fit'",
+    class = "dprct_parameter_error"
+  )
+})
+
+test_that("sigma, update and clusters as a formula work as for lm", {
+  skip_without_python()
+  data <- read_dta(nsw_file())
+  ours <- ols(re78 ~ treat, data)
+  expect_equal(sigma(ours), sigma(lm(re78 ~ treat, data)))
+  wider <- update(ours, . ~ . + age)
+  expect_equal(coef(wider), coef(lm(re78 ~ treat + age, data)), tolerance = 1e-8)
+  expect_identical(update(ours, cov_type = "HC3")$cov_type, "HC3")
+  clustered <- ols(re78 ~ treat, data, cluster = ~educ)
+  expect_identical(vcov(clustered), vcov(ols(re78 ~ treat, data, groups = "educ")))
+  expect_error(ols(re78 ~ treat, data, cluster = ~ educ + age), "not one column",
+    class = "dprct_parameter_error"
+  )
+  expect_error(ols(re78 ~ treat, data, cluster = "educ"), "give a formula",
+    class = "dprct_parameter_error"
+  )
+  expect_error(ols(re78 ~ treat, data, groups = "age", cluster = ~educ), "leave groups out",
+    class = "dprct_parameter_error"
+  )
+})
