@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from papers.dpsc.figures import write_figures
+from papers.dpsc.forms import FORMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_what_varies_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
+    table = pd.DataFrame(
+        [
+            {"n": 10, "T0": 10, "epsilon": e, "lambda": 200.0, "form": form, "rmse": 5.0 / e,
+             "se": 0.1, "bound.ours": 9.0, "bound.printed": 3.0}
+            for e in (2.0, 4.0) for form in FORMS
+        ]
+    )  # fmt: skip
+    written = write_figures(tmp_path, table)
+    assert [path.name for path in written] == ["rmse_by_epsilon.png"]
+    assert written[0].stat().st_size > 5000
