@@ -17,7 +17,7 @@ from papers import cate as cate_paper
 from papers import dpsc as dpsc_paper
 from papers import ippw as ippw_paper
 from papers import rct as rct_paper
-from papers.rct.contents import IMPLEMENTED, parse_tables, study_of
+from papers.rct.printed import IMPLEMENTED, parse_tables, study_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

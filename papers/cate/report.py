@@ -1,18 +1,27 @@
-"""A short report of the experiments, in Markdown."""
+"""Error, bias and variance by design, form, n and epsilon: a summary, figures and a report."""
 
 from __future__ import annotations
 
+import math
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from dprct import plots
+from dprct.io.atomic import atomic_write
 from papers.cate.forms import FORMS, constant_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
 
     from papers.cate.designs import Design
+    from papers.cate.run import Cell
+
 
 MATERIAL = 1.1
 """A form loses materially where its error is above this multiple of the constant effect's."""
@@ -170,3 +179,105 @@ def shown(number: float | str) -> str:
     if isinstance(number, str):
         return number
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def decomposed(draws: pd.DataFrame) -> dict[str, float]:
+    """Return ``mse, se, median, bias2, variance`` of the draws of one cell.
+
+    Notes
+    -----
+    With k fits the error of their mean is bias^2 + variance / k, and the mean error is
+    bias^2 + variance; both are solved for.  For k = 2 bias^2 is the paper's; its variance
+    (2 MSE - bias, section 5.1.3) should read MSE - bias.  ``bias2`` is unbiased and may be below
+    zero by chance.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"mse": [4.0, 4.0], "mse_mean": 3.0})
+    >>> found = decomposed(rows)
+    >>> found["bias2"], found["variance"]
+    (2.0, 2.0)
+    """
+    k, mse = len(draws), float(draws["mse"].mean())
+    variance = k / (k - 1) * (mse - float(draws["mse_mean"].iloc[0]))
+    return {
+        "mse": mse,
+        "se": float(draws["mse"].std(ddof=1)) / math.sqrt(k),
+        "median": float(draws["mse"].median()),
+        "bias2": mse - variance,
+        "variance": variance,
+    }
+
+
+def summarised(found: Mapping[Cell, pd.DataFrame]) -> pd.DataFrame:
+    """Return one row per design, form, n and epsilon, with its errors."""
+    rows = [
+        {
+            "design": cell.design, "form": form, "title": FORMS[str(form)].title, "n": cell.n,
+            "epsilon": epsilon, "draws": len(part), **decomposed(part),
+        }
+        for cell, draws in found.items()
+        for (form, epsilon), part in draws.groupby(["form", "epsilon"], sort=False)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+MARKERS = "osv^DX*Pph<>"
+LEAST = 1e-4
+"""Where estimated bias and variance are cut off, for they may be below zero by chance."""
+
+
+def write_figures(folder: Path, summary: pd.DataFrame) -> list[Path]:
+    """Draw error against n, against epsilon, and its two parts; return the files.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib.
+    FileError
+        If one cannot be written.
+    """
+    private = summary[np.isfinite(summary["epsilon"])]
+    least = private["epsilon"].min()
+    main = private.loc[private["epsilon"].ne(least), "n"].max()
+    by_n = summary[summary["epsilon"].eq(least) | np.isinf(summary["epsilon"])]
+    by_epsilon = private[private["n"].eq(main)]
+    written = [_saved(folder / "mse_by_n.png", by_n, "n", ("mse",))]
+    written.append(_saved(folder / "mse_by_epsilon.png", by_epsilon, "epsilon", ("mse",)))
+    few = by_epsilon[by_epsilon["form"].isin(["one-step", "one-step, split", "ebm dr"])]
+    parts = ("bias2", "variance")
+    written.append(_saved(folder / "bias_and_variance.png", few, "epsilon", parts))
+    return written
+
+
+def _saved(path: Path, rows: pd.DataFrame, along: str, what: tuple[str, ...]) -> Path:
+    names = list(rows["design"].unique())
+    axes = plots.panels(len(names), columns=2, size=(6.0, 4.0))
+    forms = list(rows["form"].unique())
+    for ax, name in zip(axes, names, strict=True):
+        _curves(ax, rows[rows["design"].eq(name)], along, what, forms)
+        title = name if name == "voting" else f"setup {name}"
+        ax.set(xscale="log", yscale="log", xlabel=along, ylabel=" and ".join(what), title=title)
+        ax.legend(fontsize=6, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure: Any = axes[0].figure
+    try:
+        with atomic_write(path, "wb") as file:
+            figure.savefig(file, format="png", dpi=100)
+    finally:
+        import_module("matplotlib.pyplot").close(figure)
+    return path
+
+
+def _curves(
+    ax: Axes, rows: pd.DataFrame, along: str, what: tuple[str, ...], forms: list[str]
+) -> None:
+    """Draw a line per form and measure; dashed for the second measure and without privacy."""
+    for form, part in rows.groupby("form", sort=False):
+        k, part = forms.index(str(form)), part.sort_values(along)
+        for j, measure in enumerate(what):
+            dashed = j == 1 or bool(np.isinf(part["epsilon"]).all())
+            label = str(form) if len(what) == 1 else f"{form}: {measure}"
+            ax.plot(
+                part[along], part[measure].clip(lower=LEAST), label=label, color=f"C{k % 10}",
+                marker=MARKERS[k % len(MARKERS)], markersize=4, lw=1, ls="--" if dashed else "-",
+            )  # fmt: skip

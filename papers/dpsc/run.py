@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 
 from dprct.io.atomic import atomic_write
-from papers.dpsc.figures import write_figures
 from papers.dpsc.forms import BOUNDS, FORMS, Setting
-from papers.dpsc.report import report_of
-from papers.processes import finished
-from papers.runner import check_counts
+from papers.dpsc.report import report_of, write_figures
+from papers.runner import check_counts, finished
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,19 +1,148 @@
-"""What the experiments say, in words and tables."""
+"""What the experiments say: a summary, figures, and a report beside the paper's printed numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from dprct import plots
+from dprct.io.atomic import atomic_write
 from papers.ippw.samples import COVARIATES, DIMENSION, MAIN_SIZE, SYNTHETIC_N2
-from papers.ippw.setups import DELTA, FIRST, IHDP_TEST, LAM, SECOND, TRIM
-from papers.ippw.summary import PRINTED, epsilon_of
+from papers.ippw.setups import DELTA, FIRST, IHDP_TEST, LAM, SECOND, SETUPS, TRIM, title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+PRINTED: Mapping[str, pd.DataFrame] = {
+    "ihdp": pd.DataFrame(
+        {
+            "mean partial": [-237487.30, 32.34, 8.37, 5.22, 5.31],
+            "mean": [-237477.13, 32.20, 8.50, 5.09, 5.40],
+            "wrong sign, partial": [0.515, 0.425, 0.344, 0.287, 0.229],
+            "wrong sign": [0.517, 0.425, 0.347, 0.301, 0.228],
+        }
+    ),
+    "lalonde": pd.DataFrame(
+        {
+            "mean partial": [872.21, 899.15, 895.26, 906.70, 904.17],
+            "mean": [876.83, 897.75, 893.37, 903.95, 900.25],
+            "wrong sign, partial": [0.143, 0.072, 0.049, 0.027, 0.035],
+            "wrong sign": [0.154, 0.071, 0.05, 0.039, 0.034],
+        }
+    ),
+}
+"""Tables 2 and 3, columns in order of epsilon, whose values are lost in the text at hand."""
+
+
+def measured(rows: pd.DataFrame) -> dict[str, float]:
+    """Return what the draws of one set-up at one epsilon say.
+
+    Returns
+    -------
+    dict
+        ``mean``, ``median``, ``bias``, ``rmse`` and ``median_error`` (of the absolute error)
+        against the truth; ``wrong_sign``; ``wrong_sign_partial`` and ``differs`` (sign of the
+        partial and of the whole against the estimate without noise); ``mean_partial``, ``own``;
+        ``none``: share of draws that release no effect, which are left out of all others;
+        ``copies``, the mean of the largest number of copies of one person.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"estimate": [1.0, -3.0], "truth": 1.0, "own": 2.0, "partial": 1.0})
+    >>> found = measured(rows.assign(copies=1))
+    >>> found["bias"], found["wrong_sign"], found["median_error"]
+    (-2.0, 0.5, 2.0)
+    """
+    there = rows[rows["estimate"].notna()]
+    error = there["estimate"] - there["truth"]
+    # explosions beyond 1e150 would overflow when squared
+    squared = float(np.square(error.clip(-1e150, 1e150)).mean())
+    return {
+        "draws": float(len(rows)),
+        "mean": float(there["estimate"].mean()),
+        "median": float(there["estimate"].median()),
+        "bias": float(error.mean()),
+        "rmse": float(np.sqrt(squared)),
+        "median_error": float(error.abs().median()),
+        "wrong_sign": _apart(there["estimate"], there["truth"]),
+        "differs": _apart(there["estimate"], there["own"]),
+        "mean_partial": float(there["partial"].mean()),
+        "wrong_sign_partial": _apart(there["partial"], there["own"]),
+        "own": float(there["own"].mean()),
+        "none": 1 - len(there) / len(rows),
+        "copies": float(rows["copies"].mean()),
+    }
+
+
+def summarised(found: Mapping[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
+    """Return one row per study, set-up and epsilon.
+
+    Parameters
+    ----------
+    found : mapping from (study, set-up) to draws
+    """
+    rows = [
+        {"study": study, "setup": setup, "title": title_of(setup), "epsilon": epsilon}
+        | measured(part)
+        | {"guarantee": promise(setup)}
+        for (study, setup), draws in found.items()
+        for epsilon, part in draws.groupby("epsilon")
+    ]
+    return pd.DataFrame(rows)
+
+
+def promise(setup: str) -> str:
+    """Return what a set-up keeps of the epsilon it names.
+
+    Examples
+    --------
+    >>> promise("strict")
+    '(epsilon, delta)'
+    """
+    one = SETUPS.get(setup)
+    if one is None or one.mended:
+        return "(epsilon, delta)"
+    reasons = ["propensities that are not trimmed"]
+    if one.sample_norm:
+        reasons.append("a norm taken from the sample")
+    if one.resampled:
+        reasons.append("people in several copies")
+    return "none: " + ", ".join(reasons)
+
+
+def epsilon_of(wanted: float, epsilons: Sequence[float], shares: Sequence[float]) -> float:
+    """Return the epsilon at which wrong signs are as frequent as wanted; NaN outside the range.
+
+    Notes
+    -----
+    Interpolated in the logarithm of epsilon, along shares that are first made to fall.
+
+    Examples
+    --------
+    >>> round(epsilon_of(0.3, [1.0, 4.0], [0.4, 0.2]), 6)
+    2.0
+    """
+    falling = np.minimum.accumulate(np.asarray(shares, float))
+    if not falling[-1] <= wanted <= falling[0]:
+        return float("nan")
+    return float(np.exp(np.interp(-wanted, -falling, np.log(np.asarray(epsilons, float)))))
+
+
+def _apart(first: pd.Series[float], second: pd.Series[float]) -> float:
+    """Return how often two signs differ, among rows that have both."""
+    both = first.notna() & second.notna()
+    if not both.any():
+        return float("nan")
+    return float((np.sign(first[both]) != np.sign(second[both])).mean())
+
 
 _HEAD = f"""\
 # Private inverse probability weighting: the paper's experiments again
@@ -175,3 +304,77 @@ def _short(value: float) -> str:
 
 def _share(value: float) -> str:
     return "" if np.isnan(value) else f"{value:.3f}"
+
+
+MARKERS = "osv^DX*"
+MAIN_EPSILON = 1.0
+
+
+def write_figures(folder: Path, summary: pd.DataFrame) -> list[Path]:
+    """Draw a figure per study, and one against n1; return their files.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib.
+    FileError
+        If one cannot be written.
+    """
+    written = []
+    sizes = summary[summary["study"].str.startswith("synthetic")]
+    main = f"synthetic n1={MAIN_SIZE}"
+    for label in (main, "ihdp", "lalonde"):
+        part = summary[summary["study"] == label]
+        if len(part):
+            name = "synthetic" if label == main else label
+            written.append(_saved(folder / f"{name}.png", by_epsilon(part, label)))
+    written.append(_saved(folder / "synthetic_n1.png", by_size(sizes)))
+    return written
+
+
+def by_epsilon(part: pd.DataFrame, title: str) -> list[Axes]:
+    """Draw median absolute error and the share of wrong signs of one study against epsilon."""
+    axes = plots.panels(2, size=(5.5, 4.2))
+    _drawn(axes, part, "epsilon")
+    for ax in axes:
+        ax.set_xscale("log")
+        epsilons = sorted(part["epsilon"].unique())
+        ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        ax.set_xticks([], minor=True)
+        ax.set_xlabel("epsilon")
+        ax.set_title(title)
+    return axes
+
+
+def by_size(part: pd.DataFrame) -> list[Axes]:
+    """Draw the same of the synthetic designs against n1, at epsilon 1."""
+    axes = plots.panels(2, size=(5.5, 4.2))
+    rows = part[part["epsilon"] == MAIN_EPSILON]
+    n1 = [int(re.findall(r"\d+$", study)[0]) for study in rows["study"]]
+    _drawn(axes, rows.assign(n1=n1), "n1")
+    for ax in axes:
+        ax.set_xlabel("n1")
+        ax.set_title(f"synthetic, epsilon = {MAIN_EPSILON:g}")
+    return axes
+
+
+def _drawn(axes: list[Axes], rows: pd.DataFrame, along: str) -> None:
+    error, sign = axes
+    for marker, (title, part) in zip(MARKERS, rows.groupby("title", sort=False), strict=False):
+        error.plot(part[along], part["median_error"], marker=marker, label=str(title))
+        sign.plot(part[along], part["wrong_sign"], marker=marker, label=str(title))
+    error.set_yscale("log")
+    error.set_ylabel("Median absolute error")
+    sign.set_ylabel("Share of wrong signs")
+    sign.set_ylim(bottom=-0.02)
+    error.legend(fontsize="small")
+
+
+def _saved(path: Path, axes: list[Axes]) -> Path:
+    figure: Any = axes[0].figure
+    try:
+        with atomic_write(path, "wb") as file:
+            figure.savefig(file, format="png", dpi=100)
+    finally:
+        import_module("matplotlib.pyplot").close(figure)
+    return path

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from dprct.io.atomic import atomic_write
-from papers.ippw.cells import Cell, setups_of
-from papers.ippw.figures import write_figures
-from papers.ippw.report import report
+from papers.ippw.report import report, summarised, write_figures
 from papers.ippw.samples import studies
-from papers.ippw.strict import without_privacy
-from papers.ippw.summary import summarised
+from papers.ippw.setups import Cell, setups_of, without_privacy
 from papers.runner import Store, check_counts, drawn
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The published estimator in several set-ups: the paper's, and with each of its defects mended.
+"""The set-ups that are compared: the paper's estimator, its defects mended, and the strict one.
 
 Everything here is a simulation on data whose owner looks on: scales and bounds of the paper's
 set-up are taken from the sample, which is what voids its guarantee.
@@ -10,14 +10,22 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
+from dprct.custodian import baselines
+from dprct.estimate.ipw import IPW
+from dprct.estimate.ipw.draws import released
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import analytic_gaussian
+from dprct.privacy.noise import source
+from dprct.privacy.noise import source as noise_source
 from dprct.published.ipw_steps import logistic_weights
 from dprct.queries.grid import GRID
+from papers.ippw.samples import SYNTHETIC_N2
+from papers.runner import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Index = NDArray[np.intp]
+
 
 LAM = 0.01
 DELTA = Fraction(1, 100_000)
@@ -194,3 +203,150 @@ def _proved(epsilon: Fraction, d: int) -> float:
 
 def _copies(first: Index, second: Index) -> int:
     return max(max(Counter(rows.tolist()).values()) for rows in (first, second))
+
+
+@dataclass(frozen=True, slots=True)
+class Strict:
+    """A way to call :class:`dprct.IPW`.
+
+    Parameters
+    ----------
+    title : str
+    options : mapping
+    """
+
+    title: str
+    options: Mapping[str, Any]
+
+
+STRICT: Mapping[str, Strict] = {
+    "strict": Strict("strict", {"hajek": False}),
+    "hajek": Strict("strict, Hajek", {"hajek": True}),
+}
+
+
+def strict(
+    study: Study,
+    sample: Sample,
+    epsilons: Sequence[Fraction],
+    rng: np.random.Generator,
+    **options: Any,
+) -> Estimates:
+    """Return one draw of :class:`dprct.IPW` at every epsilon; NaN where it releases no effect.
+
+    Notes
+    -----
+    The private step alone is run, as ``fit`` runs it in simulation: standard errors are not asked
+    for, and would take most of the time.
+    """
+    split = None
+    if study.name == "synthetic":
+        split = study.n1 / (study.n1 + SYNTHETIC_N2)
+    model = IPW.from_arrays(
+        sample.X, sample.t, sample.y,
+        bounds=study.bounds, x_bounds=study.x_bounds, split=split, errors="conditional", **options,
+    )  # fmt: skip
+    rows, radius = model._rows(), (study.bounds[1] - study.bounds[0]) / 2
+    noise = source(rng)
+    found = tuple(
+        released(model.recipe, rows, model.recipe.priced(Budget(epsilon, DELTA)), noise).theta
+        * radius
+        for epsilon in epsilons
+    )
+    nothing = (float("nan"),) * len(found)
+    return Estimates(float("nan"), nothing, found, 1)
+
+
+def without_privacy(sample: Sample) -> dict[str, float]:
+    """Return the difference in means, and ``teffects ipw`` and ``aipw`` on all rows."""
+    y, t = sample.y, sample.t
+    found = {"difference in means": float(y[t].mean() - y[~t].mean())}
+    for estimator in ("ipw", "aipw"):
+        fit = baselines.IPW.from_arrays(sample.X, t, y, estimator=estimator).fit()
+        found[estimator] = fit.estimate
+    return found
+
+
+EPSILONS = tuple(map(Fraction, ("1/5", "1/2", "1", "2", "5")))
+"""As many as the paper has; its own are lost in the text at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Settings):
+    """Everything that the numbers of a cell depend on.
+
+    Parameters
+    ----------
+    study : str
+        Label of the study.
+    setup : str
+        Of :data:`SETUPS` or :data:`STRICT`.
+    draws : int
+    seed : int
+    data : str
+        Hash of the data.
+    """
+
+    FORMAT: ClassVar[int] = 2
+
+    study: str
+    setup: str
+    draws: int
+    seed: int
+    data: str
+
+    @property
+    def label(self) -> str:
+        """What the cell is, for people."""
+        return f"{self.study} {self.setup}"
+
+    def compute(self, study: Study) -> pd.DataFrame:
+        """Return one row per draw and epsilon.
+
+        Returns
+        -------
+        DataFrame
+            draw, epsilon, estimate, partial (noise on the propensity weights only), own (without
+            noise), truth, copies.
+        """
+        # the data of a draw are the same in all set-ups; what is drawn on them is not
+        samples = study.stream(self.seed)
+        rng = noise_source(int(self.key, 16)).post_processing_rng()
+        rows = []
+        for draw in range(self.draws):
+            sample = study.sample(draw, samples)
+            if self.setup in STRICT:
+                found = strict(study, sample, EPSILONS, rng, **STRICT[self.setup].options)
+            else:
+                found = estimated(study, sample, SETUPS[self.setup], EPSILONS, rng)
+            rows += [
+                {
+                    "draw": draw,
+                    "epsilon": float(epsilon),
+                    "estimate": full,
+                    "partial": partial,
+                    "own": found.own,
+                    "truth": sample.truth,
+                    "copies": found.copies,
+                }
+                for epsilon, partial, full in zip(EPSILONS, found.partial, found.full, strict=True)
+            ]
+        return pd.DataFrame(rows)
+
+
+def setups_of(study: Study) -> tuple[str, ...]:
+    """Return the set-ups of a study: those that sample twice only where the paper does.
+
+    Examples
+    --------
+    >>> from papers.ippw.samples import studies
+    >>> setups_of(studies(None)["synthetic n1=500"])
+    ('once', 'mended', 'strict', 'hajek')
+    """
+    published = tuple(SETUPS) if study.resampled else ("once", "mended")
+    return (*published, *STRICT)
+
+
+def title_of(setup: str) -> str:
+    """Return a set-up as reports name it."""
+    return (STRICT if setup in STRICT else SETUPS)[setup].title

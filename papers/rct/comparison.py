@@ -10,8 +10,7 @@ from scipy import special
 
 from dprct.custodian.overlap import ci_overlap
 from papers.rct import liberia
-from papers.rct.contents import Asked, asked
-from papers.rct.printed import as_printed, number_in, printed, records
+from papers.rct.printed import Asked, as_printed, asked, number_in, printed, records
 from papers.rct.simulated import TRUE_EFFECT
 from papers.rct.specification import intervals
 

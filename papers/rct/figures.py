@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from papers.rct.contents import Asked
+    from papers.rct.printed import Asked
     from papers.rct.sources import Source
 
     Array = NDArray[np.float64]

@@ -10,15 +10,16 @@ from dprct.results.cells import Column, Row
 from dprct.results.style import style_named
 from dprct.results.tables import Table
 from papers.rct import liberia
-from papers.rct.contents import (
+from papers.rct.methods import METHODS
+from papers.rct.printed import (
     AVERAGES,
     CONFIDENTIAL,
     REGRESSIONS,
     STEPS,
     TIMES,
+    as_printed,
+    records,
 )
-from papers.rct.methods import METHODS
-from papers.rct.printed import as_printed, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -83,7 +83,7 @@ def allocation_of(study: str, method: str, epsilon: Fraction) -> Allocation | No
     return Allocation.section5(min(epsilon / 2, Fraction(1)))
 
 
-def drawn(
+def drawn_effects(
     model: ReleaseModel,
     spec: Specification,
     epsilon: Fraction,

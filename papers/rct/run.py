@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.io.atomic import atomic_write
+from dprct.privacy.noise import source as noise_source
 from papers.rct import liberia, reasons
-from papers.rct.cells import Cell
 from papers.rct.comparison import (
     RUN,
     compared_averages,
     compared_distributions,
     compared_regressions,
 )
-from papers.rct.contents import (
+from papers.rct.figures import NEEDS, Drawings, drawn_with, write_figures
+from papers.rct.layout import laid_out
+from papers.rct.methods import allocation_of, bound, drawn_effects
+from papers.rct.printed import (
     AVERAGES,
     IMPLEMENTED,
     REGRESSIONS,
@@ -28,22 +32,60 @@ from papers.rct.contents import (
     releases,
     study_of,
 )
-from papers.rct.figures import NEEDS, Drawings, drawn_with, write_figures
-from papers.rct.layout import laid_out
 from papers.rct.sources import find_sources
-from papers.rct.steps import compared_steps
 from papers.rct.summary import notes_of, summary
-from papers.rct.timings import compared_timings
-from papers.runner import Store, check_counts, drawn, silent
+from papers.rct.timings import compared_steps, compared_timings
+from papers.runner import Settings, Store, check_counts, drawn, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from dprct.results.tables import Table
-    from papers.rct.contents import Asked
+    from papers.rct.printed import Asked
     from papers.rct.sources import Source
     from papers.runner import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Settings):
+    """Everything that the numbers of a cell depend on.
+
+    Parameters
+    ----------
+    study, model, method : str
+        Data, regression and method.
+    epsilon : str
+        As in the paper.
+    draws : int
+    seed : int
+    data : str
+        Hash of the data.
+    """
+
+    FORMAT: ClassVar[int] = 1
+
+    study: str
+    model: str
+    method: str
+    epsilon: str
+    draws: int
+    seed: int
+    data: str
+
+    @property
+    def label(self) -> str:
+        """What the cell is, for people."""
+        return f"{self.study} {self.model} {self.method} {self.epsilon}".lower()
+
+    def compute(self, source: Source) -> pd.DataFrame:
+        """Draw the releases, and return the effects in each; see ``methods.drawn_effects``."""
+        spec = source.models()[self.model]
+        rng = noise_source(int(self.key, 16)).post_processing_rng()
+        allocation = allocation_of(self.study, self.method, Fraction(self.epsilon))
+        model = bound(self.method, source.frame(), spec, allocation)
+        return drawn_effects(model, spec, Fraction(self.epsilon), self.draws, rng)
+
 
 DRAWS = {"sim1": 15 * RUN, "sim2": 15 * RUN, "liberia": 200}
 """Releases of each method: 15 runs of the paper's 20, and a distribution of 200."""

@@ -8,16 +8,18 @@ import numpy as np
 
 from papers.rct import reasons
 from papers.rct.comparison import RUN
-from papers.rct.contents import (
+from papers.rct.layout import STEP_NAMES, within
+from papers.rct.printed import (
     AVERAGES,
     BASE,
     CONFIDENTIAL,
     REGRESSIONS,
     STEPS,
     TIMES,
+    as_printed,
+    printed,
+    records,
 )
-from papers.rct.layout import STEP_NAMES, within
-from papers.rct.printed import as_printed, printed, records
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from papers.runner import Settings, Store, check_counts, drawn
+from papers.runner import THREADS, Settings, Store, check_counts, drawn, finished, one_thread_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,3 +101,23 @@ def test_counts_that_are_too_small_are_refused(counts: tuple[int, int, int], wor
     with pytest.raises(ParameterError, match="draws=1; give a whole number of 2 or more"):
         check_counts(1, 1, 0, fewest=2)
     check_counts(None, 1, 0, fewest=2)
+
+
+def test_processes_return_what_one_process_returns() -> None:
+    todo = {name: partial(int, name) for name in "123"}
+    assert dict(finished(todo, 1)) == {"1": 1, "2": 2, "3": 3}
+    assert dict(finished(todo, 2)) == {"1": 1, "2": 2, "3": 3}
+
+
+def test_an_error_in_a_process_is_raised_here() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(finished({1: partial(int, "one"), 2: partial(int, "2")}, 2))
+
+
+def test_threads_are_as_before_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(THREADS[0], "7")
+    monkeypatch.delenv(THREADS[1], raising=False)
+    with one_thread_each():
+        assert {os.environ[name] for name in THREADS} == {"1"}
+    assert os.environ[THREADS[0]] == "7"
+    assert THREADS[1] not in os.environ

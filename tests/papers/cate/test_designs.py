@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from dprct.errors import FileError
-from papers.cate.designs import Design, designs, features_of, laws
+from papers.cate.designs import Design, designs, features_of, laws, voting_people
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 SETUPS = ("A", "B", "B, constant effect", "C", "D", "E")
 
@@ -90,3 +91,15 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         file.write("a,b\n1,2\n")
     with pytest.raises(FileError, match="not the social pressure file"):
         designs(tmp_path)["voting"].test(1)
+
+
+def test_only_people_without_a_letter_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "social.csv.gz"
+    with gzip.open(file, "wt") as out:
+        out.write(
+            "sex,yearofbirth,primary2004,messages,primary2006,hhsize\n"
+            "female,1966,1,Control,1,2\nmale,1950,0,Hawthorne,1,2\nmale,1980,0,Control,0,3\n"
+        )
+    people, voted = voting_people(file)
+    np.testing.assert_array_equal(people, [[1, 40, 1, 2], [0, 26, 0, 3]])
+    np.testing.assert_array_equal(voted, [1, 0])

@@ -8,6 +8,7 @@ import pytest
 from dprct.errors import ParameterError
 from papers.cate import rerun, run
 from papers.cate.designs import designs
+from papers.cate.run import Cell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,3 +45,21 @@ def test_a_quick_run_writes_report_table_and_figures(tmp_path: Path) -> None:
 def test_mistakes_are_refused(tmp_path: Path, options: dict[str, int]) -> None:
     with pytest.raises(ParameterError, match=r"give a whole number of [012] or more"):
         rerun(tmp_path, **options)
+
+
+def test_a_cell_has_every_form_and_epsilon_and_can_be_repeated() -> None:
+    cell = Cell("A", "strict", 300, "1 2", 2, 1, "")
+    design = designs(None)["A"]
+    found = cell.compute(design)
+    assert found.groupby(["form", "epsilon"]).size().tolist() == [2] * 6
+    # the mean of several fits is no worse than they are on average
+    means = found.groupby(["form", "epsilon"])[["mse", "mse_mean"]].mean()
+    assert (means["mse_mean"] <= means["mse"]).all()
+    pd.testing.assert_frame_equal(cell.compute(design), found)
+
+
+def test_keys_depend_on_every_setting() -> None:
+    one = Cell("A", "strict", 300, "1 2", 2, 1, "")
+    others = [Cell("A", "strict", 300, "1 2", 2, 1, "x"), Cell("B", "strict", 300, "1 2", 2, 1, "")]
+    assert len({cell.key for cell in (one, *others)}) == 3
+    assert one.name.startswith("A-strict-300-")

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from dprct import SyntheticControl
-from papers.dpsc.design import simulated
-from papers.dpsc.forms import Setting
+from papers.dpsc.forms import (
+    Setting,
+    Terms,
+    objective_bound,
+    output_bound,
+    simulated,
+    strict_bound,
+    terms,
+)
 
 EXPECTED = {
     (10, 2.0, 10.0): 149,
@@ -45,3 +52,56 @@ def test_our_bounds_hold_and_the_printed_one_does_not() -> None:
     assert mean["strict"] < mean["strict, ours"]
     assert mean["uniform"] < mean["uniform, ours"]
     assert mean["output"] > 10 * mean["output, printed"]
+
+
+def test_the_panel_is_lines_and_small_noise_within_the_bound() -> None:
+    panel = simulated(200, 10, np.random.default_rng(1))
+    assert np.abs(panel.donors).max() <= 1
+    assert panel.bound == 66
+    assert ((panel.slopes * 66 >= 3) & (panel.slopes <= 5)).all()
+    noise = (panel.donors - panel.signals) * panel.bound
+    assert np.abs(noise).max() <= 1
+    # 0.1 before it is cut off at 1, 0.0982 after: sd of a sample variance is 1.4 / sqrt(N) of it
+    assert noise.var() == pytest.approx(0.0982, rel=6 * 1.4 / np.sqrt(noise.size))
+
+
+def test_true_weights_give_the_signal() -> None:
+    panel = simulated(8, 10, np.random.default_rng(2))
+    assert panel.signals.T @ panel.true_weights == pytest.approx(panel.signal)
+
+
+FOUND = Terms(signal=2.0, distance=0.5, psi=0.25, n=8)
+
+
+def test_theorem_3_2_by_hand() -> None:
+    # n = 8, T0 = lam = 10, eps1 = eps2 = 1: a = 16
+    chance = math.sqrt(0.8) / 66
+    by_hand = 2 * (0.5 + 16) + (chance + math.sqrt(2)) * (math.sqrt(8) / 4 + 16)
+    assert output_bound(FOUND, 66.0, 10, 10.0, 2.0, printed=True) == pytest.approx(by_hand)
+    mended = 2 * (0.5 + 128) + (chance + 48) * (math.sqrt(8) / 4 + 128)
+    assert output_bound(FOUND, 66.0, 10, 10.0, 2.0, printed=False) == pytest.approx(mended)
+
+
+def test_theorem_3_5_where_nothing_is_added_to_the_penalty() -> None:
+    # c = (1 + sqrt(113)) 10 and lam = 1e6 leave eps0 near 50
+    spent = 2 * math.log1p((1 + math.sqrt(113)) * 10 / 1e6)
+    moved = 2 * 160 / (50 - spent) / 1e6
+    chance = math.sqrt(0.8) / 66
+    by_hand = 2 * (0.5 + moved) + (chance + math.sqrt(2) / 50) * (math.sqrt(8) / 4 + moved)
+    assert objective_bound(FOUND, 66.0, 10, 1e6, 100.0, printed=True) == pytest.approx(by_hand)
+
+
+def test_the_strict_bound_holds_for_any_weights_on_the_simplex() -> None:
+    rng = np.random.default_rng(3)
+    panel = simulated(6, 10, rng)
+    least = strict_bound(panel, 1e9, 0.5)
+    for weights in rng.dirichlet(np.ones(6) * 0.2, 200):
+        gap = panel.signals[:, 10:].T @ weights - panel.signal[10:]
+        assert math.sqrt(np.mean(gap**2)) <= least
+
+
+def test_terms_are_norms() -> None:
+    panel = simulated(6, 10, np.random.default_rng(4))
+    found = terms(panel, panel.true_weights)
+    assert found.distance == 0
+    assert found.psi == panel.true_weights.max()

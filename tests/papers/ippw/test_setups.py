@@ -6,11 +6,24 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dprct.published.ipw_steps import weighted_difference
-from papers.ippw.samples import Sample, studies
-from papers.ippw.setups import SETUPS, TRIM, estimated, weighted_effect
+from papers.ippw.samples import Sample, studies, synthetic
+from papers.ippw.setups import (
+    EPSILONS,
+    SETUPS,
+    STRICT,
+    TRIM,
+    Cell,
+    estimated,
+    setups_of,
+    strict,
+    title_of,
+    weighted_effect,
+    without_privacy,
+)
 
 SYNTHETIC = studies(None)["synthetic n1=500"]
 LARGE = [Fraction(20)]
@@ -75,3 +88,47 @@ def test_nothing_of_the_data_scales_the_mended_one() -> None:
         moved[name] = abs(own[0] - own[1])
     assert moved["mended"] < 0.2
     assert moved["once"] > 0.2
+
+
+STUDY = studies(None)["synthetic n1=1000"]
+
+
+def test_much_budget_finds_what_is_there() -> None:
+    sample = synthetic(2000, np.random.default_rng(1))
+    epsilons = [Fraction(1), Fraction(20)]
+    rng = np.random.default_rng(2)
+    for one in STRICT.values():
+        found = strict(STUDY, sample, epsilons, rng, **one.options)
+        # penalty and trimming leave some of the confounding, which is 0.9
+        assert 0.7 < found.full[1] < 1.8
+        assert np.isnan(found.own)
+        assert np.isnan(found.partial).all()
+        assert found.copies == 1
+
+
+def test_estimators_without_privacy_find_the_effect() -> None:
+    sample = synthetic(4000, np.random.default_rng(3))
+    found = without_privacy(sample)
+    assert abs(found["ipw"] - 1) < 0.25
+    assert abs(found["aipw"] - 1) < 0.15
+    assert found["difference in means"] > 1.5
+
+
+SMALL = studies(None)["synthetic n1=500"]
+
+
+@pytest.mark.parametrize("setup", setups_of(SMALL))
+def test_a_cell_is_a_function_of_its_settings(setup: str) -> None:
+    cell = Cell(SMALL.label, setup, 2, 1, "")
+    found = cell.compute(SMALL)
+    assert len(found) == 2 * len(EPSILONS)
+    pd.testing.assert_frame_equal(found, cell.compute(SMALL))
+    other = Cell(SMALL.label, setup, 2, 2, "")
+    assert other.key != cell.key
+    assert not found["estimate"].equals(other.compute(SMALL)["estimate"])
+    assert cell.name.startswith("synthetic-n1-500-")
+    assert title_of(setup)
+
+
+def test_no_set_up_makes_copies_where_the_paper_does_not() -> None:
+    assert "printed" not in setups_of(SMALL)

@@ -16,7 +16,7 @@ from papers.rct.comparison import (
     distribution,
     measures,
 )
-from papers.rct.contents import Asked
+from papers.rct.printed import Asked
 
 if TYPE_CHECKING:
     from pathlib import Path

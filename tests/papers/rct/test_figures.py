@@ -9,15 +9,15 @@ import pytest
 
 from dprct.errors import MissingDependencyError
 from papers.rct import draw_figures
-from papers.rct.contents import IMPLEMENTED, releases
 from papers.rct.figures import NEEDS, Drawings, drawn_with
+from papers.rct.printed import IMPLEMENTED, releases
 from papers.rct.sources import find_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from papers.rct.contents import Asked
+    from papers.rct.printed import Asked
 
 PNG = b"\x89PNG\r\n"
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from papers.rct.contents import IMPLEMENTED
 from papers.rct.layout import laid_out, within
-from papers.rct.printed import printed
+from papers.rct.printed import IMPLEMENTED, printed
 
 
 @pytest.mark.parametrize("table", IMPLEMENTED)

@@ -7,7 +7,7 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.published import Allocation
-from papers.rct.methods import METHODS, allocation_of, bound, drawn
+from papers.rct.methods import METHODS, allocation_of, bound, drawn_effects
 from papers.rct.simulated import generate, models
 
 
@@ -16,7 +16,7 @@ def test_each_method_releases_the_effect(method: str) -> None:
     frame = generate(4, np.random.default_rng(1))
     spec = models("sim1")["Table 1"]
     model = bound(method, frame, spec)
-    found = drawn(model, spec, Fraction(5000), 4, np.random.default_rng(2))
+    found = drawn_effects(model, spec, Fraction(5000), 4, np.random.default_rng(2))
     assert found["draw"].tolist() == [0, 1, 2, 3]
     own = spec.effects(frame)["estimate"].item()
     # the release adds as much sampling error as the data have, 0.13; ten of them

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from papers.rct import reasons
-from papers.rct.contents import IMPLEMENTED
-from papers.rct.printed import printed
+from papers.rct.printed import IMPLEMENTED, printed
 from papers.rct.summary import notes_of, summary
 
 
