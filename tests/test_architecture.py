@@ -39,7 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "release",
         "published",
         "custodian",
-        "replicate",
+        "study",
         "cli rbridge",
     )
 )
@@ -328,9 +328,9 @@ def test_the_order_allows(path: str, text: str) -> None:
     assert upward_imports(parsed(path, text)) == []
 
 
-def test_published_is_used_by_replications_and_doors_only() -> None:
+def test_published_is_used_by_studies_and_doors_only() -> None:
     for source in sources():
-        if source.part not in {"published", "replicate", "__init__", *DOORS}:
+        if source.part not in {"published", "study", "__init__", *DOORS}:
             assert "published" not in {part for _, part in own_imports(source)}, source.path
 
 

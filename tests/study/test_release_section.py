@@ -3,7 +3,7 @@
 import pytest
 
 from dprct.errors import StudyError
-from dprct.replicate.release_section import UNPROMISED, budget_from, release_from
+from dprct.study.release_section import UNPROMISED, budget_from, release_from
 
 
 def released(**keys):

@@ -20,9 +20,9 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
 from dprct.release import Marginals, MVHistogram, histogram
-from dprct.replicate.package import bound_model, ledger, planned, protected, read_header
-from dprct.replicate.study import Study, load_study
 from dprct.schema import Column, Schema
+from dprct.study.package import bound_model, ledger, planned, protected, read_header
+from dprct.study.study import Study, load_study
 
 if TYPE_CHECKING:
     from pathlib import Path

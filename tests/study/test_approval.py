@@ -8,10 +8,10 @@ import pytest
 
 from dprct.errors import ConfirmationError
 from dprct.privacy.budget import Budget
-from dprct.replicate.approval import KIND, Approval, approval_of, approval_page
-from dprct.replicate.package import bound_model, protected
-from dprct.replicate.study import load_study
 from dprct.results.page import text
+from dprct.study.approval import KIND, Approval, approval_of, approval_page
+from dprct.study.package import bound_model, protected
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from pathlib import Path

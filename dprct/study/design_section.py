@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
 from dprct.errors import ParameterError, StudyError
-from dprct.replicate.sections import section
+from dprct.study.sections import section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design

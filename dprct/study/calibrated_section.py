@@ -18,15 +18,15 @@ from dprct.release.covariates import covariates_of
 from dprct.release.layout import Layout, design_problems, prepared_schema
 from dprct.release.regressions import Regressions, check_slopes, regressions_of, split
 from dprct.release.shares import share_of
-from dprct.replicate.design_section import absent, check_choice, design_from
-from dprct.replicate.sections import section
+from dprct.study.design_section import absent, check_choice, design_from
+from dprct.study.sections import section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.estimate.experiment import BlockRule, UnitRule
-    from dprct.replicate.release_section import ReleaseSpec
     from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
+    from dprct.study.release_section import ReleaseSpec
 
 Numbers = float | tuple[float, ...]
 Level = str | float
@@ -262,7 +262,7 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
 
     Examples
     --------
-    >>> from dprct.replicate.release_section import ReleaseSpec
+    >>> from dprct.study.release_section import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"calibrated": {"covariates": "filler", "levels": [0.05, 0.01]}}
     >>> calibrated_from(document, release).calibrated.levels

@@ -16,14 +16,14 @@ from dprct.published.informed import MissingOutcomes
 from dprct.published.outcomes import Family, families_of
 from dprct.published.roles import Roles, roles
 from dprct.release.model import modelled
-from dprct.replicate.design_section import absent, check_choice, design_from
-from dprct.replicate.sections import section
+from dprct.study.design_section import absent, check_choice, design_from
+from dprct.study.sections import section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.published.informed import ModelInformed
-    from dprct.replicate.release_section import ReleaseSpec
     from dprct.schema.schema import Schema
+    from dprct.study.release_section import ReleaseSpec
 
 Texts = Mapping[str, str]
 
@@ -159,7 +159,7 @@ def informed_from(document: Mapping[str, Any], release: ReleaseSpec) -> Informed
 
     Examples
     --------
-    >>> from dprct.replicate.release_section import ReleaseSpec
+    >>> from dprct.study.release_section import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "published_hybrid", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> informed_from(document, release).design.uses

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.ledger import checked_id
-from dprct.replicate.draft import draft
-from dprct.replicate.experiment_section import experiment_from
-from dprct.replicate.release_section import ReleaseSpec
-from dprct.replicate.study import load_study, study_from
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.facts import Fate
+from dprct.study.draft import draft
+from dprct.study.experiment_section import experiment_from
+from dprct.study.release_section import ReleaseSpec
+from dprct.study.study import load_study, study_from
 
 if TYPE_CHECKING:
     import pandas as pd

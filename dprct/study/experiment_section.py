@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 from dprct.errors import StudyError
-from dprct.replicate.calibrated_section import CalibratedExperiment, calibrated_from
-from dprct.replicate.informed_section import InformedExperiment, informed_from
-from dprct.replicate.release_section import Method
+from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
+from dprct.study.informed_section import InformedExperiment, informed_from
+from dprct.study.release_section import Method
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dprct.replicate.release_section import ReleaseSpec
+    from dprct.study.release_section import ReleaseSpec
 
 Experiment = InformedExperiment | CalibratedExperiment
 
@@ -34,7 +34,7 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
 
     Examples
     --------
-    >>> from dprct.replicate.release_section import ReleaseSpec
+    >>> from dprct.study.release_section import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> experiment_from(document, release).design.uses

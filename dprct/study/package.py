@@ -18,12 +18,12 @@ from dprct.published.informed import ModelInformed
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
 from dprct.release.writing import certificate_paths, is_described
-from dprct.replicate.declared_tables import long_form
-from dprct.replicate.expected import belongs_to, written
-from dprct.replicate.readme import TableNote, mark, readme
 from dprct.results.certificate import Certificate
 from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
 from dprct.schema.schema import Schema
+from dprct.study.declared_tables import long_form
+from dprct.study.expected import belongs_to, written
+from dprct.study.readme import TableNote, mark, readme
 
 _MOST_SHOWN = 5
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from dprct.release.base import Release
     from dprct.release.model import ReleaseModel
-    from dprct.replicate.declared_tables import TableSpec
-    from dprct.replicate.study import Study
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
+    from dprct.study.declared_tables import TableSpec
+    from dprct.study.study import Study
 
 
 def read_header(study: Study) -> Schema:

@@ -3,10 +3,10 @@
 import pytest
 
 from dprct.errors import StudyError
-from dprct.replicate.calibrated_section import CalibratedExperiment
-from dprct.replicate.experiment_section import experiment_from
-from dprct.replicate.informed_section import InformedExperiment
-from dprct.replicate.release_section import ReleaseSpec
+from dprct.study.calibrated_section import CalibratedExperiment
+from dprct.study.experiment_section import experiment_from
+from dprct.study.informed_section import InformedExperiment
+from dprct.study.release_section import ReleaseSpec
 
 DESIGN = {"kind": "complete", "arms": ["t"]}
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dprct.errors import ColumnError, DprctError, FileError, SchemaError, StudyError
-from dprct.replicate.package import read_header
-from dprct.replicate.study import Study, load_study, study_from
 from dprct.schema import Column, Schema, Unit
+from dprct.study.package import read_header
+from dprct.study.study import Study, load_study, study_from
 
 
 @pytest.fixture

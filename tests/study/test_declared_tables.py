@@ -9,9 +9,9 @@ import pytest
 from dprct.errors import ParameterError, StudyError
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.replicate.declared_tables import PLACE, STATISTICS, TableSpec, long_form, tables_from
 from dprct.results.itt import itt_table
 from dprct.schema import Column, Schema
+from dprct.study.declared_tables import PLACE, STATISTICS, TableSpec, long_form, tables_from
 
 BASE: dict[str, Any] = {"name": "t", "outcomes": ["y", "z"], "arms": ["a", "b"]}
 

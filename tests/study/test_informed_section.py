@@ -15,11 +15,11 @@ from dprct.cli import main
 from dprct.errors import StudyError
 from dprct.privacy.accountant import Accountant
 from dprct.published import GenModel, Hybrid
-from dprct.replicate.experiment_section import experiment_from
-from dprct.replicate.package import bound_model, planned
-from dprct.replicate.release_section import ReleaseSpec
-from dprct.replicate.study import load_study
 from dprct.schema import Column, Schema
+from dprct.study.experiment_section import experiment_from
+from dprct.study.package import bound_model, planned
+from dprct.study.release_section import ReleaseSpec
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

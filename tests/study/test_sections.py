@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dprct.errors import StudyError
-from dprct.replicate.sections import check_keys, section
+from dprct.study.sections import check_keys, section
 
 if TYPE_CHECKING:
-    from dprct.replicate.declared_tables import Covariates, Families, Sizes
+    from dprct.study.declared_tables import Covariates, Families, Sizes
 
 
 @dataclass(frozen=True, slots=True)

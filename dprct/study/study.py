@@ -22,21 +22,21 @@ from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
 from dprct.release.model import modelled
 from dprct.release.writing import unpromised_name
-from dprct.replicate.calibrated_section import CalibratedExperiment
-from dprct.replicate.declared_tables import TableSpec, tables_from
-from dprct.replicate.experiment_section import Experiment, experiment_from
-from dprct.replicate.readme import Availability
-from dprct.replicate.release_section import (
+from dprct.schema.declare import declared
+from dprct.schema.facts import Column, Unit, shown
+from dprct.schema.toml import read_toml
+from dprct.study.calibrated_section import CalibratedExperiment
+from dprct.study.declared_tables import TableSpec, tables_from
+from dprct.study.experiment_section import Experiment, experiment_from
+from dprct.study.readme import Availability
+from dprct.study.release_section import (
     UNPROMISED,
     ReleaseSpec,
     TotalBudget,
     budget_from,
     release_from,
 )
-from dprct.replicate.sections import check_keys, section
-from dprct.schema.declare import declared
-from dprct.schema.facts import Column, Unit, shown
-from dprct.schema.toml import read_toml
+from dprct.study.sections import check_keys, section
 
 if TYPE_CHECKING:
     from dprct.privacy.guarantee import Relation

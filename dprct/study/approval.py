@@ -13,7 +13,6 @@ from dprct.errors import ConfirmationError
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import Budget, spelled
 from dprct.release.base import announced_schema
-from dprct.replicate.package import planned, price
 from dprct.results.odds import odds_words
 from dprct.results.page import (
     claim,
@@ -28,14 +27,15 @@ from dprct.results.page import (
 )
 from dprct.schema.facts import shown
 from dprct.schema.toml import column_facts
+from dprct.study.package import planned, price
 
 if TYPE_CHECKING:
     from dprct.privacy.guarantee import Guarantee
     from dprct.release.model import ReleaseModel
-    from dprct.replicate.study import Study
     from dprct.results.plan import Plan
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
+    from dprct.study.study import Study
 
 KIND = "Plan of a release, for approval"
 """What the page calls itself."""

@@ -9,12 +9,12 @@ import pytest
 
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.replicate.declared_tables import TableSpec
-from dprct.replicate.draft import draft
-from dprct.replicate.readme import Availability, TableNote, mark, readme
-from dprct.replicate.sections import section
 from dprct.results.certificate import Certificate
 from dprct.schema import Column, Schema
+from dprct.study.declared_tables import TableSpec
+from dprct.study.draft import draft
+from dprct.study.readme import Availability, TableNote, mark, readme
+from dprct.study.sections import section
 
 ODD = "A | *new* `way`\n# to <b>see</b> [it](javascript:x) <!-- gone"
 CERTIFICATE = Certificate(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import DprctError, FileError, StudyError
-from dprct.replicate.declared_tables import PLACE
+from dprct.study.declared_tables import PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

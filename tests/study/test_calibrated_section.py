@@ -15,17 +15,17 @@ from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
 from dprct.missing import tagged
 from dprct.privacy.budget import Budget
-from dprct.replicate.calibrated_section import (
+from dprct.results.validity import Validity
+from dprct.schema import Column, Schema, Unit
+from dprct.study.calibrated_section import (
     CalibratedExperiment,
     CalibratedSpec,
     _clipped,
     calibrated_from,
 )
-from dprct.replicate.package import bound_model, ledger, planned, read_header, unaffordable
-from dprct.replicate.release_section import ReleaseSpec
-from dprct.replicate.study import load_study
-from dprct.results.validity import Validity
-from dprct.schema import Column, Schema, Unit
+from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
+from dprct.study.release_section import ReleaseSpec
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

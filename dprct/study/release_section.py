@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from dprct.errors import ParameterError, StudyError
 from dprct.privacy.budget import Budget
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
-from dprct.replicate.sections import section
+from dprct.study.sections import section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

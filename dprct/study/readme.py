@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dprct import __version__
-from dprct.replicate.markdown import code, plain, prose
+from dprct.study.markdown import code, plain, prose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
