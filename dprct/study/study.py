@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from dprct.defaults import bins_by_zeta
 from dprct.encode import encoding
@@ -25,12 +25,13 @@ from dprct.release.writing import unpromised_name
 from dprct.schema.declare import declared
 from dprct.schema.facts import Column, Unit, shown
 from dprct.schema.toml import read_toml
-from dprct.study.calibrated_section import CalibratedExperiment
+from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
-from dprct.study.experiment_section import Experiment, experiment_from
+from dprct.study.informed_section import InformedExperiment, informed_from
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
     UNPROMISED,
+    Method,
     ReleaseSpec,
     TotalBudget,
     budget_from,
@@ -41,6 +42,53 @@ from dprct.study.sections import check_keys, section
 if TYPE_CHECKING:
     from dprct.privacy.guarantee import Relation
     from dprct.schema.schema import Schema
+
+
+Experiment = InformedExperiment | CalibratedExperiment
+
+_PARTS: Mapping[Method, tuple[str, ...]] = {
+    "calibrated": ("formula", "design", "calibrated"),
+    "published_hybrid": ("formula", "design", "informed"),
+    "published_gen_model": ("formula", "design", "informed"),
+}
+"""What each method that knows of an experiment reads besides ``[release]`` and the columns."""
+
+
+def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experiment | None:
+    """Return the experiment of a parsed study file, None where the method knows of none.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, of a wrong type, not allowed, or belongs to another method.
+
+    Examples
+    --------
+    >>> from dprct.study.release_section import ReleaseSpec
+    >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
+    >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
+    >>> experiment_from(document, release).design.uses
+    ('site',)
+    """
+    given = {
+        "formula": release.formula is not None,
+        **{part: part in document for part in ("design", "informed", "calibrated")},
+    }
+    for part, there in given.items():
+        if there and part not in _PARTS.get(release.method, ()):
+            methods = " or ".join(repr(name) for name in get_args(Method) if _reads(name, part))
+            where = "[release] formula" if part == "formula" else f"[{part}]"
+            raise StudyError(
+                f"{where} is for method = {methods}; remove it, as method = {release.method!r}"
+            )
+    if release.method == "calibrated":
+        return calibrated_from(document, release)
+    return informed_from(document, release) if release.method in _PARTS else None
+
+
+def _reads(method: Method, part: str) -> bool:
+    return part in _PARTS.get(method, ())
+
 
 VERSION = 1
 _SECTIONS = (

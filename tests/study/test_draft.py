@@ -15,9 +15,8 @@ from dprct.privacy.ledger import checked_id
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.facts import Fate
 from dprct.study.draft import draft
-from dprct.study.experiment_section import experiment_from
 from dprct.study.release_section import ReleaseSpec
-from dprct.study.study import load_study, study_from
+from dprct.study.study import experiment_from, load_study, study_from
 
 if TYPE_CHECKING:
     import pandas as pd

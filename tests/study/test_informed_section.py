@@ -16,10 +16,9 @@ from dprct.errors import StudyError
 from dprct.privacy.accountant import Accountant
 from dprct.published import GenModel, Hybrid
 from dprct.schema import Column, Schema
-from dprct.study.experiment_section import experiment_from
 from dprct.study.package import bound_model, planned
 from dprct.study.release_section import ReleaseSpec
-from dprct.study.study import load_study
+from dprct.study.study import experiment_from, load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

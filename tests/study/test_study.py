@@ -10,8 +10,11 @@ import pytest
 
 from dprct.errors import ColumnError, DprctError, FileError, SchemaError, StudyError
 from dprct.schema import Column, Schema, Unit
+from dprct.study.calibrated_section import CalibratedExperiment
+from dprct.study.informed_section import InformedExperiment
 from dprct.study.package import read_header
-from dprct.study.study import Study, load_study, study_from
+from dprct.study.release_section import ReleaseSpec
+from dprct.study.study import Study, experiment_from, load_study, study_from
 
 
 @pytest.fixture
@@ -260,3 +263,31 @@ def test_a_study_that_models_nothing_is_not_complete(document: dict[str, Any]) -
     nothing = study_from(document, Path("study.toml"))
     header = Schema(tuple(Column(name) for name in document["columns"]))
     assert any("no column is modelled" in problem for problem in nothing.problems(header))
+
+
+DESIGN = {"kind": "complete", "arms": ["t"]}
+
+
+def experiment(method, formula="y ~ t", **sections):
+    return experiment_from(sections, ReleaseSpec(1.0, method, formula=formula))
+
+
+def test_each_method_has_its_experiment():
+    assert isinstance(experiment("calibrated", design=DESIGN), CalibratedExperiment)
+    assert isinstance(experiment("published_hybrid", design=DESIGN), InformedExperiment)
+    assert experiment("mv_histogram", formula=None) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "formula", "sections", "words"),
+    [
+        ("mv_histogram", "y ~ t", {}, "formula is for method = 'calibrated' or 'published_hybrid'"),
+        ("marginals", None, {"design": DESIGN}, r"\[design\] is for method = 'calibrated' or"),
+        ("mv_histogram", None, {"calibrated": {}}, r"\[calibrated\] is for method = 'calibrated';"),
+        ("published_hybrid", "y ~ t", {"calibrated": {}}, r"as method = 'published_hybrid'"),
+        ("calibrated", "y ~ t", {"informed": {}}, r"\[informed\] is for method = 'published_hyb"),
+    ],
+)
+def test_a_section_of_another_method_is_refused(method, formula, sections, words):
+    with pytest.raises(StudyError, match=words):
+        experiment(method, formula=formula, **sections)
