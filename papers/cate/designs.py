@@ -185,7 +185,8 @@ def laws(name: str, X: Array) -> tuple[Array, Array, Array]:
 
     References
     ----------
-    dp_cate.txt, Table 1; A to D are those of Nie and Wager (2021), section 6.
+    "Differentially Private Estimation of Heterogeneous Causal Effects", Table 1; A to D are those
+    of Nie and Wager (2021), section 6.
 
     Examples
     --------

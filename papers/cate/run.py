@@ -178,7 +178,7 @@ def rerun(
 
     References
     ----------
-    dp_cate.txt, section 5; ALGORITHMS.md, section 7.
+    "Differentially Private Estimation of Heterogeneous Causal Effects", section 5.
     """
     count = DRAWS if draws is None else draws
     check_counts(count, jobs, seed, fewest=2)

@@ -118,7 +118,7 @@ def rerun(
 
     References
     ----------
-    Lee, Gresele, Park and Muandet, section 4; ALGORITHMS.md, section 6.
+    Lee, Gresele, Park and Muandet, section 4.
     """
     check_counts(draws, jobs, seed)
     there = studies(data)

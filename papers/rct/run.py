@@ -177,7 +177,7 @@ def regenerate(
 
     References
     ----------
-    "Assessing Utility of Differential Privacy for RCTs"; ALGORITHMS.md, section 9.
+    "Assessing Utility of Differential Privacy for RCTs".
     """
     check_counts(draws, jobs, seed)
     sources = find_sources(data, seed)
