@@ -50,8 +50,8 @@ DOORS = frozenset({"cli", "rbridge"})
 UPWARD: dict[tuple[str, str], str] = {
     ("dprct/schema/schema.py", "dprct.io.stata"): "Schema.from_dta, a constructor for convenience",
     ("dprct/schema/toml.py", "dprct.io.atomic"): "Schema.save, which leaves nothing half written",
-    ("dprct/io/rdata.py", "dprct.rbridge.files"): "R reads its own files, where it is there",
-    ("dprct/io/routes.py", "dprct.rbridge.files"): "R writes its own files",
+    ("dprct/io/r_files.py", "dprct.rbridge.files"): "R reads its own files, where it is there",
+    ("dprct/io/formats.py", "dprct.rbridge.files"): "R writes its own files",
 }
 """Imports that point up, allowed inside functions only, each with its reason."""
 

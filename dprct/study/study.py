@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from dprct.defaults import bins_by_zeta
 from dprct.encode import encoding
 from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, StudyError
-from dprct.io.facets import DATASET
+from dprct.io.compare import DATASET
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics

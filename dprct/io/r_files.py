@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from dprct.schema.schema import Schema
 
+
 _STATA_EPOCH = np.datetime64("1960-01-01", "D")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dprct.errors import FileError, ParameterError
-from dprct.io.paths import path_of
+from dprct.io.atomic import path_of
 
 if TYPE_CHECKING:
     import os
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.schema.schema import Schema
+
 
 READABLE = (
     ".dta",
@@ -146,14 +147,14 @@ def _reader(extension: str) -> Callable[[Path], tuple[pd.DataFrame, Schema]]:
 
         return read_dta
     if extension in (".rds", ".rda", ".rdata"):
-        from dprct.io.rdata import read_rdata
+        from dprct.io.r_files import read_rdata
 
         return read_rdata
     if extension in (".csv", ".parquet"):
-        from dprct.io import tabular
+        from dprct.io import text as tabular
 
         return tabular.read_csv if extension == ".csv" else tabular.read_parquet
-    from dprct.io.foreign import read_foreign
+    from dprct.io.spss_sas import read_foreign
 
     return read_foreign
 
@@ -167,6 +168,6 @@ def _writer(extension: str) -> Callable[[pd.DataFrame, Schema, Path], None]:
         from dprct.rbridge.files import write_r_file
 
         return write_r_file
-    from dprct.io import tabular
+    from dprct.io import text as tabular
 
     return tabular.write_csv if extension == ".csv" else tabular.write_parquet

@@ -15,13 +15,14 @@ import pytest
 
 from dprct.errors import DprctWarning, FileError
 from dprct.io import read
-from dprct.io.foreign import read_foreign
+from dprct.io.spss_sas import Clock, Recoding, clock_of, read_foreign, recoding_of, special_missing
 from dprct.missing import missing_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dprct.schema import Schema
+
 
 FRAME = pd.DataFrame(
     {
@@ -227,3 +228,166 @@ def test_a_damaged_file_is_refused_without_a_chain(extension: str, tmp_path: Pat
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
     assert "secret" not in str(caught.value)
+
+
+def stata_days(day: dt.date) -> int:
+    return (day - dt.date(1960, 1, 1)).days
+
+
+@pytest.mark.parametrize("day", [dt.date(1582, 10, 15), dt.date(1960, 1, 1), dt.date(2024, 2, 29)])
+def test_spss_counts_seconds_from_the_gregorian_reform(day: dt.date) -> None:
+    seconds = (day - dt.date(1582, 10, 14)).days * 86_400.0
+    raw = np.array([seconds, np.nan])
+    np.testing.assert_array_equal(
+        clock_of("DATE11", "SPSS").to_stata(raw), [stata_days(day), np.nan]
+    )
+    np.testing.assert_array_equal(
+        clock_of("DATETIME20", "SPSS").to_stata(raw + 1.5),
+        [stata_days(day) * 86_400_000 + 1500, np.nan],
+    )
+
+
+@pytest.mark.parametrize("day", [dt.date(1959, 12, 31), dt.date(2024, 2, 29)])
+def test_sas_counts_from_1960_as_stata_does(day: dt.date) -> None:
+    days = np.array([float(stata_days(day))])
+    assert clock_of("DATE9.", "SAS").to_stata(days).tolist() == days.tolist()
+    moments = clock_of("DATETIME19.", "SAS").to_stata(days * 86_400)
+    assert moments.tolist() == (days * 86_400_000).tolist()
+
+
+@pytest.mark.parametrize(
+    ("original", "system", "expected"),
+    [
+        ("DATE11", "SPSS", "%td"),
+        ("ADATE10", "SPSS", "%tdNN/DD/CCYY"),
+        ("MOYR8", "SPSS", "%tdMon_CCYY"),
+        ("YMDHMS", "SPSS", "%tc"),
+        ("TIME8", "SPSS", "%tcHH:MM:SS"),
+        ("F8.2", "SPSS", "%8.2f"),
+        ("F3.0", "SPSS", "%3.0f"),
+        ("COMMA10.2", "SPSS", "%10.2fc"),
+        ("N4", "SPSS", ""),
+        (None, "SAS", ""),
+        ("", "SAS", ""),
+        ("BEST12.", "SAS", ""),
+        ("date9.", "SAS", "%td"),
+        ("MMDDYY10.", "SAS", "%tdNN/DD/CCYY"),
+        ("E8601DA10.", "SAS", "%tdCCYY-NN-DD"),
+        ("TIME8.", "SAS", "%tcHH:MM:SS"),
+    ],
+)
+def test_formats_are_translated(original: str | None, system: str, expected: str) -> None:
+    clock = clock_of(original, system)
+    assert clock.format == expected
+    assert clock.lost == ""
+
+
+@pytest.mark.parametrize(
+    ("original", "system"), [("SEXFMT.", "SAS"), ("DOLLAR8.2", "SPSS"), ("F2.2", "SPSS?")]
+)
+def test_formats_that_are_not_known_leave_the_numbers_and_are_said(
+    original: str, system: str
+) -> None:
+    clock = clock_of(original, system)
+    assert clock.format == ""
+    assert clock.to_stata(np.array([3.0])).tolist() == [3.0]
+    assert bool(clock.lost) == (not original.startswith("F2"))
+
+
+def test_durations_stay_seconds() -> None:
+    assert clock_of("DTIME10", "SPSS") == Clock(lost="that seconds are shown as a duration")
+
+
+def single(*values: float) -> list[dict[str, float]]:
+    return [{"lo": x, "hi": x} for x in values]
+
+
+def test_nothing_declared_recodes_nothing() -> None:
+    recoding = recoding_of([], {1.0: "one"})
+    assert recoding == Recoding()
+    assert recoding.codes(np.array([1.0, np.nan])).tolist() == [-1, -1]
+
+
+def test_single_values_get_letters_in_ascending_order_whatever_their_order_in_the_file() -> None:
+    one, two = recoding_of(single(99, -1, 98), {}), recoding_of(single(98, 99, -1), {})
+    assert one == two
+    assert str(one) == ".a = -1; .b = 98; .c = 99"
+    assert one.codes(np.array([99.0, 98.0, 5.0, -1.0, np.nan])).tolist() == [3, 2, -1, 1, -1]
+    assert not one.merged
+
+
+def test_labelled_values_of_an_interval_get_their_own_letters_first() -> None:
+    ranges = [{"lo": -99.0, "hi": -90.0}, *single(7)]
+    recoding = recoding_of(ranges, {-98.0: "refused", 1.0: "yes", "Z": "text"})
+    assert str(recoding) == ".a = -98; .b = 7; .c = -99 to -90"
+    assert recoding.codes(np.array([-98.0, 7.0, -99.0, -90.0, -89.9])).tolist() == [1, 2, 3, 3, -1]
+    assert recoding.merged
+
+
+def test_open_intervals_reach_infinity() -> None:
+    recoding = recoding_of([{"lo": 90.0, "hi": float("inf")}], {})
+    assert recoding.codes(np.array([1e300, 89.0])).tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("labelled", [25, 26, 40])
+def test_values_beyond_the_last_letter_share_it(labelled: int) -> None:
+    labels = {float(k): str(k) for k in range(labelled)}
+    recoding = recoding_of([{"lo": 0.0, "hi": 100.0}], labels)
+    assert len(recoding.rules) == 26
+    codes = recoding.codes(np.array([0.0, 24.0, 25.0, 39.0, 100.0, 101.0]))
+    assert codes.tolist() == [1, 25, 26, 26, 26, -1]
+
+
+MISSING = b".\0\0\0\0\0\0\0"
+
+
+def xpt(path: Path, version: int) -> Any:
+    frame = pd.DataFrame(
+        {"s": ["A", "B", "."], "x": [1.0, np.nan, np.nan], "y": [np.nan, 2.0, 3.0]}
+    )
+    pyreadstat.write_xport(frame, path, file_format_version=version)
+    return pyreadstat.read_xport(path)[1]
+
+
+@pytest.mark.parametrize("version", [5, 8])
+def test_letters_are_found_where_they_stand(tmp_path: Path, version: int) -> None:
+    path = tmp_path / "x.xpt"
+    header = xpt(path, version)
+    assert special_missing(path, header) == {}
+    raw = path.read_bytes()
+    first, second, third = _places(raw)
+    letters = raw[:second] + b"C" + raw[second + 1 : third] + b"Z" + raw[third + 1 :]
+    path.write_bytes(letters)
+    found = special_missing(path, header)
+    assert found is not None
+    assert {name.lower(): codes.tolist() for name, codes in found.items()} == {"x": [0, 3, 26]}
+    assert first < second
+
+
+@pytest.mark.parametrize("version", [5, 8])
+def test_a_number_that_starts_like_a_letter_is_none(tmp_path: Path, version: int) -> None:
+    # 16.0 is 0x42 ("B") 10 00 ... in IBM's floating point
+    path = tmp_path / "x.xpt"
+    pyreadstat.write_xport(pd.DataFrame({"x": [16.0, 1.0]}), path, file_format_version=version)
+    assert b"B\x10\0\0\0\0\0\0" in path.read_bytes()
+    assert special_missing(path, pyreadstat.read_xport(path)[1]) == {}
+
+
+def test_rows_that_do_not_lie_as_the_header_says_give_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "x.xpt"
+    header = xpt(path, 8)
+    raw = path.read_bytes()
+    path.write_bytes(raw + bytes(160))
+    assert special_missing(path, header) is None
+    path.write_bytes(raw[:-80])
+    assert special_missing(path, header) is None
+
+
+def _places(raw: bytes) -> list[int]:
+    """Where the three missing numbers stand, in the order of the file: y, x, x."""
+    places, at = [], raw.find(MISSING)
+    while at >= 0:
+        places.append(at)
+        at = raw.find(MISSING, at + 1)
+    assert len(places) == 3
+    return places

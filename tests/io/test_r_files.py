@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dprct.schema import Schema
 
+
 FRAME = pd.DataFrame(
     {
         "x": [1.5, np.nan, 2.0],

@@ -9,11 +9,12 @@ import pytest
 
 from dprct.errors import DprctError, FileError, ParameterError
 from dprct.io import read, write
-from dprct.io.routes import READABLE, WRITABLE
+from dprct.io.formats import READABLE, WRITABLE
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 DATA, SCHEMA = pd.DataFrame({"x": [1.0, 2.0]}), Schema((Column("x"),))
 
