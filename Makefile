@@ -66,18 +66,18 @@ PAPER_DATA ?= $(wildcard ../shared/data)
 REPLICATE_ARGS ?=
 
 replicate-rct: $(dev)
-	$(VENV)/bin/dprct replicate rct-paper --out build/rct-paper \
+	$(VENV)/bin/python -m papers rct --out build/rct-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
 replicate-dpsc: $(dev)
-	$(VENV)/bin/dprct replicate dpsc-paper --figures --out build/dpsc-paper $(REPLICATE_ARGS)
+	$(VENV)/bin/python -m papers dpsc --figures --out build/dpsc-paper $(REPLICATE_ARGS)
 
 replicate-cate: $(dev)
-	$(VENV)/bin/dprct replicate cate-paper --figures --out build/cate-paper \
+	$(VENV)/bin/python -m papers cate --figures --out build/cate-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
 replicate-ippw: $(dev)
-	$(VENV)/bin/dprct replicate ippw-paper --figures --out build/ippw-paper \
+	$(VENV)/bin/python -m papers ippw --figures --out build/ippw-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
 r: $(dev)

@@ -63,7 +63,7 @@ def measure(step: str, folder: str, n: int, long: bool) -> dict[str, float]:
 def _steps(big: Path, parquet: Path, back: Path) -> dict[str, Callable[[], Any]]:
     import pyarrow.parquet
 
-    from dprct.io.streaming import convert
+    from dprct.io.convert import convert
 
     return {
         "nothing": lambda: None,
@@ -81,7 +81,7 @@ def make(path: Path, n: int, *, long: bool = False) -> None:
     of them distinct, where ``long``.
     """
     from dprct.io.stata.rows import pack_columns, write_rows
-    from dprct.io.stata.strl_writer import StrlWriter
+    from dprct.io.stata.strl import StrlWriter
     from dprct.io.stata.write import framing, layout_of
 
     schema = _schema(n, long=long)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dprct import IPW
-from dprct.replicate.ippw_paper.samples import Study, studies
+from papers.ippw.samples import Study, studies
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "ipw.md"
 BEGIN, END = "<!-- rows of ipw_table.py -->", "<!-- end of rows -->"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
@@ -119,6 +120,35 @@ def browser() -> str:
     if os.environ.get("DPRCT_REQUIRE_BROWSER"):
         pytest.fail("DPRCT_REQUIRE_BROWSER is set and no Chromium is on the path")
     pytest.skip("needs Chromium; see scripts/browser-for-tests")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command ended with."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Callable[[list[str]], None]], Callable[..., Ran]]:
+    """Run a command line in this process; return its exit code and what it wrote."""
+
+    def runner(main: Callable[[list[str]], None]) -> Callable[..., Ran]:
+        def run(*arguments: object) -> Ran:
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                main([str(argument) for argument in arguments])
+            wrote = capsys.readouterr()
+            return Ran(int(ended.value.code or 0), wrote.out, wrote.err)
+
+        return run
+
+    monkeypatch.setattr("rich.console.Console.is_terminal", False)
+    return runner
 
 
 @pytest.fixture

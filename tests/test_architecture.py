@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOUSE = Path(__file__).resolve().parents[1] / "dprct"
+PAPERS = HOUSE.parent / "papers"
 
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
@@ -39,7 +40,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "release",
         "published",
         "custodian",
-        "replicate",
+        "study",
         "cli rbridge",
     )
 )
@@ -50,8 +51,8 @@ DOORS = frozenset({"cli", "rbridge"})
 UPWARD: dict[tuple[str, str], str] = {
     ("dprct/schema/schema.py", "dprct.io.stata"): "Schema.from_dta, a constructor for convenience",
     ("dprct/schema/toml.py", "dprct.io.atomic"): "Schema.save, which leaves nothing half written",
-    ("dprct/io/rdata.py", "dprct.rbridge.files"): "R reads its own files, where it is there",
-    ("dprct/io/routes.py", "dprct.rbridge.files"): "R writes its own files",
+    ("dprct/io/r_files.py", "dprct.rbridge.files"): "R reads its own files, where it is there",
+    ("dprct/io/formats.py", "dprct.rbridge.files"): "R writes its own files",
 }
 """Imports that point up, allowed inside functions only, each with its reason."""
 
@@ -131,8 +132,8 @@ def parsed(path: str, text: str) -> Source:
 
 
 @cache
-def sources() -> tuple[Source, ...]:
-    found = sorted(HOUSE.rglob("*.py"))
+def sources(folder: Path = HOUSE) -> tuple[Source, ...]:
+    found = sorted(folder.rglob("*.py"))
     return tuple(
         parsed(file.relative_to(HOUSE.parent).as_posix(), file.read_text("utf-8")) for file in found
     )
@@ -274,7 +275,7 @@ def prints(source: Source) -> list[str]:
 def importers(names: frozenset[str], allowed: tuple[str, ...] = ()) -> list[str]:
     return [
         f"{source.path}:{found.line} imports {found.module}"
-        for source in sources()
+        for source in (*sources(), *sources(PAPERS))
         if not source.path.startswith(allowed or ("\0",))
         for found in imports(source)
         if found.module.split(".")[0] in names
@@ -328,9 +329,9 @@ def test_the_order_allows(path: str, text: str) -> None:
     assert upward_imports(parsed(path, text)) == []
 
 
-def test_published_is_used_by_replications_and_doors_only() -> None:
+def test_published_is_used_by_studies_and_doors_only() -> None:
     for source in sources():
-        if source.part not in {"published", "replicate", "__init__", *DOORS}:
+        if source.part not in {"published", "study", "__init__", *DOORS}:
             assert "published" not in {part for _, part in own_imports(source)}, source.path
 
 
@@ -372,7 +373,7 @@ def test_an_opening_would_be_noticed(text: str) -> None:
 
 
 def test_privacy_knows_no_data_frame() -> None:
-    elsewhere = tuple(s.path for s in sources() if s.part != "privacy")
+    elsewhere = ("papers/", *(s.path for s in sources() if s.part != "privacy"))
     assert importers(FRAMES, elsewhere) == []
 
 
@@ -385,7 +386,8 @@ def test_exact_noise_comes_from_privacy_only() -> None:
 
 def test_no_global_randomness() -> None:
     assert importers(frozenset({"random"})) == []
-    assert [wrong for source in sources() for wrong in numpy_randomness(source)] == []
+    every = (*sources(), *sources(PAPERS))
+    assert [wrong for source in every for wrong in numpy_randomness(source)] == []
 
 
 @pytest.mark.parametrize(
@@ -435,18 +437,20 @@ def test_what_is_imported_is_required() -> None:
 
 
 def test_only_doors_and_plots_print() -> None:
-    speaking = [s for s in sources() if s.part not in {*DOORS, "plots"}]
+    speaking = [s for s in sources() if s.part not in {*DOORS, "plots"}] + [*sources(PAPERS)]
     assert [line for source in speaking for line in prints(source)] == []
     assert prints(parsed("dprct/a.py", "print(1)"))
 
 
 def test_names_say_what_a_module_does() -> None:
-    words = {word for source in sources() for word in Path(source.path).with_suffix("").parts}
+    every = (*sources(), *sources(PAPERS))
+    words = {word for source in every for word in Path(source.path).with_suffix("").parts}
     assert words.isdisjoint({"utils", "util", "helpers", "helper", "common", "misc"})
 
 
 def test_a_file_is_a_thought() -> None:
-    lengths = {file: len(file.read_text("utf-8").splitlines()) for file in HOUSE.rglob("*.py")}
+    every = (*HOUSE.rglob("*.py"), *PAPERS.rglob("*.py"))
+    lengths = {file: len(file.read_text("utf-8").splitlines()) for file in every}
     assert [str(file.name) for file, lines in lengths.items() if lines > 800] == []
 
 

@@ -78,6 +78,17 @@ def test_one_version() -> None:
     assert cited[1] == newest[1] == dprct.__version__
 
 
+def test_a_source_distribution_has_what_its_makefile_calls() -> None:
+    makefile = (TOP / "Makefile").read_text("utf-8")
+    build = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
+    folders = set(re.findall(r"(?<![\w./-])(\w+)/[\w-]+", makefile)) - {"build"}
+    modules = set(re.findall(r"-m (?!pytest)(\w+)", makefile))
+    named = {name for name in folders | modules if (TOP / name).is_dir()}
+    assert {"scripts", "papers", "tests"} <= named
+    assert named <= {name.strip("/") for name in build["targets"]["sdist"]["include"]}
+    assert build["targets"]["wheel"]["packages"] == ["dprct"]
+
+
 def test_license_is_bsd_3() -> None:
     text = " ".join((TOP / "LICENSE").read_text("utf-8").split())
     assert text.startswith("BSD 3-Clause License Copyright (c) 2026, dprct developers")
@@ -100,7 +111,8 @@ def test_no_name_of_a_registry_host() -> None:
 
 def test_every_module_has_its_test() -> None:
     tests = {file.stem for file in (TOP / "tests").rglob("test_*.py")}
-    modules = [file for file in (TOP / "dprct").rglob("*.py") if file.stem != "__init__"]
+    every = (*(TOP / "dprct").rglob("*.py"), *(TOP / "papers").rglob("*.py"))
+    modules = [file for file in every if file.stem != "__init__"]
     untested = [
         file.relative_to(TOP).as_posix()
         for file in modules

@@ -34,13 +34,15 @@ import tempfile
 from pathlib import Path
 
 from dprct.errors import FileError
-from dprct.replicate.rct_paper import regenerate
-from dprct.replicate.rct_paper.sources import find_sources
+
+# the experiments are in the repository only: run this page with the Python of its `make test`
+from papers.rct import regenerate
+from papers.rct.sources import find_sources
 
 QUICK = bool(os.environ.get("DPRCT_QUICK"))  # fewer repetitions where only the code is checked
 DRAWS = 2 if QUICK else None  # by default 15 runs of the paper's 20, and 200 for Liberia
 # one process, because a script is run again by every process that it starts; on all processors:
-# dprct replicate rct-paper --data FOLDER
+# make replicate-rct PAPER_DATA=FOLDER
 
 # %% [markdown]
 # ## The data
@@ -151,7 +153,7 @@ regenerated(7, 8)
 # ## What is left out
 #
 # Tables 2, 5, 9, 10 and 19 only define or list. Figures are drawn by
-# `dprct replicate rct-paper --figures`; 1 and 2 are diagrams, 16 and 17 parts of 7 and 8.
+# `python -m papers rct --figures`; 1 and 2 are diagrams, 16 and 17 parts of 7 and 8.
 #
 # ## What follows
 #

@@ -11,8 +11,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dprct.cli.show import errors, say
-from dprct.io.streaming import convert as convert_file
-from dprct.io.streaming import schema_beside
+from dprct.io.convert import convert as convert_file
+from dprct.io.convert import schema_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

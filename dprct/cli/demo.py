@@ -12,9 +12,9 @@ from dprct.cli.show import say, working
 from dprct.errors import FileError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.io.compare import compare
-from dprct.replicate.package import bound_model, protected
-from dprct.replicate.study import Study, load_study
 from dprct.results.ols import ols
+from dprct.study.package import bound_model, protected
+from dprct.study.study import Study, load_study
 
 FORMULA = "got ~ any"
 EARNINGS = "re78 ~ treat"

@@ -16,14 +16,14 @@ from dprct.privacy.budget import spelled
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.together import unit_words
 from dprct.release.writing import certificate_paths, is_described
-from dprct.replicate.study import load_study
 from dprct.results.certificate import Certificate
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget
     from dprct.privacy.charges import Entry
-    from dprct.replicate.study import Study
+    from dprct.study.study import Study
 
 _WORDS = {
     "written": "written to {file}",

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dprct import __version__
-from dprct.cli import compare, convert, demo, describe, ledger, protect, replicate, table, verify
+from dprct.cli import compare, convert, demo, describe, ledger, protect, table, verify
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
@@ -45,10 +45,15 @@ def _whole(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (see ``dprct.cli``)."""
+    run_app(app, arguments, "dprct")
+
+
+def run_app(commands: typer.Typer, arguments: Sequence[str] | None, name: str) -> None:
+    """Run commands under a name and exit with their code; warnings are notes in one line."""
     allow_any_text()
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        app(args=arguments, prog_name="dprct")
+        commands(args=arguments, prog_name=name)
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -107,7 +112,6 @@ for _name, _command in (
     ("table", table.table),
     ("compare", compare.compare_files),
     ("verify", verify.verify),
-    ("replicate", replicate.replicate),
     ("demo", demo.demo),
 ):
     app.command(_name)(guarded(_command))

@@ -14,8 +14,9 @@ from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import Budget
 from dprct.release.base import Release
 from dprct.release.writing import check_target
-from dprct.replicate.approval import KIND, approval_of, approval_page
-from dprct.replicate.package import (
+from dprct.results.certificate import Certificate
+from dprct.study.approval import KIND, approval_of, approval_page
+from dprct.study.package import (
     accompany,
     bound_model,
     companions,
@@ -25,8 +26,7 @@ from dprct.replicate.package import (
     read_header,
     unaffordable,
 )
-from dprct.replicate.study import Study, load_study
-from dprct.results.certificate import Certificate
+from dprct.study.study import Study, load_study
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 

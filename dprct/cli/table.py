@@ -12,10 +12,10 @@ import typer
 from dprct.cli.protect import StudyFile
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
-from dprct.replicate.declared_tables import long_form
-from dprct.replicate.expected import mismatches
-from dprct.replicate.package import declared_tables
-from dprct.replicate.study import load_study
+from dprct.study.declared_tables import long_form
+from dprct.study.expected import mismatches
+from dprct.study.package import declared_tables
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

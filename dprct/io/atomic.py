@@ -7,14 +7,32 @@ import errno
 import os
 import secrets
 import stat
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
-from dprct.errors import DprctError, FileError
-from dprct.io.paths import path_of
+from dprct.errors import DprctError, FileError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+
+def path_of(path: object) -> Path:
+    """Return a file name as a path.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+
+    Examples
+    --------
+    >>> path_of("trial.dta").suffix
+    '.dta'
+    """
+    if isinstance(path, (str, os.PathLike)):
+        return Path(path)
+    raise ParameterError(f"got {type(path).__name__} for a path; give a file name")
+
 
 _ADVICE = {
     errno.ENOENT: "does not exist; check the path",

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import DisclosureError, SimulationError
-from dprct.io.facets import DATASET
-from dprct.io.paths import path_of
+from dprct.io.atomic import path_of
+from dprct.io.compare import DATASET
 from dprct.release.fates import released_schema
 from dprct.release.writing import write_protected
 from dprct.results.certificate import (

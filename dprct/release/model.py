@@ -18,7 +18,7 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.formula import names as formula_names
-from dprct.io.paths import path_of
+from dprct.io.atomic import path_of
 from dprct.missing import tagged
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row

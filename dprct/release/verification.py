@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
-from dprct.io.atomic import file_error
-from dprct.io.delimited import DELIMITERS, readings
-from dprct.io.paths import path_of
-from dprct.io.routes import read
+from dprct.io.atomic import file_error, path_of
+from dprct.io.formats import read
+from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.io.delimited import Cells
+    from dprct.io.text import Cells
     from dprct.results.digest import ColumnDigest, ValuesDigest
 
 Agreement = Literal["match", "match to 15 digits", "differ", "not checked"]

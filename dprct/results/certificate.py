@@ -40,7 +40,7 @@ class PermittedDifference:
     Parameters
     ----------
     facet : str
-        A key of :data:`dprct.io.facets.FACETS`.
+        A key of :data:`dprct.io.compare.FACETS`.
     column : str or None
         The column, or None for the whole file.
     reason : str

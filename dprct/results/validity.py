@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.errors import ParameterError, SchemaError
-from dprct.io.facets import DATASET
+from dprct.io.compare import DATASET
 from dprct.results.specification import Specification, term_key
 
 if TYPE_CHECKING:

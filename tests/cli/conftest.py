@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,31 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What a command ended with."""
-
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def dprct(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Ran]:
+def dprct(command_line: Callable[..., Any]) -> Callable[..., Any]:
     """Run the command line in this process; return its exit code and what it wrote."""
-
-    def run(*arguments: object) -> Ran:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        wrote = capsys.readouterr()
-        code = ended.value.code
-        return Ran(int(code or 0), wrote.out, wrote.err)
-
-    monkeypatch.setattr("rich.console.Console.is_terminal", False)
-    return run
+    return command_line(main)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from dprct.cli import convert as command
 from dprct.cli import main
+from dprct.io.convert import convert
 from dprct.io.stata import read_dta, write_dta
-from dprct.io.streaming import convert
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

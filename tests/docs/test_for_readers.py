@@ -15,9 +15,9 @@ from dprct.cli.demo import demo_file
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.replicate.study import load_study
 from dprct.results.odds import odds_words
 from dprct.schema.toml import read_toml
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ import pytest
 import dprct
 from dprct.cli import main
 from dprct.errors import StudyError
-from dprct.replicate.study import load_study
 from dprct.schema import Column, Schema
+from dprct.study.study import load_study
 
 STUDY = """
 version = 1

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from dprct.errors import BridgeError, ColumnError, FileError
-from dprct.io import rdata, read, write
+from dprct.io import r_files as rdata
+from dprct.io import read, write
 from dprct.missing import missing_numbers, tagged
 from dprct.rbridge import files
 from dprct.schema import Column, FileFacts, Schema

@@ -12,7 +12,7 @@ from scipy import stats
 
 from dprct.encode import encodings
 from dprct.errors import ColumnError, DprctError, SchemaError
-from dprct.io.compare.values import rows_are_sorted
+from dprct.io.compare import rows_are_sorted
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.release.fates import assembled, check_fates, released_schema, sorted_rows
 from dprct.release.model import modelled

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dprct
 from dprct.errors import ParameterError, SimulationError
-from dprct.io.facets import FACETS
+from dprct.io.compare import FACETS
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.results.certificate import (

@@ -25,9 +25,9 @@ from scipy import stats
 from dprct.encode import prepared
 from dprct.io.stata import read_dta
 from dprct.release import MVHistogram
-from dprct.replicate.package import read_header
-from dprct.replicate.study import load_study
 from dprct.schema.table import eager
+from dprct.study.package import read_header
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from dprct.schema.facts import Column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.io.stata.cursor import Cursor
+    from dprct.io.stata.layout import Cursor
 
 MAP_ENTRIES = 14
 _MAP_LABELS = 11  # of the map's entries, the one that holds the place of the value labels

@@ -9,17 +9,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.errors import SchemaError
+from dprct.io.stata.columns import Decoded, mark_missing, packed_numbers, packed_strings
 from dprct.io.stata.header import Header, row_dtype
-from dprct.io.stata.numbers import mark_missing, packed_numbers
-from dprct.io.stata.strings import Decoded, packed_strings
 from dprct.io.stata.strl import Strls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dprct.io.stata.cursor import Cursor
-    from dprct.io.stata.layout import ByteOrder, Layout
-    from dprct.io.stata.strl_writer import StrlWriter
+    from dprct.io.stata.layout import ByteOrder, Cursor, Layout
+    from dprct.io.stata.strl import StrlWriter
     from dprct.schema.facts import Column
 
 _CHUNK_BYTES = 2**20  # rows are transposed in pieces that stay in the processor's cache

@@ -7,8 +7,7 @@ import pytest
 
 from dprct.errors import StataFormatError
 from dprct.io.stata import header, read_dta, write_dta
-from dprct.io.stata.cursor import Cursor
-from dprct.io.stata.layout import RELEASES
+from dprct.io.stata.layout import RELEASES, Cursor
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
 

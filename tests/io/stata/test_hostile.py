@@ -10,8 +10,7 @@ import pytest
 
 from dprct.errors import StataFormatError
 from dprct.io.stata import header, read_dta, read_header, write_dta
-from dprct.io.stata.cursor import Cursor
-from dprct.io.stata.layout import LAYOUTS, RELEASES
+from dprct.io.stata.layout import LAYOUTS, RELEASES, Cursor
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
 MOST_MEMORY = 40  # times the size of the file, plus what every call needs

@@ -1,0 +1,173 @@
+"""Which file goes through which door, by its extension."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dprct.errors import FileError, ParameterError
+from dprct.io.atomic import path_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+
+    from dprct.schema.schema import Schema
+
+
+READABLE = (
+    ".dta",
+    ".sav",
+    ".zsav",
+    ".por",
+    ".sas7bdat",
+    ".xpt",
+    ".rds",
+    ".rda",
+    ".rdata",
+    ".csv",
+    ".parquet",
+)
+"""Extensions that :func:`read` knows."""
+
+WRITABLE = (".dta", ".rds", ".csv", ".parquet")
+"""Extensions that :func:`write` knows."""
+
+
+def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
+    r"""Read a data file, by its extension.
+
+    Parameters
+    ----------
+    path : path
+        .dta, .sav, .zsav, .por, .sas7bdat, .xpt, .rds, .rda, .RData, .csv or .parquet.
+
+    Returns
+    -------
+    data : pandas.DataFrame
+        Text columns are ``object``; everything else is float64 codes and numbers, missing codes
+        in their payloads.
+    schema : Schema
+        Every other fact of the file; marked as opened.
+
+    Raises
+    ------
+    FileError
+        If the file is missing or cannot be read as what its extension says.
+    StataFormatError
+        If a .dta file is not what its release defines.
+    ParameterError
+        For an unknown extension.
+
+    Warns
+    -----
+    DprctWarning
+        If the route cannot keep something that the file holds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "trial.csv"
+    >>> _ = path.write_text("got,village\n1,north\n.a,south\n")
+    >>> data, schema = read(path)
+    >>> [(column.name, column.type) for column in schema.columns]
+    [('got', 'double'), ('village', 'strL')]
+    """
+    source = path_of(path)
+    reader = _reader(_extension(source, READABLE, "read"))
+    if source.is_dir():
+        raise FileError(f"{str(source)!r} is a folder; name a file")
+    try:
+        source.open("rb").close()
+    except OSError as error:
+        raise FileError(
+            f"{str(source)!r} cannot be read ({error.strerror}); check the path"
+        ) from None
+    return reader(source)
+
+
+def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> None:
+    r"""Write a data file, by its extension; the file appears complete or not at all.
+
+    Parameters
+    ----------
+    data : pandas.DataFrame
+        As :func:`read` returns it.
+    schema : Schema
+    path : path
+        .dta, .rds (needs R), .csv or .parquet.
+
+    Raises
+    ------
+    SchemaError
+        If the data do not fit the schema or the format.
+    FileError
+        If the file cannot be written.
+    ParameterError
+        For an unknown extension.
+    MissingDependencyError
+        For .rds without rpy2.
+
+    Warns
+    -----
+    DprctWarning
+        If the format cannot keep facts that the schema has, such as labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> path = Path(tempfile.mkdtemp()) / "trial.csv"
+    >>> write(pd.DataFrame({"got": [1.0, 0.0]}), Schema((Column("got"),)), path)
+    >>> path.read_text()
+    'got\n1\n0\n'
+    """
+    target = path_of(path)
+    _writer(_extension(target, WRITABLE, "written"))(data, schema, target)
+
+
+def _extension(path: Path, allowed: tuple[str, ...], deed: str) -> str:
+    extension = path.suffix.lower()
+    if extension not in allowed:
+        got = f"the extension {extension!r}" if extension else "no extension"
+        raise ParameterError(
+            f"{path.name!r} has {got}; files that can be {deed} are {', '.join(allowed)}"
+        )
+    return extension
+
+
+def _reader(extension: str) -> Callable[[Path], tuple[pd.DataFrame, Schema]]:
+    if extension == ".dta":
+        from dprct.io.stata import read_dta
+
+        return read_dta
+    if extension in (".rds", ".rda", ".rdata"):
+        from dprct.io.r_files import read_rdata
+
+        return read_rdata
+    if extension in (".csv", ".parquet"):
+        from dprct.io import text as tabular
+
+        return tabular.read_csv if extension == ".csv" else tabular.read_parquet
+    from dprct.io.spss_sas import read_foreign
+
+    return read_foreign
+
+
+def _writer(extension: str) -> Callable[[pd.DataFrame, Schema, Path], None]:
+    if extension == ".dta":
+        from dprct.io.stata import write_dta
+
+        return write_dta
+    if extension == ".rds":
+        from dprct.rbridge.files import write_r_file
+
+        return write_r_file
+    from dprct.io import text as tabular
+
+    return tabular.write_csv if extension == ".csv" else tabular.write_parquet

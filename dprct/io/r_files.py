@@ -1,0 +1,117 @@
+"""R's .rds and .rda files: through R where it is, else through pyreadr, which keeps less."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import BridgeError, DprctWarning, FileError, MissingDependencyError
+from dprct.schema.frames import table_of_frame
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dprct.schema.schema import Schema
+
+
+_STATA_EPOCH = np.datetime64("1960-01-01", "D")
+
+
+def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
+    """Read the one data frame of an R file, through R itself if it and rpy2 are installed.
+
+    Parameters
+    ----------
+    path : Path
+        .rds, .rda or .RData.
+
+    Returns
+    -------
+    data : pandas.DataFrame
+    schema : Schema
+        logical is byte, integer is double, factor is long with its levels as labels, Date is
+        ``%td``, POSIXct ``%tc`` in UTC, character is strL.  haven's tagged missing values in
+        doubles keep their letters.  Through R, haven's variable labels, value labels and formats
+        are kept, too.
+
+    Raises
+    ------
+    FileError
+        If the file is not R's, or holds no data frame or several.
+
+    Warns
+    -----
+    DprctWarning
+        Without R always: attributes are lost without a trace.
+    """
+    found = _through_r(path)
+    if found is not None:
+        data, schema = found
+        return data, replace(schema, source=path)
+    frame = _frame(path)
+    days = [name for name in frame.columns if _holds(frame[name], "date")]
+    data, schema = table_of_frame(pd.DataFrame({n: _typed(frame[n]) for n in frame.columns}))
+    schema = schema.with_columns(replace(schema.column(n), format="%td") for n in days)
+    warnings.warn(
+        f"{path.name!r} was read without variable labels, value labels, row names, time zones and "
+        "other attributes, which pyreadr does not see; to keep them install R and dprct[r], or "
+        "save it from R with haven::write_dta",
+        DprctWarning,
+        stacklevel=3,  # the caller of dprct.io.read
+    )
+    return data, replace(schema, source=path)
+
+
+def _through_r(path: Path) -> tuple[pd.DataFrame, Schema] | None:
+    """Return what R reads, or None where R cannot be had."""
+    from dprct.rbridge.files import r_is_here, read_r_file
+
+    try:
+        return read_r_file(path) if r_is_here() else None
+    except (BridgeError, MissingDependencyError):
+        return None
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    import pyreadr
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it skips is refused or said below
+            objects = pyreadr.read_r(str(path))
+    except (pyreadr.custom_errors.LibrdataError, pyreadr.custom_errors.PyreadrError, ValueError):
+        # the library's words may quote the data
+        raise FileError(
+            f"{path.name!r} cannot be read as a file of R with a data frame; save one with "
+            "saveRDS() or save()"
+        ) from None
+    names = [str(name) for name in objects]
+    if len(names) != 1:
+        held = f"{len(names)} objects ({', '.join(names)})" if names else "no data frame"
+        raise FileError(f"{path.name!r} holds {held}; save one data frame alone")
+    frame: pd.DataFrame = next(iter(objects.values()))
+    if len(frame) == 0 or len(frame.columns) == 0:
+        raise FileError(f"{path.name!r} holds a data frame without rows or columns")
+    return frame
+
+
+def _holds(series: pd.Series[Any], *kinds: str) -> bool:
+    return series.dtype == object and pd.api.types.infer_dtype(series, skipna=True) in kinds
+
+
+def _typed(series: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column with the dtype that its type in R has, where pyreadr gives objects."""
+    series = series.reset_index(drop=True)
+    if _holds(series, "boolean"):
+        return series.astype("boolean")
+    if _holds(series, "date"):
+        dates = series.to_numpy().astype("datetime64[D]")
+        days = (dates - _STATA_EPOCH).astype(np.float64)
+        return pd.Series(np.where(np.isnat(dates), np.nan, days))
+    if _holds(series, "empty", "floating", "integer", "mixed-integer-float"):
+        return series.astype(np.float64)
+    return series

@@ -1,0 +1,460 @@
+"""Plain tables: .csv and .parquet, which know names and values only, and text as it is printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
+from dprct.io.atomic import atomic_write, file_error
+from dprct.missing import MISSING_CODES, tagged
+from dprct.schema.facts import FLOAT_LIMITS, Column, FileFacts
+from dprct.schema.frames import table_of_frame
+from dprct.schema.legal import broken_rules
+from dprct.schema.schema import Schema
+from dprct.schema.table import COMPANION, Frame, eager, numbers_of, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from narwhals.typing import IntoFrame
+    from numpy.typing import NDArray
+
+
+_NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_NO_NUMBER = re.compile(rf"^(?!{_NUMBER}$)", re.ASCII | re.MULTILINE)
+_LONG_WHOLE = re.compile(r"^[+-]?\d{16,}$", re.ASCII | re.MULTILINE)
+_ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
+    ("", "NA", "NaN", "nan"), 0
+)
+_EXACT = 2**53
+_PLAIN = 1e15  # below, a whole double is printed as its digits and ".0"
+_DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
+
+
+def read_csv(path: Path) -> tuple[pd.DataFrame, Schema]:
+    """Read a comma-separated UTF-8 file with a row of names.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    data : pandas.DataFrame
+        A column is numeric when each of its cells is a decimal number, a missing code (``.``,
+        ``.a`` to ``.z``), empty or ``NA``; otherwise it is text, left as it is.  A number with
+        a leading zero, or a whole number beyond 2**53, makes its column text, as it is an
+        identifier.
+    schema : Schema
+        double and strL, as the file declares no types.
+
+    Raises
+    ------
+    FileError
+        If the file is not UTF-8, has no rows, or has rows of unequal length.
+    SchemaError
+        If a name occurs twice or is empty.
+    """
+    names, rows = _parsed(path)
+    columns = zip(*rows, strict=True)
+    cells = {name: _guessed(column) for name, column in zip(names, columns, strict=True)}
+    schema = Schema(
+        tuple(Column(n, "strL" if x.dtype == object else "double") for n, x in cells.items()),
+        file=FileFacts(rows=len(rows)),
+        opened=True,
+        source=path,
+    )
+    return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in cells.items()}), schema
+
+
+def _parsed(path: Path) -> tuple[list[str], list[list[str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names, *rows = _lines(csv.reader(file, strict=True), path.name)
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path.name!r} is not UTF-8 text (first at byte {error.start}); save it as UTF-8"
+        ) from None
+    except csv.Error as error:
+        raise FileError(f"{path.name!r} is not a comma-separated file ({error})") from None
+    except ValueError:  # nothing to unpack
+        raise FileError(f"{path.name!r} is empty; it needs a row of names") from None
+    _check_header(names, path.name)
+    if not rows:
+        raise FileError(f"{path.name!r} has names but no rows; give a file with data")
+    return names, rows
+
+
+def _lines(reader: Any, file: str) -> Iterator[list[str]]:
+    width = None
+    for row in reader:
+        width = len(row) if width is None else width
+        if not row and width != 1:
+            continue
+        if row and len(row) != width:
+            raise FileError(
+                f"line {reader.line_num} of {file!r} has {len(row)} cells where the row of names "
+                f"has {width}; give every row as many"
+            )
+        yield row or [""]  # the csv module gives an empty cell alone on its line as no cell
+
+
+def _check_header(names: list[str], file: str) -> None:
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise FileError(
+            f"{file!r} separates its columns by semicolons or tabs; separate them by commas"
+        )
+    if len(set(names)) < len(names):
+        twice = ", ".join(sorted({name for name in names if names.count(name) > 1}))
+        raise SchemaError(f"{file!r} has columns named twice: {twice}; give each its own name")
+    if "" in names:
+        raise SchemaError(f"column {names.index('') + 1} of {file!r} has no name; give it one")
+
+
+def _guessed(cells: Sequence[str]) -> NDArray[Any]:
+    """Return numbers where every cell is one or is missing, else the text as it is."""
+    present = [cell for cell in cells if cell not in _ABSENT]
+    numbers = _decimals(present)
+    if numbers is None:
+        return np.array([*cells, ""], dtype=object)[:-1]
+    codes = np.array([_ABSENT.get(cell, -1) for cell in cells], np.int8)
+    out = tagged(np.maximum(codes, 0))
+    out[codes < 0] = numbers
+    return out
+
+
+def _decimals(cells: list[str]) -> NDArray[np.float64] | None:
+    """Return decimal numbers that doubles keep, or None where a cell is none.
+
+    The cells are matched as the lines of one text, as a match for each takes many times longer.
+    """
+    lines = "\n".join(cells)
+    if not cells or lines.count("\n") >= len(cells) or _NO_NUMBER.search(lines):
+        return None if cells else np.empty(0)
+    if any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines)):
+        return None
+    numbers = np.array(list(map(float, cells)))
+    return numbers if np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]) else None
+
+
+def write_csv(data: IntoFrame, schema: Schema, path: Path) -> None:
+    """Write a comma-separated UTF-8 file with a row of names.
+
+    Parameters
+    ----------
+    data : data frame
+        As :func:`dprct.io.read` returns it.
+    schema : Schema
+    path : Path
+
+    Raises
+    ------
+    SchemaError
+        If a text column holds bytes, or a number does not fit its storage type.
+
+    Notes
+    -----
+    Numbers are the shortest decimals that read back as the same double; ``.`` is an empty cell,
+    ``.a`` to ``.z`` are written as such.
+    """
+    frame = _fitting(data, schema)
+    columns = [_printed(frame, column) for column in schema.columns]
+    _say_lost(schema, path, types=True)
+    with atomic_write(path, "w") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(schema.names)
+        writer.writerows(zip(*columns, strict=True))
+
+
+def _printed(frame: Frame, column: Column) -> list[str]:
+    if column.is_text:
+        return _unicode(frame, column, ".csv")
+    values, codes = numbers_of(frame, column.name)
+    texts = list(map(repr, values.tolist()))
+    for row in np.flatnonzero((values == np.floor(values)) & (np.abs(values) < _PLAIN)):
+        texts[row] = texts[row][:-2]
+    for row in np.flatnonzero(codes >= 0):
+        texts[row] = MISSING_CODES[codes[row]] if codes[row] else ""
+    return texts
+
+
+def read_parquet(path: Path) -> tuple[pd.DataFrame, Schema]:
+    """Read a .parquet file; companion columns ``<name>__missing`` become missing codes again.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    data : pandas.DataFrame
+    schema : Schema
+        Types as :func:`dprct.schema.frames.schema_of_frame` takes them from the Arrow types.
+
+    Raises
+    ------
+    FileError
+        If the file is not parquet.
+    MissingDependencyError
+        If pyarrow is not installed.
+    SchemaError
+        If it has no rows, a name twice, or a type that no storage type holds.
+    """
+    arrow, parquet = arrow_of("reading .parquet")
+    try:
+        with path.open("rb") as file:
+            table = parquet.read_table(file)
+    except (arrow.ArrowException, OSError):
+        raise FileError(
+            f"{path.name!r} is not a parquet file that can be read; check how it was made"
+        ) from None
+    data, schema = table_of_frame(table)
+    companions = [
+        name
+        for name in schema.names
+        if table.schema.field(name).type == arrow.int8() and _is_companion(name, data)
+    ]
+    for name in companions:
+        _restore(data, name)
+    kept = schema.select(name for name in schema.names if name not in companions)
+    return data.drop(columns=companions), replace(kept, source=path)
+
+
+def _is_companion(name: str, data: pd.DataFrame) -> bool:
+    """Whether a column says exactly where and how another one is missing."""
+    of = name.removesuffix(COMPANION)
+    if of == name or of not in data or data[of].dtype != np.float64:
+        return False
+    numbers = data[name].to_numpy()
+    legal = np.isin(numbers, np.arange(-1, len(MISSING_CODES)))
+    return bool(np.all(legal & ((numbers >= 0) == np.isnan(data[of].to_numpy()))))
+
+
+def _restore(data: pd.DataFrame, companion: str) -> None:
+    name = companion.removesuffix(COMPANION)
+    codes = data[companion].to_numpy().astype(np.int8)
+    data[name] = np.where(codes < 0, data[name].to_numpy(), tagged(np.maximum(codes, 0)))
+
+
+def write_parquet(data: IntoFrame, schema: Schema, path: Path) -> None:
+    """Write a .parquet file; columns with ``.a`` to ``.z`` get a companion ``<name>__missing``.
+
+    Parameters
+    ----------
+    data : data frame
+        As :func:`dprct.io.read` returns it.
+    schema : Schema
+    path : Path
+
+    Raises
+    ------
+    SchemaError
+        If a text column holds bytes, a number does not fit its storage type, or the name of a
+        companion is taken.
+    MissingDependencyError
+        If pyarrow is not installed.
+
+    Notes
+    -----
+    byte, int and long are int8, int16 and int32 with nulls; float and double keep their width.
+    Companions hold -1 for a number, 0 for ``.``, 1 to 26 for ``.a`` to ``.z``.
+    """
+    arrow, parquet = arrow_of("writing .parquet")
+    frame = _fitting(data, schema)
+    columns: dict[str, Any] = {}
+    for column in schema.columns:
+        columns |= _arrays(frame, column, schema, arrow)
+    _say_lost(schema, path, types=False)
+    with atomic_write(path) as file:
+        parquet.write_table(arrow.table(columns), file)
+
+
+def _arrays(frame: Frame, column: Column, schema: Schema, arrow: Any) -> dict[str, Any]:
+    if column.is_text:
+        return {column.name: arrow.array(_unicode(frame, column, ".parquet"), arrow.string())}
+    values, codes = numbers_of(frame, column.name)
+    plain = np.where(codes < 0, values, 0.0).astype(_DTYPES.get(column.type, "float64"))
+    out = {column.name: arrow.array(plain, mask=codes >= 0)}
+    if np.any(codes > 0):
+        companion = column.name + COMPANION
+        if companion in schema.names:
+            raise SchemaError(
+                f"column {companion!r} has the name that the missing codes of {column.name!r} "
+                "need in a .parquet file; rename it"
+            )
+        out[companion] = arrow.array(codes, arrow.int8())
+    return out
+
+
+def arrow_of(purpose: str) -> tuple[Any, Any]:
+    """Return pyarrow and its parquet module, or name the extra that brings them."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingDependencyError.extra("pyarrow", "engines", purpose) from None
+    return pyarrow, pyarrow.parquet
+
+
+def _fitting(data: IntoFrame, schema: Schema) -> Frame:
+    """Return the data behind one interface, refusing what does not fit the storage types."""
+    frame = eager(data)
+    expected = set(schema.names)
+    extra = [n for n in frame.columns if n not in expected and n.removesuffix(COMPANION) == n]
+    if extra:
+        raise ColumnError.unknown(extra[0], schema.names)
+    for column in schema.columns:
+        if broken := broken_rules(Column(column.name, column.type), frame):
+            raise SchemaError(
+                f"column {column.name!r} holds {broken[0]}; mend the data or the column's type"
+            )
+    return frame
+
+
+def _unicode(frame: Frame, column: Column, extension: str) -> list[str]:
+    cells = text_of(frame, column.name).tolist()
+    texts = [cell for cell in cells if isinstance(cell, str) and _encodes(cell)]
+    if len(texts) < len(cells):
+        raise SchemaError(
+            f"column {column.name!r} holds text that is not Unicode, which {extension} cannot "
+            "keep; drop it or write .dta"
+        )
+    return texts
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _say_lost(schema: Schema, path: Path, *, types: bool) -> None:
+    facts = {
+        "storage types": types and any(c.type not in ("double", "strL") for c in schema.columns),
+        "display formats": any(c.format for c in schema.columns),
+        "variable labels": any(c.label for c in schema.columns),
+        "value labels": bool(schema.file.value_labels),
+        "the dataset label": bool(schema.file.label),
+        "notes and characteristics": bool(schema.file.characteristics),
+        "the sort order": bool(schema.file.sorted_by),
+    }
+    if lost := ", ".join(fact for fact, there in facts.items() if there):
+        warnings.warn(
+            f"{path.name!r} cannot keep {lost}; save the schema beside it, or write .dta",
+            DprctWarning,
+            stacklevel=4,  # the caller of dprct.io.write
+        )
+
+
+DELIMITERS = {".csv": ",", ".tab": "\t", ".tsv": "\t", ".txt": "\t"}
+"""What separates cells, by extension."""
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_MEANS = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of a text table.
+
+    Parameters
+    ----------
+    names : tuple of str
+    columns : tuple of tuple of str
+        One per name, each with the cells from the first row to the last.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]
+
+
+def readings(path: Path) -> list[Cells]:
+    r"""Return what a text table may say: archives quote their texts in two ways.
+
+    Parameters
+    ----------
+    path : Path
+        UTF-8 with a row of names; ``.csv`` is separated by commas, ``.tab``, ``.tsv`` and ``.txt``
+        by tabs.  A first column without a name, the row numbers of R and pandas, is left out.
+
+    Returns
+    -------
+    list of Cells
+        With quotes doubled and, of what is separated by tabs, also with backslashes before
+        quotes, tabs and line ends, as the Dataverse writes them.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, is not UTF-8, or has rows of unequal length in both ways.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "trial.tab"
+    >>> _ = path.write_text('got\tvillage\n1\t"the \\"old\\" one"\n')
+    >>> readings(path)[-1].columns
+    (('1',), ('the "old" one',))
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise file_error(error, path, "read") from None
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path.name!r} is not UTF-8 text (first at byte {error.start}); save it as UTF-8"
+        ) from None
+    delimiter = DELIMITERS[path.suffix.lower()]
+    ways = [_doubled(text, delimiter)]
+    if delimiter == "\t":
+        ways.append(_backslashed(text))
+    found = [cells for rows in ways if (cells := _cells(rows)) is not None]
+    if not found:
+        raise FileError(
+            f"{path.name!r} is no table: it needs a row of names, rows with as many cells, and no "
+            f"cell above {csv.field_size_limit():,} characters"
+        )
+    return found
+
+
+def _doubled(text: str, delimiter: str) -> list[list[str]]:
+    lines = io.StringIO(text, newline="")  # which ends no line where Unicode alone would
+    try:
+        return [row or [""] for row in csv.reader(lines, delimiter=delimiter, strict=True)]
+    except csv.Error:
+        return []
+
+
+def _backslashed(text: str) -> list[list[str]]:
+    return [
+        [_unescaped(cell) for cell in line.split("\t")]
+        for line in text.removesuffix("\n").split("\n")
+    ]
+
+
+def _unescaped(cell: str) -> str:
+    cell = cell.removesuffix("\r")
+    if len(cell) < 2 or not cell.startswith('"') or not cell.endswith('"'):
+        return cell
+    return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), cell[1:-1])
+
+
+def _cells(rows: list[list[str]]) -> Cells | None:
+    if not any(rows[0] if rows else ()) or any(len(row) != len(rows[0]) for row in rows):
+        return None
+    names, *body = rows
+    columns = list(zip(*body, strict=True)) or [()] * len(names)
+    first = 1 if names[0] == "" else 0
+    return Cells(tuple(names[first:]), tuple(columns[first:]))

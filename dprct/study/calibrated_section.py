@@ -1,0 +1,311 @@
+"""The study-file section ``[calibrated]``: options of the calibrated release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from dprct.errors import DprctError, ParameterError, StudyError
+from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
+from dprct.estimate.experiment import check_rules, cluster_unit
+from dprct.estimate.index import indexes_of
+from dprct.estimate.pilot import is_file
+from dprct.release.calibrated import Calibrated
+from dprct.release.covariates import covariates_of
+from dprct.release.layout import Layout, design_problems, prepared_schema
+from dprct.release.regressions import Regressions, check_slopes, regressions_of, split
+from dprct.release.shares import share_of
+from dprct.study.design_section import absent, check_choice, design_from
+from dprct.study.sections import section
+
+if TYPE_CHECKING:
+    from dprct.assignment import Design
+    from dprct.estimate.experiment import BlockRule, UnitRule
+    from dprct.schema.facts import Unit
+    from dprct.schema.schema import Schema
+    from dprct.study.release_section import ReleaseSpec
+
+Numbers = float | tuple[float, ...]
+Level = str | float
+Indexes = str | Mapping[str, str]
+Pairs = tuple[float, ...] | Mapping[str, tuple[float, ...]]
+ByOutcome = Mapping[str, float]
+Policies = str | float | Mapping[str, str | float]
+
+_COVARIATES = ("auto", "histogram", "marginals", "filler")
+_LEGAL = ("calibrated", "strict")
+_GAMMA = ("zero", "moments")
+_BLOCKS = ("weight", "ignore")
+_UNITS = ("person", "cluster")
+_POLICIES = ("public", "private")
+_OPTIONS = (
+    "share",
+    "weights",
+    "sd",
+    "missing",
+    "blocks",
+    "unit",
+    "largest_cluster",
+    "control",
+    "covariates",
+    "legal",
+    "gamma",
+    "index",
+    "index_bounds",
+)
+"""Keys that are arguments of the class under the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedSpec:
+    """Options of the calibrated release; what is left out has the method's default.
+
+    Parameters
+    ----------
+    covariates : {"auto", "histogram", "marginals", "filler"}
+        How the covariates are made.
+    share : number
+        Share of epsilon for them.
+    specifications : list of str
+        Further covariate sets that readers may use, each as the right side of a formula
+        (``"age + C(town)"``; ``""`` is none).
+    levels : number or list of numbers
+        Sizes of tests at which intervals are to be valid, such as ``[0.05, 0.01]``.
+    legal : {"calibrated", "strict"}
+        Whether released outcomes may be real numbers, or are rounded to legal values.
+    gamma : {"zero", "moments"}
+        Whether outcomes move with covariates; ``"moments"`` costs a part of epsilon and a delta.
+    index : text, or table of texts
+        By outcome: a formula with fixed coefficients of covariates, by which the outcome is
+        adjusted before it is clipped.
+    index_bounds : [low, high], or table of these
+        Bounds of the outcome less its index.
+    weights, sd : table of numbers
+        By outcome: shares of the budget, and declared standard deviations for the plan.
+    clip : list of str
+        Outcomes whose values beyond their bounds are moved to the bound, row by row, before
+        anything is computed; without, such values are refused.  Effects are those on the clipped
+        outcome.
+    missing : "public", "private", number, or table of these
+        What a missing outcome means.
+    blocks : {"weight", "ignore"}
+    unit : {"person", "cluster"}
+    largest_cluster : int
+    control : str or number
+    attrition : bool
+        As :class:`dprct.PrivateATE` takes them.
+    """
+
+    covariates: str | None = None
+    share: float | None = None
+    specifications: tuple[str, ...] = ()
+    levels: Numbers | None = None
+    legal: str | None = None
+    gamma: str | None = None
+    index: Indexes | None = None
+    index_bounds: Pairs | None = None
+    weights: ByOutcome | None = None
+    sd: ByOutcome | None = None
+    clip: tuple[str, ...] = ()
+    missing: Policies | None = None
+    blocks: str | None = None
+    unit: str | None = None
+    largest_cluster: int | None = None
+    control: Level | None = None
+    attrition: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedExperiment:
+    """What a study file says to the calibrated release.
+
+    Parameters
+    ----------
+    formula : str or None
+        The reader's regression.
+    design : Design or None
+        None of the two is None once nothing is open.
+    calibrated : CalibratedSpec
+    """
+
+    formula: str | None
+    design: Design | None
+    calibrated: CalibratedSpec
+
+    @property
+    def clusters(self) -> Unit | None:
+        """Who is protected, where whole clusters are."""
+        largest = self.calibrated.largest_cluster
+        if self.calibrated.unit != "cluster" or self.design is None or largest is None:
+            return None
+        return cluster_unit(self.design, largest)
+
+    def problems(self, schema: Schema) -> list[str]:
+        """Return what is open or does not fit the columns of the file, in words."""
+        found = absent(self.formula, self.design)
+        if found:
+            return found
+        try:
+            self._check_rules()
+        except DprctError as error:
+            found = [f"[calibrated] {error}"]
+        try:
+            regressions = self._regressions()
+            found += self._of_outcomes(schema, regressions)
+            return found + self._of_columns(schema, regressions)
+        except DprctError as error:
+            return [*found, str(error)]
+
+    def encoded(self, schema: Schema) -> list[str]:
+        """Return no column: outcomes need no bins, covariates get them by default."""
+        return []
+
+    def model(
+        self, data: Any, schema: Schema, *, zeta: float | None, keep: tuple[str, ...]
+    ) -> Calibrated:
+        """Return the method, bound to the data.
+
+        Raises
+        ------
+        FormulaError, ColumnError, SchemaError, ParameterError
+            As :class:`dprct.Calibrated` does.
+        """
+        assert self.formula is not None
+        assert self.design is not None
+        spec = self.calibrated
+        options = {
+            name: getattr(spec, name) for name in _OPTIONS if getattr(spec, name) is not None
+        }
+        if spec.levels is not None:
+            options["levels"] = _listed(spec.levels)
+        return Calibrated.from_formula(
+            self.formula,
+            _clipped(data, schema, spec.clip),
+            schema,
+            treatment=self.design.columns,
+            assignment=self.design,
+            specifications=spec.specifications,
+            attrition=spec.attrition,
+            keep=keep,
+            **options,
+        )
+
+    def _check_rules(self) -> None:
+        """Refuse what the declared design does not allow, before the data are opened."""
+        assert self.design is not None
+        spec = self.calibrated
+        check_rules(
+            self.design,
+            control=spec.control,
+            blocks=cast("BlockRule", spec.blocks or "weight"),
+            unit=cast("UnitRule", spec.unit or "person"),
+            largest_cluster=spec.largest_cluster,
+        )
+
+    def _regressions(self) -> Regressions:
+        assert self.formula is not None
+        assert self.design is not None
+        columns = self.design.columns
+        outcomes, arms, terms = split(self.formula, columns)
+        return regressions_of(outcomes, arms, terms, self.calibrated.specifications, columns)
+
+    def _of_outcomes(self, schema: Schema, regressions: Regressions) -> list[str]:
+        """Return what the outcomes lack: bounds, a missing policy, a share that is theirs."""
+        spec, found = self.calibrated, []
+        for name in regressions.outcomes:
+            try:
+                column = with_bounds(schema.column(name))
+                policy = policy_of(column, spec.missing)
+                if policy is not None and policy not in _POLICIES:
+                    constant_of(policy, column)
+            except DprctError as error:
+                found.append(str(error))
+        shares_of(spec.weights, regressions.outcomes)
+        if spec.gamma == "moments":
+            check_slopes(regressions)
+        assert self.design is not None
+        outcomes = regressions.outcomes
+        indexes_of(spec.index, spec.index_bounds, (), outcomes, self.design, schema)
+        for key in ("sd", "missing", "clip"):
+            named = getattr(spec, key)
+            by_name = isinstance(named, (Mapping, tuple))
+            others = set(named) - set(regressions.outcomes) if by_name else set()
+            found += [
+                f"[calibrated] {key} names {name!r}, which is no outcome of the formula"
+                for name in sorted(others)
+            ]
+        return found
+
+    def _of_columns(self, schema: Schema, regressions: Regressions) -> list[str]:
+        """Return what contradicts the part that a column plays, or keeps it from being drawn."""
+        assert self.design is not None
+        public = dict.fromkeys((*self.design.columns, *self.design.uses))
+        problems = design_problems(schema, public)
+        if problems:
+            return problems
+        prepared = prepared_schema(schema, regressions, public)
+        drawn = Layout(prepared, regressions, strict=False).covariates
+        covariates_of(None, drawn, frozenset(), 1, filler=True)
+        return []
+
+
+def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> CalibratedExperiment:
+    """Return the experiment of a parsed study file for the calibrated release.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, of a wrong type or not allowed.
+
+    Examples
+    --------
+    >>> from dprct.study.release_section import ReleaseSpec
+    >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
+    >>> document = {"calibrated": {"covariates": "filler", "levels": [0.05, 0.01]}}
+    >>> calibrated_from(document, release).calibrated.levels
+    (0.05, 0.01)
+    """
+    spec: CalibratedSpec = section(CalibratedSpec, document.get("calibrated", {}), "[calibrated]")
+    for key, allowed in (
+        ("covariates", _COVARIATES),
+        ("legal", _LEGAL),
+        ("gamma", _GAMMA),
+        ("blocks", _BLOCKS),
+        ("unit", _UNITS),
+    ):
+        if getattr(spec, key) is not None:
+            check_choice(getattr(spec, key), allowed, f"[calibrated] {key}")
+    rules = spec.index.values() if isinstance(spec.index, Mapping) else [spec.index]
+    if any(is_file(rule) for rule in rules if rule is not None):
+        raise StudyError(
+            "[calibrated] index names a file; a study file states the index itself, as a formula "
+            'with numbers such as "0.8 * before"'
+        )
+    try:
+        share_of(spec.share, "filler" if spec.covariates == "filler" else "auto")
+        if spec.levels is not None:
+            levels_of(_listed(spec.levels))
+    except ParameterError as error:
+        raise StudyError(f"[calibrated] {error}") from None
+    return CalibratedExperiment(release.formula, design_from(document), spec)
+
+
+def _listed(levels: Numbers) -> tuple[float, ...]:
+    return levels if isinstance(levels, tuple) else (levels,)
+
+
+def _clipped(data: Any, schema: Schema, names: tuple[str, ...]) -> Any:
+    """Return data whose outcomes lie within their public bounds; missing codes stay.
+
+    Row by row and by public constants: one record still changes one record.
+    """
+    new = {}
+    for name in names:
+        bounds = with_bounds(schema.column(name)).bounds
+        assert bounds is not None
+        values = data[name].to_numpy(np.float64)
+        new[name] = np.where(np.isnan(values), values, np.clip(values, *bounds))
+    return data.assign(**new)

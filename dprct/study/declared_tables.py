@@ -1,0 +1,250 @@
+"""The ``[[table]]`` sections of a study file: the tables of the paper, declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import ColumnError, DprctError, ParameterError, StudyError
+from dprct.formula import names as formula_names
+from dprct.results.itt import ITTTable, itt_table
+from dprct.results.itt_estimates import Inference
+from dprct.results.multiplicity import families_of
+from dprct.results.options import covariance_named
+from dprct.results.resampling import FEWEST_DRAWS
+from dprct.results.style import style_named
+from dprct.results.weights import check_weights_type
+from dprct.study.sections import section
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.schema.schema import Schema
+
+Covariates = tuple[str, ...] | Mapping[str, tuple[str, ...]]
+Families = str | Mapping[str, tuple[str, ...]]
+Sizes = Mapping[str, int]
+
+_SAMPLES = ("complete-per-outcome", "complete")
+_CARRIES = ("modelled", "public", "derived")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One table of effects, as a study file declares it.
+
+    Parameters
+    ----------
+    name : str
+        Short and unique, for example ``"table2"``.
+    outcomes, arms : tuple of str
+        Columns.
+    title : str
+    covariates : tuple of str, or mapping of name to tuple of str
+        Terms of a formula; a mapping makes one panel per set.
+    blocks : tuple of str
+        Columns that enter as factors.
+    control : str or None
+        Column of the control group.
+    errors : str
+        HC1, HC0, HC2, HC3, nonrobust or cluster.
+    groups, weights : str or None
+        Columns of clusters and weights.
+    weights_type, alternative, distribution, sample : str
+        As for :func:`dprct.itt_table`.
+    adjust : str or None
+    families : str or mapping of name to tuple of str
+    family_sizes : mapping of str to int
+    layout : str
+        paper, econ, aer or esttab.
+    digits : int or None
+    draws, seed : int
+        Of the bootstrap behind ``westfall-young`` and ``romano-wolf``.
+    """
+
+    name: str
+    outcomes: tuple[str, ...]
+    arms: tuple[str, ...]
+    title: str = ""
+    covariates: Covariates = ()
+    blocks: tuple[str, ...] = ()
+    control: str | None = None
+    errors: str = "HC1"
+    groups: str | None = None
+    weights: str | None = None
+    weights_type: str = "aweight"
+    alternative: str = "two-sided"
+    distribution: str = "t"
+    sample: str = "complete-per-outcome"
+    adjust: str | None = None
+    families: Families = "all"
+    family_sizes: Sizes = field(default_factory=dict)
+    layout: str = "paper"
+    digits: int | None = None
+    draws: int = 2000
+    seed: int = 0
+
+    def columns(self) -> list[str]:
+        """Return the columns of the data that the table needs, in the order of their use."""
+        sets = self.covariates.values() if isinstance(self.covariates, Mapping) else [
+            self.covariates
+        ]  # fmt: skip
+        terms = [term for members in sets for term in members]
+        named = formula_names("~ " + " + ".join(terms), functions=True)[1] if terms else []
+        single = [name for name in (self.control, self.groups, self.weights) if name]
+        return list(dict.fromkeys([*self.outcomes, *self.arms, *named, *self.blocks, *single]))
+
+    def without_information(self, fates: Mapping[str, str]) -> list[str]:
+        """Return the columns that the table needs and a protected file holds nothing of.
+
+        Parameters
+        ----------
+        fates : mapping of str to str
+            What became of each column, as the certificate of the protected file says.
+        """
+        return [name for name in self.columns() if fates.get(name) not in _CARRIES]
+
+    def problems(self, known: Sequence[str]) -> list[str]:
+        """Return in words which columns the table names that the file does not have.
+
+        Parameters
+        ----------
+        known : sequence of str
+            The columns of the file.
+        """
+        return [
+            f"[[table]] {self.name!r}: {ColumnError.unknown(name, known, 'the file')}"
+            for name in self.columns()
+            if name not in known
+        ]
+
+    def check(self) -> None:
+        """Refuse what no data could be given for.
+
+        Raises
+        ------
+        ParameterError, FormulaError
+            If an option is none of those allowed, or a covariate is no term of the grammar.
+        """
+        if not self.name.strip():
+            raise ParameterError("name is empty; give a short one, such as 'table2'")
+        for option, named in (("outcomes", self.outcomes), ("arms", self.arms)):
+            if not named:
+                raise ParameterError(f"{option} is empty; name at least one column")
+        if self.sample not in _SAMPLES:
+            raise ParameterError(f"sample={self.sample!r}; allowed: {', '.join(_SAMPLES)}")
+        if self.draws < FEWEST_DRAWS or self.seed < 0:
+            raise ParameterError(
+                f"draws={self.draws}, seed={self.seed}; give at least {FEWEST_DRAWS} draws and a "
+                "seed from 0 up"
+            )
+        if self.covariates == {}:
+            raise ParameterError("covariates is an empty table; name at least one set")
+        style_named(self.layout).changed({} if self.digits is None else {"digits": self.digits})
+        Inference(alternative=self.alternative, distribution=self.distribution, adjust=self.adjust)  # type: ignore[arg-type]
+        cov_type = covariance_named(self.errors, self.groups)
+        check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
+        families_of(self.families, self.outcomes, self.arms, self.family_sizes or None)  # type: ignore[arg-type]
+        self.columns()
+
+    def made(
+        self, data: pd.DataFrame, schema: Schema, guarantee: Guarantee | None = None
+    ) -> ITTTable:
+        """Return the table of these data.
+
+        Parameters
+        ----------
+        data : DataFrame
+        schema : Schema
+        guarantee : Guarantee or None
+            Of a released file.
+
+        Raises
+        ------
+        DprctError
+            If the data cannot give it: a column is not there, an arm is empty.
+        """
+        table = itt_table(
+            data,
+            schema,
+            outcomes=self.outcomes,
+            arms=self.arms,
+            covariates=self.covariates,
+            blocks=self.blocks,
+            control=self.control,
+            cov_type=self.errors,
+            groups=self.groups,
+            weights=self.weights,
+            weights_type=self.weights_type,  # type: ignore[arg-type]  # itt_table checks it
+            alternative=self.alternative,  # type: ignore[arg-type]
+            distribution=self.distribution,  # type: ignore[arg-type]
+            adjust=self.adjust,  # type: ignore[arg-type]
+            families=self.families,  # type: ignore[arg-type]
+            family_sizes=self.family_sizes or None,
+            sample=self.sample,  # type: ignore[arg-type]
+            draws=self.draws,
+            rng=self.seed,
+            guarantee=guarantee,
+            style=self.layout,
+            title=self.title or self.name,
+        )
+        return table if self.digits is None else table.styled(digits=self.digits)
+
+
+def tables_from(sections: object) -> tuple[TableSpec, ...]:
+    """Return the tables that the ``[[table]]`` sections of a study file declare.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, a value is of the wrong type or not allowed, or a name is given twice.
+
+    Examples
+    --------
+    >>> tables_from([{"name": "t2", "outcomes": ["got"], "arms": ["any"]}])[0].columns()
+    ['got', 'any']
+    """
+    if not isinstance(sections, Sequence) or isinstance(sections, str):
+        raise StudyError("tables are written as [[table]], one section for each")
+    found = tuple(
+        section(TableSpec, part, f"[[table]] number {k}") for k, part in enumerate(sections, 1)
+    )
+    names = [table.name for table in found]
+    for table in found:
+        if names.count(table.name) > 1:
+            raise StudyError(f"two tables are called {table.name!r}; give each its own name")
+        try:
+            table.check()
+        except DprctError as error:
+            raise StudyError(f"[[table]] {table.name!r}: {error}") from None
+    return found
+
+
+def long_form(tables: Mapping[str, ITTTable]) -> list[dict[str, Any]]:
+    """Return every number of the tables, one entry each, in order.
+
+    Returns
+    -------
+    list of dict
+        ``table, covariates, outcome, arm, statistic`` and ``value``.
+    """
+    entries = []
+    for name, table in tables.items():
+        for record in table.tidy().to_dict("records"):
+            place = {key: str(record[key]) for key in ("covariates", "outcome", "arm")}
+            entries += [
+                {"table": name, **place, "statistic": statistic, "value": float(record[statistic])}
+                for statistic in STATISTICS
+            ]
+    return entries
+
+
+STATISTICS = (
+    "control_mean", "estimate", "std.error", "df", "p.value", "p.adjusted", "nobs", "rank",
+)  # fmt: skip
+"""Numbers of a table that ``expected.csv`` holds."""
+
+PLACE = ("table", "covariates", "outcome", "arm", "statistic")
+"""What finds a number again in ``expected.csv``."""

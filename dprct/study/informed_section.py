@@ -1,0 +1,209 @@
+"""The study-file section ``[informed]``: options of Hybrid and GenModel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+from dprct.errors import DprctError, StudyError
+from dprct.published.allocation import Allocation
+from dprct.published.covariates import XMethod
+from dprct.published.genmodel import GenModel
+from dprct.published.genmodel_draws import From, Sigma
+from dprct.published.hybrid import Hybrid
+from dprct.published.informed import MissingOutcomes
+from dprct.published.outcomes import Family, families_of
+from dprct.published.roles import Roles, roles
+from dprct.release.model import modelled
+from dprct.study.design_section import absent, check_choice, design_from
+from dprct.study.sections import section
+
+if TYPE_CHECKING:
+    from dprct.assignment import Design
+    from dprct.published.informed import ModelInformed
+    from dprct.schema.schema import Schema
+    from dprct.study.release_section import ReleaseSpec
+
+Texts = Mapping[str, str]
+
+_OF_GEN_MODEL = ("B", "v", "allocation", "epsilon_x", "sigma", "confidential_from")
+
+
+@dataclass(frozen=True, slots=True)
+class InformedSpec:
+    """Options of Hybrid and GenModel; what is left out has the method's default.
+
+    Parameters
+    ----------
+    x_method : {"published", "strict", "marginals"}
+    missing_outcomes : {"reproduce", "drop"}
+    attrition : bool
+    families : table of texts
+        By outcome; for Hybrid alone.
+    B, v, sigma, confidential_from
+        For GenModel alone, as :class:`dprct.published.GenModel` takes them.
+    allocation : {"section4", "section5"}
+        For GenModel alone: the preset by which epsilon is divided.
+    epsilon_x : number
+        For ``allocation = "section5"``: epsilon of the covariates.
+    """
+
+    x_method: str = "published"
+    missing_outcomes: str = "reproduce"
+    attrition: bool = False
+    families: Texts | None = None
+    B: int | None = None
+    v: float | None = None
+    allocation: str | None = None
+    epsilon_x: float | None = None
+    sigma: str | None = None
+    confidential_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InformedExperiment:
+    """What a study file says to Hybrid or GenModel.
+
+    Parameters
+    ----------
+    method : {"published_hybrid", "published_gen_model"}
+    formula : str or None
+    design : Design or None
+        None of the two is None once nothing is open.
+    informed : InformedSpec
+    """
+
+    method: str
+    formula: str | None
+    design: Design | None
+    informed: InformedSpec
+
+    def problems(self, schema: Schema) -> list[str]:
+        """Return what is open or does not fit the columns of the file, in words."""
+        found = absent(self.formula, self.design)
+        if found:
+            return found
+        try:
+            parts = self._roles(schema)
+            families_of(parts.outcomes, self.informed.families)
+        except DprctError as error:
+            return [str(error)]
+        used = parts.columns
+        found = [
+            f"column {name!r} is used by the formula or the design, but its fate is "
+            f'{schema.column(name).fate!r}; give fate = "modelled"'
+            for name in used
+            if schema.column(name).fate not in (None, "modelled")
+        ]
+        found += [
+            f"column {name!r} is modelled, but neither in the formula nor in the design; give it "
+            "another fate or put it into the formula"
+            for name in modelled(schema)
+            if name not in used
+        ]
+        return found
+
+    def encoded(self, schema: Schema) -> list[str]:
+        """Return the columns that need a public domain: covariates of a strict method."""
+        if self.informed.x_method == "published" or self.formula is None or self.design is None:
+            return []
+        try:
+            return list(self._roles(schema).covariates)
+        except DprctError:
+            return []
+
+    def model(
+        self, data: Any, schema: Schema, *, zeta: float | None, keep: tuple[str, ...]
+    ) -> ModelInformed:
+        """Return the method, bound to the data.
+
+        Raises
+        ------
+        FormulaError, ColumnError, SchemaError, ParameterError
+            As :class:`dprct.published.Hybrid` and :class:`dprct.published.GenModel` do.
+        """
+        assert self.formula is not None
+        assert self.design is not None
+        spec = self.informed
+        options: dict[str, Any] = {
+            "formula": self.formula,
+            "treatment": self.design.columns,
+            "assignment": self.design,
+            "x_method": spec.x_method,
+            "zeta": zeta,
+            "missing_outcomes": spec.missing_outcomes,
+            "attrition": spec.attrition,
+            "keep": keep,
+        }
+        if self.method == "published_hybrid":
+            return Hybrid(data, schema, families=spec.families, **options)
+        for name in ("B", "v", "sigma", "confidential_from"):
+            if getattr(spec, name) is not None:
+                options[name] = getattr(spec, name)
+        return GenModel(data, schema, allocation=_allocation(spec), **options)
+
+    def _roles(self, schema: Schema) -> Roles:
+        assert self.formula is not None
+        assert self.design is not None
+        return roles(self.formula, schema, self.design.columns, self.design)
+
+
+def informed_from(document: Mapping[str, Any], release: ReleaseSpec) -> InformedExperiment:
+    """Return the experiment of a parsed study file for Hybrid and GenModel.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, of a wrong type, not allowed, or belongs to the other method.
+
+    Examples
+    --------
+    >>> from dprct.study.release_section import ReleaseSpec
+    >>> release = ReleaseSpec(1.0, "published_hybrid", formula="y ~ treat + age")
+    >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
+    >>> informed_from(document, release).design.uses
+    ('site',)
+    """
+    spec = section(InformedSpec, document.get("informed", {}), "[informed]")
+    _check_informed(spec, release)
+    return InformedExperiment(release.method, release.formula, design_from(document), spec)
+
+
+def _check_informed(spec: InformedSpec, release: ReleaseSpec) -> None:
+    method, epsilon = release.method, release.epsilon
+    foreign = ("families",) if method == "published_gen_model" else _OF_GEN_MODEL
+    for name in foreign:
+        if getattr(spec, name) is not None:
+            raise StudyError(f"[informed] {name} does not belong to method = {method!r}; remove it")
+    for name, allowed in (
+        ("x_method", get_args(XMethod)),
+        ("missing_outcomes", get_args(MissingOutcomes)),
+        ("allocation", ("section4", "section5")),
+        ("sigma", get_args(Sigma)),
+        ("confidential_from", get_args(From)),
+    ):
+        if getattr(spec, name) is not None:
+            check_choice(getattr(spec, name), allowed, f"[informed] {name}")
+    for outcome, family in (spec.families or {}).items():
+        check_choice(family, get_args(Family), f"[informed] families {outcome}")
+    if spec.x_method == "marginals" and release.zeta is not None:
+        raise StudyError('[release] zeta sets the bins of a histogram; remove it, as [informed] '
+                         'x_method = "marginals"')  # fmt: skip
+    if spec.B is not None and spec.B < 2:
+        raise StudyError(f"[informed] B = {spec.B}; give at least 2, such as 5000")
+    if spec.v is not None and spec.v <= 0:
+        raise StudyError(f"[informed] v = {spec.v}; give a number above 0, such as 50")
+    if (spec.epsilon_x is not None) != (spec.allocation == "section5"):
+        raise StudyError('[informed] epsilon_x and allocation = "section5" go together; give both')
+    if spec.epsilon_x is not None and not 0 < spec.epsilon_x < epsilon:
+        raise StudyError(
+            f"[informed] epsilon_x = {spec.epsilon_x}; give a number above 0 and below "
+            f"[release] epsilon = {epsilon}"
+        )
+
+
+def _allocation(spec: InformedSpec) -> Allocation:
+    if spec.epsilon_x is None:
+        return Allocation.section4()
+    return Allocation.section5(spec.epsilon_x)

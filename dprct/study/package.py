@@ -1,0 +1,376 @@
+"""From a study file to a protected file: header, seal, data, plan, charge, release."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from dprct import published
+from dprct.errors import DprctError, FileError, StudyError
+from dprct.io import read
+from dprct.io.atomic import atomic_write
+from dprct.privacy.accountant import Accountant, find_ledger
+from dprct.privacy.budget import Budget
+from dprct.privacy.ledger import ledger_path
+from dprct.published.informed import ModelInformed
+from dprct.release.histogram import MVHistogram
+from dprct.release.marginals import Marginals
+from dprct.release.writing import certificate_paths, is_described
+from dprct.results.certificate import Certificate
+from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
+from dprct.schema.schema import Schema
+from dprct.study.declared_tables import long_form
+from dprct.study.expected import belongs_to, written
+from dprct.study.readme import TableNote, mark, readme
+
+_MOST_SHOWN = 5
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+    from dprct.release.base import Release
+    from dprct.release.model import ReleaseModel
+    from dprct.results.itt import ITTTable
+    from dprct.results.plan import Plan
+    from dprct.study.declared_tables import TableSpec
+    from dprct.study.study import Study
+
+
+def read_header(study: Study) -> Schema:
+    """Return the schema of the study's data: of a .dta file from its header alone."""
+    if study.data.suffix.lower() == ".dta":
+        return Schema.from_dta(study.data)
+    return read(study.data)[1]
+
+
+def bound_model(study: Study) -> ReleaseModel:
+    """Return the study's method, bound to its data, after everything was declared and sealed.
+
+    Raises
+    ------
+    StudyError
+        If something is still open; the message begins to list it.
+    """
+    header = read_header(study)
+    problems = study.problems(header)
+    if problems:
+        rest = len(problems) - _MOST_SHOWN
+        more = f"; and {rest} more" if rest > 0 else ""
+        raise StudyError(
+            f"the study is not complete: {'; '.join(problems[:_MOST_SHOWN])}{more}; fill it in "
+            "(dprct check lists everything)"
+        )
+    sealed = study.declared(header).seal(study.declaration.by)
+    if study.data.suffix.lower() == ".dta":
+        data, schema = _read_dta(study, sealed)
+    else:
+        data, schema = read(study.data)[0], sealed
+    options: dict[str, Any] = {"keep": study.release.keep}
+    if study.experiment is not None:
+        return study.experiment.model(data, schema, zeta=study.release.zeta, **options)
+    if study.release.method == "marginals":
+        return Marginals(data, schema, **options)
+    if study.release.zeta is not None:
+        options["zeta"] = study.release.zeta
+    if study.release.method == "published_mv_histogram":
+        return published.MVHistogram(data, schema, **options)
+    return MVHistogram(data, schema, **options)
+
+
+def planned(study: Study, model: ReleaseModel | None = None) -> Plan:
+    """Return the plan of a study; nothing is spent."""
+    model = bound_model(study) if model is None else model
+    return model.plan(study.release.epsilon, study.release.delta)
+
+
+def protected(study: Study, model: ReleaseModel | None = None) -> Release:
+    """Charge the study's ledger (begun if there is none) and return the release.
+
+    What has no guarantee has no price: then no ledger is charged or begun.
+
+    Raises
+    ------
+    BudgetError
+        If what is left of the data set's budget does not cover it.
+    ConfirmationError
+        If the plan refuses and the study does not confirm.
+    FileError
+        If the protected file could not be written; then nothing is charged.
+    """
+    model = bound_model(study) if model is None else model
+    planned(study, model).check(confirm=study.release.confirm)
+    model.rehearse(study.output)
+    cost = price(study, model)
+    return model.fit(
+        study.release.epsilon,
+        study.release.delta,
+        accountant=None if cost is None else ledger(study, cost),
+        confirm=study.release.confirm,
+    )
+
+
+def price(study: Study, model: ReleaseModel) -> Budget | None:
+    """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
+    budget = Budget.asked(study.release.epsilon, study.release.delta)
+    if study.promises:
+        return budget
+    return model.price(budget) if isinstance(model, ModelInformed) else None
+
+
+def ledger(study: Study, cost: Budget | None = None) -> Accountant:
+    """Return the ledger beside the data, begun with the study's total budget if there is none.
+
+    Parameters
+    ----------
+    study : Study
+    cost : Budget, optional
+        The total, where the study gives none; the budget of ``[release]`` by default.
+
+    Raises
+    ------
+    LedgerError
+        If there is one on other terms.
+    """
+    found = find_ledger(study.data, study.dataset_id)
+    total = study.budget
+    if found is not None and total is None:
+        return found
+    spec = study.release if total is None else total
+    budget = Budget(spec.epsilon, spec.delta) if cost is None or total is not None else cost
+    return Accountant.open(
+        ledger_path(study.data, study.dataset_id),
+        dataset_id=study.dataset_id,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        relation=study.relation,
+    )
+
+
+def unaffordable(study: Study) -> list[str]:
+    """Return in words why the ledger beside the data would refuse the release; none is begun.
+
+    What a method without a guarantee pays for a part of it depends on the data's columns, and is
+    not known here.
+    """
+    found = find_ledger(study.data, study.dataset_id)
+    if found is None or not study.promises:
+        return []
+    asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
+    try:
+        ledger(study).rehearse(
+            asked,
+            relation=study.neighbors,
+            unit=unit.name,
+            unit_id=unit.id,
+            max_rows=unit.max_rows,
+        )
+    except DprctError as error:
+        return [f"ledger of {study.dataset_id!r}: {error}"]
+    return []
+
+
+@dataclass(frozen=True)
+class DeclaredTables:
+    """The tables that a study declares, as one of its files gives them.
+
+    Parameters
+    ----------
+    made : mapping of str to ITTTable
+        By name.
+    withheld : mapping of str to str
+        Those that need the confidential file, with the reason.
+    failed : mapping of str to str
+        Those that the file cannot give, with the reason.
+    """
+
+    made: Mapping[str, ITTTable]
+    withheld: Mapping[str, str]
+    failed: Mapping[str, str]
+
+
+def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> DeclaredTables:
+    """Return the tables that a study declares, made from one of its two files.
+
+    Raises
+    ------
+    StudyError
+        If the study declares no table.
+    FileError
+        If the file is not there, or the protected one is not that of its certificate.
+    """
+    if not study.tables:
+        raise StudyError(
+            "the study declares no table; write [[table]] with name, outcomes and arms"
+        )
+    if on == "confidential":
+        data, schema = read(study.data)
+        return _tables(study, data, schema, None)
+    certificate = _certificate_beside(study)
+    data, schema = read(study.output)
+    return _tables(study, data, schema, certificate)
+
+
+def _tables(
+    study: Study, data: pd.DataFrame, schema: Schema, certificate: Certificate | None
+) -> DeclaredTables:
+    """Make every table that can be made; the certificate is that of a protected file."""
+    made: dict[str, ITTTable] = {}
+    withheld: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    guarantee = None if certificate is None else certificate.guarantee
+    for spec in study.tables:
+        lost = [] if certificate is None else spec.without_information(_told(certificate, schema))
+        if lost:
+            withheld[spec.name] = (
+                f"it needs the confidential file: nothing is released of {', '.join(lost)}"
+            )
+            continue
+        try:
+            made[spec.name] = spec.made(data, schema, guarantee)
+        except DprctError as error:
+            failed[spec.name] = str(error)
+    return DeclaredTables(made, withheld, failed)
+
+
+def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
+    """Return the fates of the columns as a table sees them.
+
+    A calibrated file returns the effects whatever its covariates are; its own notes say so.
+    """
+    if Validity.of(schema) is None:
+        return dict(certificate.fates)
+    return {
+        name: "modelled" if fate == "filler" else fate for name, fate in certificate.fates.items()
+    }
+
+
+@dataclass(frozen=True)
+class Companions:
+    """Where the papers beside a protected file go.
+
+    Parameters
+    ----------
+    readme, expected : Path
+    """
+
+    readme: Path
+    expected: Path
+
+
+def companions(study: Study) -> Companions:
+    """Return where README-data.md and expected.csv go; nobody else's file is replaced.
+
+    Raises
+    ------
+    FileError
+        If files of somebody else have their names, with and without the study's id.
+    """
+    folder, name = study.output.parent, study.dataset_id
+    own = mark(name).encode("utf-8")
+    return Companions(
+        _free(folder, "README-data", ".md", name, lambda path: _begins_with(path, own)),
+        _free(folder, "expected", ".csv", name, lambda path: belongs_to(path, name)),
+    )
+
+
+def _free(folder: Path, stem: str, suffix: str, study: str, is_own: Callable[[Path], bool]) -> Path:
+    """Return the first place that is empty, or holds what this study wrote before."""
+    names = (f"{stem}{suffix}", f"{stem}.{study}{suffix}")
+    for name in names:
+        if not os.path.lexists(folder / name) or is_own(folder / name):
+            return folder / name
+    raise FileError(
+        f"{names[0]!r} and {names[1]!r} exist and are not of this study; move one of them away"
+    )
+
+
+def _begins_with(path: Path, start: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(start)) == start
+    except OSError:
+        return False
+
+
+def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
+    """Write what goes with a protected file: README-data.md and, with tables, expected.csv.
+
+    Everything is computed from the protected file: free.
+
+    Returns
+    -------
+    tuple of Path
+        What was written.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written.
+    """
+    places = companions(study)
+    texts = {}
+    notes: tuple[TableNote, ...] = ()
+    if study.tables:
+        data, schema = read(study.output)
+        found = _tables(study, data, schema, certificate)
+        notes = tuple(_note(spec, found, places.expected.name) for spec in study.tables)
+        texts[places.expected] = written(study.dataset_id, long_form(found.made))
+    texts[places.readme] = readme(
+        study.path.name, certificate, study.availability, notes, places.expected.name
+    )
+    for path, text in texts.items():
+        with atomic_write(path, mode="wb") as file:
+            file.write(text.encode("utf-8"))
+    return tuple(texts)
+
+
+def _note(spec: TableSpec, found: DeclaredTables, expected: str) -> TableNote:
+    if spec.name in found.withheld:
+        words = f"no, {found.withheld[spec.name]}"
+    elif spec.name in found.failed:
+        words = f"no: {found.failed[spec.name]}"
+    else:
+        words = _reproduced(found.made[spec.name].notes, expected)
+    return TableNote(spec.name, spec.title, words)
+
+
+def _reproduced(notes: tuple[str, ...], expected: str) -> str:
+    """Return whether a table that could be made means anything; a calibrated file's notes know."""
+    artefacts = [note for note in notes if ARTEFACT in note]
+    if artefacts:
+        return f"no, although its numbers are in {expected}: {' '.join(artefacts)}"
+    held = "in estimates and errors" if any(CALIBRATED in note for note in notes) else "in them"
+    return f"yes: its numbers, with the noise of the release {held}, are in {expected}"
+
+
+def _certificate_beside(study: Study) -> Certificate:
+    """Return the certificate of the protected file, and refuse a file that is another."""
+    path = certificate_paths(study.output)[1]
+    if not study.output.exists():
+        raise FileError(
+            f"there is no protected file {study.output.name!r} yet; make it with dprct protect"
+        )
+    try:
+        certificate = Certificate.from_dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError, DprctError):
+        raise FileError(
+            f"there is no certificate {path.name!r} beside the protected file; make both with "
+            "dprct protect"
+        ) from None
+    if not is_described(study.output):
+        raise FileError(
+            f"{study.output.name!r} is not the file that its certificate describes: it was changed "
+            "or replaced; take the one that dprct protect wrote"
+        )
+    return certificate
+
+
+def _read_dta(study: Study, sealed: Schema) -> tuple[Any, Schema]:
+    from dprct.io.stata import read_dta
+
+    return read_dta(study.data, schema=sealed)

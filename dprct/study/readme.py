@@ -1,0 +1,332 @@
+"""README-data.md: what a data editor asks for, filled in from the study and its release.
+
+The headings are those of the social-science data editors' template README; the words are ours.
+What the program cannot know stays a visible blank.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dprct import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dprct.results.certificate import Certificate
+
+
+_SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|(?<!\w)_|_(?!\w))")
+_BLOCK = re.compile(r"^(#|[-+=]|\d+[.)])")
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_TICKS = re.compile(r"`+")
+
+
+def plain(text: str) -> str:
+    r"""Return text as one line that Markdown shows as it is.
+
+    Examples
+    --------
+    >>> plain("Cash | *and*\n<b>therapy</b>")
+    'Cash \\| \\*and\\* \\<b\\>therapy\\</b\\>'
+    """
+    line = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _BLOCK.sub(lambda found: f"{found[1][:-1]}\\{found[1][-1]}", line)
+
+
+def prose(text: str) -> str:
+    r"""Return text of several paragraphs, each shown as it is.
+
+    Examples
+    --------
+    >>> prose("Apply to the bureau.\n\n# It takes a year.")
+    'Apply to the bureau.\n\n\\# It takes a year.'
+    """
+    return "\n\n".join(plain(part) for part in _PARAGRAPH.split(text.strip()))
+
+
+def code(text: str, *, cell: bool = False) -> str:
+    r"""Return a name in the type of code, inside the cell of a table if so said.
+
+    Examples
+    --------
+    >>> print(code("a`b"), code("a|b", cell=True))
+    ``a`b`` `a\|b`
+    """
+    line = " ".join(text.split())
+    longest = max((len(run) for run in _TICKS.findall(line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    inside = line.replace("|", "\\|") if cell else line
+    return f"{fence}{pad}{inside}{pad}{fence}"
+
+
+BLANK = "**[to be filled in by the authors: {}]**"
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """What a data editor must be told and the program cannot know.
+
+    Parameters
+    ----------
+    title : str
+        Of the article.
+    authors : str
+    contact : str
+        Whom to ask for the confidential data.
+    access : str
+        The route to the confidential data: who may apply, where, how long it takes, what it costs.
+    rights : str
+        Why the authors may use the data and publish the protected file.
+    license : str
+        Licence of the protected file.
+    citation : str
+        Citation of the data.
+    """
+
+    title: str = ""
+    authors: str = ""
+    contact: str = ""
+    access: str = ""
+    rights: str = ""
+    license: str = ""
+    citation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableNote:
+    """What a reader is told of one declared table.
+
+    Parameters
+    ----------
+    name, title : str
+    reproduces : str
+        Whether the protected file can reproduce it, and why not.
+    """
+
+    name: str
+    title: str
+    reproduces: str
+
+
+def readme(
+    study_file: str,
+    certificate: Certificate,
+    availability: Availability,
+    tables: Sequence[TableNote],
+    expected: str = "expected.csv",
+) -> str:
+    """Return README-data.md for a protected file.
+
+    Parameters
+    ----------
+    study_file : str
+        Name of the study file.
+    certificate : Certificate
+        Of the protected file.
+    availability : Availability
+        Empty fields become visible blanks.
+    tables : sequence of TableNote
+        The declared tables.
+    expected : str
+        Name of the file with their numbers.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    command = f"dprct table {_argument(study_file)}"
+    parts = [
+        *_overview(certificate, availability),
+        *_statement(certificate, availability),
+        *_data_set(certificate),
+        *_tables(command, certificate, tables, expected),
+        *_rerun(f"{command} --expect {_argument(expected)}", certificate, checked=bool(tables)),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def mark(dataset_id: str | None) -> str:
+    """Return the first line; a README without it is somebody else's and is never replaced.
+
+    Examples
+    --------
+    >>> mark("liberia")
+    '<!-- Written by dprct protect for liberia; edit [availability] in the study file instead. -->'
+    """
+    return (
+        f"<!-- Written by dprct protect for {dataset_id or 'a study without an id'}; "
+        "edit [availability] in the study file instead. -->"
+    )
+
+
+def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
+    yield mark(certificate.dataset_id)
+    yield ""
+    yield f"# Data of {_line(about.title, 'title of the article')}"
+    yield ""
+    yield f"Authors: {_line(about.authors, 'authors')}"
+    yield ""
+    yield "## Overview"
+    yield ""
+    kind = "a protected file" if _promises(certificate) else "synthetic and NOT a protected file"
+    yield (
+        f"{code(_name(certificate))} is {kind}: it takes the place of a confidential one, "
+        "with the same columns, types and labels, and other values. Its certificate, beside it as "
+        "a page (HTML), as text and as JSON, says what differs and what is guaranteed."
+    )
+    yield ""
+    yield f"> {plain(certificate.guarantee.sentence())}"
+    yield ""
+
+
+def _statement(certificate: Certificate, about: Availability) -> Iterator[str]:
+    yield "## Data Availability and Provenance Statements"
+    yield ""
+    yield "### Statement about Rights"
+    yield ""
+    yield _prose(about.rights, "right to use the data, and to publish the protected file")
+    yield ""
+    yield "### License for Data"
+    yield ""
+    yield _prose(about.license, "licence of the protected file")
+    yield ""
+    yield "### Summary of Availability"
+    yield ""
+    yield "- [ ] All data **are** publicly available."
+    yield "- [x] Some data **cannot be made** publicly available."
+    yield "- [ ] No data can be made publicly available."
+    yield ""
+    yield "### The confidential data"
+    yield ""
+    yield f"- Data set id: {code(certificate.dataset_id or 'none declared')}"
+    yield f"- Contact: {_line(about.contact, 'name and address')}"
+    yield f"- Citation: {_line(about.citation, 'citation of the data')}"
+    yield ""
+    yield "Route to the data:"
+    yield ""
+    yield _prose(about.access, "who may apply, where, how long it takes, what it costs")
+    yield ""
+
+
+def _data_set(certificate: Certificate) -> Iterator[str]:
+    name = _name(certificate)
+    stem = name.removesuffix(".dta")
+    yield "## Dataset list"
+    yield ""
+    yield "| Data file | Source | Provided |"
+    yield "|---|---|---|"
+    yield f"| {code(name, cell=True)} | made by dprct from the confidential data | yes |"
+    for suffix in ("html", "txt", "json"):
+        beside = code(f"{stem}.certificate.{suffix}", cell=True)
+        yield f"| {beside} | its certificate, as {_FORMS[suffix]} | yes |"
+    yield "| the confidential file | see above | no |"
+    yield ""
+    by_fate: dict[str, list[str]] = {}
+    for column, fate in certificate.fates.items():
+        by_fate.setdefault(fate, []).append(code(column))
+    yield "What became of the columns:"
+    yield ""
+    meaning = _FATES if _promises(certificate) else {**_FATES, "modelled": _UNPROMISED}
+    for fate, columns in by_fate.items():
+        yield f"- {fate} ({meaning[fate]}): {', '.join(columns)}"
+    yield ""
+
+
+def _tables(
+    command: str, certificate: Certificate, tables: Sequence[TableNote], expected: str
+) -> Iterator[str]:
+    yield "## List of tables"
+    yield ""
+    if tables:
+        yield "| Table | Reproduces on the protected file | Rerun |"
+        yield "|---|---|---|"
+        for table in tables:
+            name = f"{table.name}: {table.title}" if table.title.strip() else table.name
+            yield f"| {plain(name)} | {plain(table.reproduces)} | {code(command, cell=True)} |"
+        yield ""
+        yield (
+            f"{code(expected)} holds the numbers of these tables **on the protected file**. They "
+            "are not those of the article, which were computed on the confidential data."
+        )
+    else:
+        yield "The study file declares no table."
+    yield ""
+    if certificate.limits:
+        yield "What the protected file is not good for:"
+        yield ""
+        yield from (f"- {plain(limit)}" for limit in certificate.limits)
+        yield ""
+
+
+def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator[str]:
+    yield "## Computational requirements"
+    yield ""
+    yield (
+        f"Python 3.11 to 3.13 and the package dprct (this file was written by version "
+        f"{__version__}). Every table takes seconds on a laptop."
+    )
+    yield ""
+    yield "## Instructions to Replicators"
+    yield ""
+    yield "- `pip install dprct`"
+    if checked:
+        yield (
+            f"- {code(command)} makes every declared table from {code(_name(certificate))} and "
+            "ends with an error if a number differs."
+        )
+    yield (
+        f"- {code(f'dprct verify {_argument(_name(certificate))}')} says whether the file, or the "
+        ".tab or .csv that an archive made of it, has the values of its certificate."
+    )
+    yield (
+        "- Do-files that ran on the confidential file run on the protected one: change only the "
+        f"name of the file that they `use`, to {code(_name(certificate))}. They need columns that "
+        "are neither withheld nor left out."
+    )
+    yield (
+        "- Do not run `dprct protect` again: that needs the confidential data, gives another file "
+        "with other numbers"
+        + (", and charges the ledger of the data set." if _promises(certificate) else ".")
+    )
+    if "sha256" in certificate.file:
+        yield ""
+        yield f"SHA-256 of {code(_name(certificate))}: `{certificate.file['sha256']}`"
+
+
+_FATES: Mapping[str, str] = {
+    "modelled": "synthetic values from the private release",
+    "derived": "recomputed from released columns",
+    "filler": "uniform over the public domain, no information",
+    "withheld": "missing throughout",
+    "key": "fresh keys",
+    "public": "public, with the rows in a random order",
+    "drop": "not in the file",
+}
+_FORMS = {"html": "a page for people", "txt": "text", "json": "JSON"}
+_UNPROMISED = "synthetic values, drawn without a privacy guarantee"
+
+
+def _promises(certificate: Certificate) -> bool:
+    return certificate.guarantee.measure != "none"
+
+
+def _name(certificate: Certificate) -> str:
+    return certificate.file.get("name", "the protected file")
+
+
+def _line(text: str, blank: str) -> str:
+    return plain(text) or BLANK.format(blank)
+
+
+def _prose(text: str, blank: str) -> str:
+    return prose(text) or BLANK.format(blank)
+
+
+def _argument(name: str) -> str:
+    """Return the name of a file as a shell takes it, quoted if need be."""
+    return name if re.fullmatch(r"[\w.-]+", name) else f'"{name}"'

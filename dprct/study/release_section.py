@@ -1,0 +1,153 @@
+"""The study-file sections ``[release]`` and ``[budget]``: what is released, and at what price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from dprct.errors import ParameterError, StudyError
+from dprct.privacy.budget import Budget
+from dprct.release.writing import NO_GUARANTEE, unpromised_name
+from dprct.study.sections import section
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Method = Literal[
+    "mv_histogram",
+    "marginals",
+    "calibrated",
+    "published_mv_histogram",
+    "published_hybrid",
+    "published_gen_model",
+]
+
+_RELATIONS = ("replace-one", "replace-one-design-public")
+
+UNPROMISED: frozenset[Method] = frozenset(
+    {"published_mv_histogram", "published_hybrid", "published_gen_model"}
+)
+"""Methods without a privacy guarantee: the papers' algorithms as published."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpec:
+    """What is released, and at what price.
+
+    Parameters
+    ----------
+    method : {"mv_histogram", "marginals", "calibrated"} or a published one
+        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the
+        paper's algorithms: they have no privacy guarantee.
+    epsilon, delta : number
+    zeta : float or None
+        Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
+    confirm : bool
+        Release although few combinations can survive.
+    output : str or None
+        Protected file, relative to the study file; ``<data>_protected.dta`` by default, and
+        ``<data>_no_dp_guarantee.dta`` if nothing is promised.
+    keep : tuple of str
+        Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
+    formula : str or None
+        The reader's regression, for ``calibrated``; the model of the outcomes, for
+        ``published_hybrid`` and ``published_gen_model``.
+    """
+
+    epsilon: float
+    method: Method = "mv_histogram"
+    delta: float = 0.0
+    zeta: float | None = None
+    confirm: bool = False
+    output: str | None = None
+    keep: tuple[str, ...] = ()
+    formula: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TotalBudget:
+    """What may be spent on this data set in all, over every release ever made from it.
+
+    Parameters
+    ----------
+    epsilon, delta : number
+    relation : {"replace-one", "replace-one-design-public"} or None
+        A demand on every charge of the ledger: one that does not hold under it is refused.  None
+        takes any, and the sum is stated under the weakest relation of the charges.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    relation: str | None = None
+
+
+def release_from(document: Mapping[str, Any]) -> ReleaseSpec:
+    """Return the section ``[release]`` of a parsed study file.
+
+    Raises
+    ------
+    StudyError
+        If a key is missing, unknown, of a wrong type or not allowed.
+
+    Examples
+    --------
+    >>> release_from({"release": {"epsilon": 1.0}}).method
+    'mv_histogram'
+    """
+    release: ReleaseSpec = section(ReleaseSpec, document.get("release", {}), "[release]")
+    _check_release(release)
+    return release
+
+
+def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
+    """Return the section ``[budget]`` of a parsed study file, None where there is none.
+
+    Raises
+    ------
+    StudyError
+        If it is no budget.
+
+    Examples
+    --------
+    >>> budget_from({}) is None, budget_from({"budget": {"epsilon": 2.0}}).epsilon
+    (True, 2.0)
+    """
+    if "budget" not in document:
+        return None
+    total: TotalBudget = section(TotalBudget, document["budget"], "[budget]")
+    _check_budget(total, "[budget]")
+    if total.relation not in (None, *_RELATIONS):
+        raise StudyError(
+            f"[budget] relation = {total.relation!r}; allowed: {', '.join(_RELATIONS)}"
+        )
+    return total
+
+
+def _check_release(release: ReleaseSpec) -> None:
+    if release.method not in get_args(Method):
+        raise StudyError(
+            f"[release] method = {release.method!r}; allowed: {', '.join(get_args(Method))}"
+        )
+    _check_budget(release, "[release]")
+    zeta = release.zeta
+    if zeta is not None and release.method in ("marginals", "calibrated"):
+        raise StudyError('[release] zeta belongs to method = "mv_histogram"; remove it')
+    if zeta is not None and not 0 < zeta < 1:
+        raise StudyError(f"[release] zeta = {zeta}; give a number between 0 and 1")
+    if release.output is not None and not release.output.lower().endswith(".dta"):
+        raise StudyError(f"[release] output = {release.output!r}; let its name end in .dta")
+    if release.output is not None and release.method in UNPROMISED:
+        stem = Path(release.output).stem
+        if NO_GUARANTEE not in stem:
+            raise StudyError(
+                f"[release] output = {release.output!r} does not say that {release.method} has no "
+                f"guarantee; name it {unpromised_name(stem)!r}"
+            )
+
+
+def _check_budget(spec: ReleaseSpec | TotalBudget, where: str) -> None:
+    try:
+        Budget.asked(spec.epsilon, spec.delta)
+    except ParameterError as error:
+        raise StudyError(f"{where} {error}") from None

@@ -1,0 +1,409 @@
+"""The study file: what a data owner writes down once, in TOML, before the data are opened.
+
+Unknown keys are refused, so that a misspelt declaration is never silently ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from dprct.defaults import bins_by_zeta
+from dprct.encode import encoding
+from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, StudyError
+from dprct.io.compare import DATASET
+from dprct.privacy.budget import Budget
+from dprct.privacy.ledger import checked_id
+from dprct.release.base import kept_characteristics
+from dprct.release.fates import check_fates, released_schema
+from dprct.release.model import modelled
+from dprct.release.writing import unpromised_name
+from dprct.schema.declare import declared
+from dprct.schema.facts import Column, Unit, shown
+from dprct.schema.toml import read_toml
+from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
+from dprct.study.declared_tables import TableSpec, tables_from
+from dprct.study.informed_section import InformedExperiment, informed_from
+from dprct.study.readme import Availability
+from dprct.study.release_section import (
+    UNPROMISED,
+    Method,
+    ReleaseSpec,
+    TotalBudget,
+    budget_from,
+    release_from,
+)
+from dprct.study.sections import check_keys, section
+
+if TYPE_CHECKING:
+    from dprct.privacy.guarantee import Relation
+    from dprct.schema.schema import Schema
+
+
+Experiment = InformedExperiment | CalibratedExperiment
+
+_PARTS: Mapping[Method, tuple[str, ...]] = {
+    "calibrated": ("formula", "design", "calibrated"),
+    "published_hybrid": ("formula", "design", "informed"),
+    "published_gen_model": ("formula", "design", "informed"),
+}
+"""What each method that knows of an experiment reads besides ``[release]`` and the columns."""
+
+
+def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experiment | None:
+    """Return the experiment of a parsed study file, None where the method knows of none.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, of a wrong type, not allowed, or belongs to another method.
+
+    Examples
+    --------
+    >>> from dprct.study.release_section import ReleaseSpec
+    >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
+    >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
+    >>> experiment_from(document, release).design.uses
+    ('site',)
+    """
+    given = {
+        "formula": release.formula is not None,
+        **{part: part in document for part in ("design", "informed", "calibrated")},
+    }
+    for part, there in given.items():
+        if there and part not in _PARTS.get(release.method, ()):
+            methods = " or ".join(repr(name) for name in get_args(Method) if _reads(name, part))
+            where = "[release] formula" if part == "formula" else f"[{part}]"
+            raise StudyError(
+                f"{where} is for method = {methods}; remove it, as method = {release.method!r}"
+            )
+    if release.method == "calibrated":
+        return calibrated_from(document, release)
+    return informed_from(document, release) if release.method in _PARTS else None
+
+
+def _reads(method: Method, part: str) -> bool:
+    return part in _PARTS.get(method, ())
+
+
+VERSION = 1
+_SECTIONS = (
+    "version",
+    "data",
+    "dataset_id",
+    "unit",
+    "release",
+    "design",
+    "informed",
+    "calibrated",
+    "budget",
+    "declared",
+    "header",
+    "columns",
+    "table",
+    "availability",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Whether the facts of the confidential file's header are confirmed as public.
+
+    Parameters
+    ----------
+    confirm : bool
+        Confirm types, formats, labels and label sets of every column.
+    columns : tuple of str
+        Or of these columns only; ``"_dta"`` confirms what the file says of itself: its label, its
+        sort order, label sets that no column uses, and the characteristics that are kept.
+    """
+
+    confirm: bool = False
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """Who stands for the public facts.
+
+    Parameters
+    ----------
+    by : str
+        Who declares them; the certificate names them.
+    """
+
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study file.
+
+    Parameters
+    ----------
+    data : Path
+        The confidential file.
+    release : ReleaseSpec
+    dataset_id : str
+        Name under which privacy charges of this data set are kept.
+    columns : mapping of str to mapping
+        Declared facts of each column, as :func:`dprct.schema.declare.declared` takes them.
+    header : Header
+    unit : Unit
+    budget : TotalBudget or None
+        Total of the ledger; the budget of this release alone, if not given.
+    tables : tuple of TableSpec
+        The ``[[table]]`` sections.
+    availability : Availability
+        What a data editor must be told.
+    experiment : Experiment or None
+        Formula, ``[design]`` and ``[informed]`` or ``[calibrated]``, for the methods that need
+        them.
+    path : Path
+        The study file itself.
+    declaration : Declaration
+    sha256 : str
+        Hash of what the file says, whatever its comments, layout and order.
+    """
+
+    data: Path
+    release: ReleaseSpec
+    dataset_id: str
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    header: Header = field(default_factory=Header)
+    unit: Unit = field(default_factory=Unit)
+    budget: TotalBudget | None = None
+    tables: tuple[TableSpec, ...] = ()
+    availability: Availability = field(default_factory=Availability)
+    experiment: Experiment | None = None
+    path: Path = Path("study.toml")
+    declaration: Declaration = field(default_factory=Declaration)
+    sha256: str = ""
+
+    @property
+    def promises(self) -> bool:
+        """Whether the method has a privacy guarantee."""
+        return self.release.method not in UNPROMISED
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation under which every charge of the ledger must hold; None demands none."""
+        return None if self.budget is None else cast("Relation | None", self.budget.relation)
+
+    @property
+    def neighbors(self) -> Relation:
+        """Which data sets are neighbours in what the method promises."""
+        design_public = self.release.method == "calibrated"
+        return "replace-one-design-public" if design_public else "replace-one"
+
+    @property
+    def protected(self) -> Unit:
+        """Who is protected by what the method promises."""
+        calibrated = self.experiment if isinstance(self.experiment, CalibratedExperiment) else None
+        clusters = None if calibrated is None else calibrated.clusters
+        return self.unit if clusters is None else clusters
+
+    @property
+    def output(self) -> Path:
+        """Where the protected file goes."""
+        stem = self.data.stem
+        default = f"{stem}_protected.dta" if self.promises else unpromised_name(stem)
+        return self.path.parent / (self.release.output or default)
+
+    def declared(self, header: Schema) -> Schema:
+        """Return the file's schema with what the study declares.
+
+        Raises
+        ------
+        ColumnError, SchemaError
+            If a column is unknown or a declaration is malformed.
+        """
+        schema = header.with_columns(
+            [declared(header.column(name), facts) for name, facts in self.columns.items()]
+        ).declare(dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm)
+        names = [name for name in self.header.columns if name != DATASET]
+        return schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
+
+    def problems(self, header: Schema) -> list[str]:
+        """Return everything that keeps this study from being released, in words.
+
+        Nothing of the data section is needed: a study is checked before the data are opened.
+        """
+        found: list[str] = []
+        columns: list[Column] = []
+        for name, facts in self.columns.items():
+            try:
+                columns.append(declared(header.column(name), facts))
+            except DprctError as error:
+                found.append(str(error))
+        schema = header.with_columns(columns)
+        named = [("[header] columns", name) for name in self.header.columns if name != DATASET]
+        if self.unit.id is not None:
+            named.append(("[unit] id", self.unit.id))
+        for where, name in named:
+            if name not in header.names:
+                found.append(f"{where}: {ColumnError.unknown(name, header.names, 'the file')}")
+        known = {entry[1] for entry in header.file.characteristics}
+        found += [
+            f"[release] keep names {name!r}, which the file does not have"
+            for name in self.release.keep
+            if name not in known
+        ]
+        found += [problem for table in self.tables for problem in table.problems(header.names)]
+        if self.experiment is not None:
+            found += self.experiment.problems(schema)
+        found += self._beyond_total()
+        found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
+        found += self._without_domain(schema)
+        return found + self._unconfirmed(schema)
+
+    def _beyond_total(self) -> list[str]:
+        """Return that the release costs more than the study's own total, if it does."""
+        if self.budget is None or not self.promises:
+            return []
+        asked = Budget(self.release.epsilon, self.release.delta)
+        total = Budget(self.budget.epsilon, self.budget.delta)
+        if asked.fits(total):
+            return []
+        return [
+            f"[release] asks for {asked}, and [budget] allows {total} in all; ask for less, or "
+            "declare a larger total before anything is charged"
+        ]
+
+    def _without_domain(self, schema: Schema) -> list[str]:
+        """Return what modelled columns lack before they have a public domain."""
+        found = []
+        rows = schema.file.rows
+        bins = None
+        if self.release.zeta is not None and rows:
+            bins = bins_by_zeta(rows, self.release.zeta)
+        names = modelled(schema) if self.promises else []
+        if self.experiment is not None:
+            names = self.experiment.encoded(schema)
+        for name in names:
+            try:
+                encoding(schema.column(name), bins)
+            except SchemaError as error:
+                found.append(str(error))
+        if not any(_open_fate(c) for c in schema.columns):
+            if not modelled(schema):
+                found.append('no column is modelled; give fate = "modelled" to those that matter')
+            try:
+                check_fates(schema, rows or 1)
+            except DprctError as error:
+                found.append(str(error))
+        return found
+
+    def _unconfirmed(self, schema: Schema) -> list[str]:
+        if self.header.confirm:
+            return []
+        found = [
+            f"column {c.name!r}: {_header_facts(schema, c)} from file: confirm"
+            for c in schema.columns
+            if c.fate != "drop" and not c.confirmed and c.name not in self.header.columns
+        ]
+        facts = _file_facts(schema, self.release.keep)
+        if facts and DATASET not in self.header.columns:
+            found.append(f"the file ({DATASET!r}): {', '.join(facts)} from file: confirm")
+        return found
+
+
+def load_study(path: str | Path) -> Study:
+    """Return the study that a TOML file describes.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    StudyError
+        If it is not TOML, misses something, or has an unknown key.
+    """
+    path = Path(path)
+    return study_from(read_toml(path, StudyError), path)
+
+
+def study_from(document: Mapping[str, Any], path: Path) -> Study:
+    """Return the study of a parsed TOML document; ``path`` is where it lies."""
+    check_keys(document, _SECTIONS, "the study file")
+    if type(document.get("version")) is not int or document["version"] != VERSION:
+        raise StudyError(
+            f"version = {document.get('version')!r}; this release of dprct reads "
+            f"version = {VERSION}"
+        )
+    for key in ("data", "dataset_id"):
+        if not isinstance(document.get(key), str) or not document[key]:
+            raise StudyError(f'{key} is missing or not text; write {key} = "..." at the top')
+    try:
+        checked_id(document["dataset_id"])
+    except ParameterError as error:
+        raise StudyError(str(error)) from None
+    columns = document.get("columns", {})
+    if not isinstance(columns, Mapping) or not all(
+        isinstance(c, Mapping) for c in columns.values()
+    ):
+        raise StudyError("[columns.NAME] must be tables; write one for every column")
+    try:
+        unit = section(Unit, document.get("unit", {}), "[unit]")
+    except (SchemaError, ParameterError) as error:
+        raise StudyError(f"[unit] {error}") from None
+    release = release_from(document)
+    experiment = experiment_from(document, release)
+    return Study(
+        data=path.parent / document["data"],
+        release=release,
+        dataset_id=document["dataset_id"],
+        columns=columns,
+        header=section(Header, document.get("header", {}), "[header]"),
+        unit=unit,
+        budget=budget_from(document),
+        tables=tables_from(document.get("table", [])),
+        availability=section(Availability, document.get("availability", {}), "[availability]"),
+        experiment=experiment,
+        path=path,
+        declaration=section(Declaration, document.get("declared", {}), "[declared]"),
+        sha256=_sha256(document),
+    )
+
+
+def _sha256(document: Mapping[str, Any]) -> str:
+    """Return the hash of a parsed file; dates of TOML count as their text."""
+    text = json.dumps(document, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _open_fate(column: Column) -> bool:
+    return column.fate is None and column.derived is None
+
+
+def _file_facts(schema: Schema, keep: tuple[str, ...]) -> list[str]:
+    """Return in words what a protected file says of itself that came from the original."""
+    file = released_schema(schema).file
+    attached = {column.value_label for column in schema.columns}
+    free = [name for name in file.value_labels if name not in attached]
+    kept = kept_characteristics(schema, keep)
+    named = {
+        "data set label": [repr(shown(file.label))] if file.label else [],
+        "sort order": file.sorted_by,
+        "label sets of no column": free,
+        "characteristics": list(dict.fromkeys(f"{owner}[{name}]" for owner, name, _ in kept)),
+    }
+    return [f"{what} {' '.join(names)}" for what, names in named.items() if names]
+
+
+def _header_facts(schema: Schema, column: Column) -> str:
+    facts = [f"type {column.type}"]
+    if column.format:
+        facts.append(f"format {column.format}")
+    if column.label:
+        facts.append("variable label")
+    labels = schema.labels_of(column.name)
+    if labels:
+        codes = [code for code in labels if isinstance(code, str)]
+        facts.append(f"label set {column.value_label!r} of {len(labels)} codes")
+        if codes:
+            facts.append(f"labelled missing codes {', '.join(codes)}")
+    return ", ".join(facts)

@@ -1,0 +1,227 @@
+"""Run the experiments again: draw the cells that are not yet there, sum up, write."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import MissingDependencyError
+from dprct.io.atomic import atomic_write
+from dprct.published.ebm import installed_version
+from papers.cate.designs import designs, stream
+from papers.cate.forms import FORMS, NO_PRIVACY, Fits, forms_of
+from papers.cate.report import report_of, summarised, write_figures
+from papers.runner import Settings, Store, check_counts, drawn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from papers.cate.designs import Design
+    from papers.runner import Progress
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Settings):
+    """Everything that the numbers of a cell depend on.
+
+    Parameters
+    ----------
+    design : str
+    kind : {"strict", "published", "none"}
+    n : int
+    epsilons : str
+        Separated by spaces, for settings are kept as JSON.
+    draws : int
+        Samples, each with one fit of every form at every epsilon; 2 at least.
+    seed : int
+    data : str
+        Hash of the data.
+    """
+
+    FORMAT: ClassVar[int] = 1
+
+    design: str
+    kind: str
+    n: int
+    epsilons: str
+    draws: int
+    seed: int
+    data: str
+
+    @property
+    def label(self) -> str:
+        """What the cell is, for people."""
+        return f"{self.design} {self.kind} {self.n}"
+
+    def compute(self, design: Design) -> pd.DataFrame:
+        """Return one row per form, epsilon and draw.
+
+        Returns
+        -------
+        DataFrame
+            ``form, epsilon, draw, mse``, and ``mse_mean`` of the mean of all fits.
+
+        Notes
+        -----
+        Samples depend on design, n, seed and draw alone, and the test set on design and seed: forms
+        are compared on the same people.
+        """
+        test = design.test(self.seed)
+        forms = [name for name in forms_of(design) if FORMS[name].kind == self.kind]
+        epsilons = [float(word) for word in self.epsilons.split()]
+        fits = Fits(design, forms, test.X)
+        where = int(hashlib.sha256(self.design.encode()).hexdigest()[:8], 16)
+        total: dict[tuple[str, float], Array] = {}
+        rows: list[dict[str, Any]] = []
+        for draw in range(self.draws):
+            rng = stream(self.seed, where, self.n, draw)
+            sample = design.train(self.n, rng)
+            for form, epsilon, effect in fits.on(sample, epsilons, int(self.key, 16) + draw):
+                mse = float(np.mean((effect - test.tau) ** 2))
+                rows.append({"form": form, "epsilon": epsilon, "draw": draw, "mse": mse})
+                total[form, epsilon] = total.get((form, epsilon), 0) + effect / self.draws
+        of_mean = {one: float(np.mean((mean - test.tau) ** 2)) for one, mean in total.items()}
+        return pd.DataFrame(
+            [row | {"mse_mean": of_mean[row["form"], row["epsilon"]]} for row in rows]
+        )
+
+
+DRAWS = 4
+"""Samples per cell; the paper has 10, in pairs."""
+
+SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
+EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0)
+MAIN_SIZE, MAIN_EPSILON = 16_000, 1.0
+"""Error against epsilon is at this n, and against n at this epsilon, where the paper crosses all.
+
+Its Figure 3 has 4,000 rows for C, D and E; here all designs have as many.
+"""
+
+Scale = tuple[tuple[int, ...], tuple[float, ...], int]
+QUICK: Scale = ((500, 2000), (1.0, 4.0), 2000)
+"""Sizes, epsilons and main size of a quick run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiments:
+    """What came out.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        One row per design, form, n and epsilon (infinite without privacy).
+    report : str
+        Markdown.
+    """
+
+    summary: pd.DataFrame
+    report: str
+
+    def draw_figures(self, folder: Path) -> list[Path]:
+        """Draw the figures as PNG into a folder, and return their files.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        FileError
+            If one cannot be written.
+        """
+        return write_figures(folder, self.summary)
+
+
+def rerun(
+    out: Path,
+    *,
+    data: Path | None = None,
+    draws: int | None = None,
+    jobs: int = 1,
+    seed: int = 1,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> Experiments:
+    """Run the experiments and write ``summary.csv`` and ``report.md``.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for the results and, below ``cells``, for finished draws, which are used again where
+        all their settings are the same.
+    data : Path, optional
+        Folder with ``social.csv.gz``; without it the voting design is left out.
+    draws : int, optional
+        Samples per design, form, n and epsilon; 2 at least, 4 by default.
+    jobs : int
+        Processes.
+    seed : int
+        Of everything drawn: this is a simulation, and nothing of it is a release.
+    quick : bool
+        Two sizes and two epsilons only, and no DP-EBM.
+    progress : callable, optional
+        Called with what was done, how much is done, and how much there is.
+
+    Raises
+    ------
+    ParameterError
+        If an option is not allowed.
+    FileError
+        If data cannot be read, or results not written.
+
+    References
+    ----------
+    "Differentially Private Estimation of Heterogeneous Causal Effects", section 5.
+    """
+    count = DRAWS if draws is None else draws
+    check_counts(count, jobs, seed, fewest=2)
+    there, ebm = designs(data), not quick and _has_ebm()
+    cells = [
+        Cell(name, kind, n, epsilons, count, seed, design.digest())
+        for name, design in there.items()
+        for kind in ("strict", "published", "none")
+        if ebm or kind != "published"
+        for n, epsilons in settings(kind, quick=quick)
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    # the largest first, so that no process ends alone with one
+    last = sorted(cells, key=lambda cell: -cell.n)
+    calls = {cell: partial(cell.compute, there[cell.design]) for cell in last}
+    units = {cell: cell for cell in cells}
+    summary = summarised(drawn(units, calls, Store(out / "cells"), jobs, progress))
+    made = Experiments(summary, report_of(summary, there, count, ebm=ebm or quick))
+    csv = summary.to_csv(index=False, lineterminator="\n")
+    for file_name, text in {"summary.csv": csv, "report.md": made.report}.items():
+        with atomic_write(out / file_name, "w") as file:
+            file.write(text)
+    return made
+
+
+def settings(kind: str, *, quick: bool = False) -> list[tuple[int, str]]:
+    """Return n and the epsilons of every cell of a kind of form.
+
+    Examples
+    --------
+    >>> settings("strict", quick=True), settings("none", quick=True)
+    ([(500, '1'), (2000, '1 4')], [(500, 'inf'), (2000, 'inf')])
+    """
+    sizes, epsilons, main = QUICK if quick else (SIZES, EPSILONS, MAIN_SIZE)
+    if kind == "none":
+        return [(n, f"{NO_PRIVACY:g}") for n in sizes]
+    every = " ".join(f"{epsilon:g}" for epsilon in epsilons)
+    return [(n, every if n == main else f"{MAIN_EPSILON:g}") for n in sizes]
+
+
+def _has_ebm() -> bool:
+    try:
+        installed_version()
+    except MissingDependencyError:
+        return False
+    return True

@@ -1,0 +1,298 @@
+"""The paper's design, every form of synthetic control on one panel of it, and bounds on its error.
+
+The design (Section 8.1) is lines with random slopes.  The steps are those of the package
+(``dprct.published.dpsc_steps``, ``dprct.privacy.ridge`` and
+``dprct.estimate.synthetic.donor_weights``), without the objects around them and with continuous
+noise in place of its grid of 2^-20.  Bounds are the paper's, as printed and corrected, and one for
+the strict form: all for data divided by the public bound, and for one simulated panel; their mean
+over panels bounds the mean error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dprct.estimate.synthetic.donor_weights import uniform, usable
+from dprct.privacy.noise import source as noise_source
+from dprct.privacy.ridge import ridge_l1
+from dprct.published.dpsc_steps import l2_laplace, minimiser, objective_of, output_scale
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+AFTER = 3
+"""Periods after treatment."""
+
+NOISE_VARIANCE = 0.1
+"""Of the outcomes before they are cut off, which makes it smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One simulated panel, divided by the public bound B = 5 T + 1.
+
+    Parameters
+    ----------
+    donors : (n, T) array
+    target : (T,) array
+    signals : (n, T) array
+        The donors' lines.
+    signal : (T,) array
+        The treated unit's line, which is to be predicted.
+    slopes : (n,) array
+    slope : float
+        Of the treated unit.
+    bound : float
+        B, for the paper's formulas hold for numbers between -1 and 1 only.
+    """
+
+    donors: Array
+    target: Array
+    signals: Array
+    signal: Array
+    slopes: Array
+    slope: float
+    bound: float
+
+    @property
+    def true_weights(self) -> Array:
+        """The shortest f with ``M_post' f = m_post``, (n,)."""
+        return np.asarray(self.slope * self.slopes / (self.slopes @ self.slopes))
+
+
+def simulated(n: int, T0: int, rng: np.random.Generator) -> Simulated:
+    """Draw a panel of n donors with T0 periods before treatment.
+
+    Examples
+    --------
+    >>> panel = simulated(10, 20, np.random.default_rng(1))
+    >>> panel.donors.shape, bool(abs(panel.donors).max() <= 1)
+    ((10, 23), True)
+    """
+    T = T0 + AFTER
+    slopes = _cut_normal(4.0, 1.0, 1.0, (n + 1,), rng)
+    lines = np.outer(slopes, np.arange(1.0, T + 1))
+    data = lines + _cut_normal(0.0, NOISE_VARIANCE**0.5, 1.0, lines.shape, rng)
+    bound = 5.0 * T + 1
+    lines, data = lines / bound, data / bound
+    return Simulated(data[1:], data[0], lines[1:], lines[0], slopes[1:], float(slopes[0]), bound)
+
+
+def _cut_normal(
+    mean: float, sd: float, reach: float, shape: tuple[int, ...], rng: np.random.Generator
+) -> Array:
+    """Draw normal numbers that are within ``reach`` of their mean."""
+    low = float(ndtr(-reach / sd))
+    return np.asarray(mean + sd * ndtri(low + (1 - 2 * low) * rng.random(shape)))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the paper's Theorems 3.2 and 3.5 are made of, besides the noise.
+
+    Parameters
+    ----------
+    signal : float
+        ``||M_post||_2 / sqrt(T - T0)``.
+    distance : float
+        ``||f_reg - f||_2``.
+    psi : float
+        ``||f_reg||_inf``.
+    n : int
+    """
+
+    signal: float
+    distance: float
+    psi: float
+    n: int
+
+    def bound(self, weight_noise: float, donor_noise: float, bound: float) -> float:
+        """Return the right-hand side for E||v|| and E||W|| / sqrt(T - T0)."""
+        chance = math.sqrt(self.n * NOISE_VARIANCE) / bound
+        return self.signal * (self.distance + weight_noise) + (chance + donor_noise) * (
+            math.sqrt(self.n) * self.psi + weight_noise
+        )
+
+
+def terms(panel: Simulated, weights: Array) -> Terms:
+    """Return the terms of the theorems for a panel and its ridge weights (n,)."""
+    after = panel.signals[:, -AFTER:]
+    return Terms(
+        float(np.linalg.norm(after, 2)) / math.sqrt(AFTER),
+        float(np.linalg.norm(weights - panel.true_weights)),
+        float(np.abs(weights).max()),
+        len(weights),
+    )
+
+
+def output_bound(
+    found: Terms, bound: float, T0: int, lam: float, epsilon: float, *, printed: bool
+) -> float:
+    """Return the bound of Theorem 3.2, eps1 = eps2 = epsilon / 2.
+
+    Notes
+    -----
+    As printed it takes E||v|| = a for noise whose mean length is n a, and sqrt(2) / eps2 where its
+    own proof has 2 / eps2, for a W whose mean length is n (T - T0) times its scale.  With these
+    mended it is a bound.
+    """
+    half = epsilon / 2
+    a = output_scale(found.n, T0, lam, half)
+    if printed:
+        return found.bound(a, math.sqrt(2) / half, bound)
+    return found.bound(found.n * a, found.n * AFTER * 2 / half, bound)
+
+
+def objective_bound(
+    found: Terms, bound: float, T0: int, lam: float, epsilon: float, *, printed: bool
+) -> float:
+    """Return the bound of Theorem 3.5 with Laplace noise, eps1 = eps2 = epsilon / 2.
+
+    Notes
+    -----
+    As printed it takes E||b|| for the scale of b, a n-th of it; otherwise as
+    :func:`output_bound`.
+    """
+    half = epsilon / 2
+    noise = objective_of(found.n, T0, lam, half)
+    length = noise.scale * (1 if printed else found.n)
+    moved = 2 * length / (lam + noise.extra)
+    if noise.extra:
+        moved += (1 / lam + 1 / (lam + noise.extra)) * 2 * T0**2 * math.sqrt(found.n)
+    donors = math.sqrt(2) / half if printed else found.n * AFTER * 2 / half
+    return found.bound(moved, donors, bound)
+
+
+def strict_bound(panel: Simulated, epsilon: float, share: float) -> float:
+    """Return a bound on the strict form's mean error, whatever its weights are.
+
+    Parameters
+    ----------
+    panel : Simulated
+    epsilon : float
+    share : float
+        Of epsilon, for the path.
+
+    Notes
+    -----
+    Weights g on the simplex make ``M'g - m`` a mean of the donors' distances from m, at most the
+    largest one.  They do not depend on the outcomes after treatment, whose part ``Z'g`` has a root
+    mean square of at most sigma ||g|| <= sigma.  The noise has a standard deviation of
+    sqrt(2) 2 (T - T0) ||g||_inf / epsilon_2 a period, and ||g||_inf <= 1.
+    """
+    apart = (panel.signals - panel.signal)[:, -AFTER:]
+    farthest = math.sqrt(float((apart**2).mean(axis=1).max()))
+    chance = math.sqrt(NOISE_VARIANCE) / panel.bound
+    return farthest + chance + math.sqrt(2) * 2 * AFTER / (epsilon * share)
+
+
+DELTA = 1e-6
+"""Of the published objective perturbation with normal noise (the paper's Figure 6)."""
+
+FORMS = {
+    "ridge": "ridge, not private",
+    "output": "published, output perturbation",
+    "objective": "published, objective perturbation (no guarantee)",
+    "objective, normal": "the same, normal noise, delta 1e-6 (no guarantee)",
+    "strict": "strict, ridge weights",
+    "uniform": "strict, equal weights",
+}
+
+BOUNDS = {
+    "output": ("output, printed", "output, corrected"),
+    "objective": ("objective, printed", "objective, corrected"),
+    "strict": ("strict, ours",),
+    "uniform": ("uniform, ours",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One cell of the experiments.
+
+    Parameters
+    ----------
+    n, T0 : int
+        Donors and periods before treatment.
+    epsilon : float
+        Of the whole; half of it for the weights.
+    lam : float
+    """
+
+    n: int
+    T0: int
+    epsilon: float
+    lam: float
+
+    def compute(self, reps: int, seed: int) -> dict[str, Array]:
+        """Return the error of every form, and every bound, by repetition, (reps,) each.
+
+        A setting's draws depend on it and the seed alone, whatever is computed beside.
+        """
+        words = [seed, self.n, self.T0, round(self.epsilon * 1000), round(self.lam * 1000)]
+        rng = noise_source(words).post_processing_rng()
+        rows = [self.once(rng) for _ in range(reps)]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def once(self, rng: np.random.Generator) -> dict[str, float]:
+        """Return errors and bounds on one new panel, in the unit of the outcome."""
+        panel = simulated(self.n, self.T0, rng)
+        ridge = minimiser(panel.donors[:, : self.T0], panel.target[: self.T0], self.lam)
+        after = panel.donors[:, self.T0 :]
+        paths = {"ridge": after.T @ ridge} | self._published(panel, ridge, rng)
+        paths |= self._strict(panel, ridge, rng)
+        wanted = panel.signal[self.T0 :]
+        found = {k: math.sqrt(float(np.mean((path - wanted) ** 2))) for k, path in paths.items()}
+        return {k: panel.bound * v for k, v in (found | self._bounds(panel, ridge)).items()}
+
+    def _published(
+        self, panel: Simulated, ridge: Array, rng: np.random.Generator
+    ) -> dict[str, Array]:
+        half, after = self.epsilon / 2, panel.donors[:, self.T0 :]
+        X, y = panel.donors[:, : self.T0], panel.target[: self.T0]
+        scale = 2 * math.sqrt(AFTER) / half
+        noisy = after + l2_laplace(after.size, scale, rng).reshape(after.shape)
+        weights = {
+            "output": ridge + l2_laplace(self.n, output_scale(self.n, self.T0, self.lam, half), rng)
+        }
+        for name, delta in (("objective", 0.0), ("objective, normal", DELTA)):
+            found = objective_of(self.n, self.T0, self.lam, half, delta)
+            b = (
+                rng.normal(0, found.scale, self.n)
+                if delta
+                else l2_laplace(self.n, found.scale, rng)
+            )
+            weights[name] = minimiser(X, y, self.lam + found.extra, b)
+        return {name: noisy.T @ f for name, f in weights.items()}
+
+    def _strict(self, panel: Simulated, ridge: Array, rng: np.random.Generator) -> dict[str, Array]:
+        y_norm = float(np.linalg.norm(panel.target[: self.T0]))
+        scale = ridge_l1(y_norm, self.n, self.T0, self.lam) / (self.epsilon / 2)
+        weights = usable(ridge + rng.laplace(0, scale, self.n), math.sqrt(2) * scale)
+        after = panel.donors[:, self.T0 :]
+        found = {}
+        for name, g, epsilon in (
+            ("strict", weights, self.epsilon / 2),
+            ("uniform", uniform(self.n), self.epsilon),
+        ):
+            found[name] = after.T @ g + rng.laplace(0, 2 * AFTER * g.max() / epsilon, AFTER)
+        return found
+
+    def _bounds(self, panel: Simulated, ridge: Array) -> dict[str, float]:
+        found, args = terms(panel, ridge), (panel.bound, self.T0, self.lam, self.epsilon)
+        return {
+            "output, printed": output_bound(found, *args, printed=True),
+            "output, corrected": output_bound(found, *args, printed=False),
+            "objective, printed": objective_bound(found, *args, printed=True),
+            "objective, corrected": objective_bound(found, *args, printed=False),
+            "strict, ours": strict_bound(panel, self.epsilon, 0.5),
+            "uniform, ours": strict_bound(panel, self.epsilon * self.n, 1.0),
+        }

@@ -1,0 +1,158 @@
+"""Run the experiments again: draw what is not yet there, sum up, write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dprct.io.atomic import atomic_write
+from papers.ippw.report import report, summarised, write_figures
+from papers.ippw.samples import studies
+from papers.ippw.setups import Cell, setups_of, without_privacy
+from papers.runner import Store, check_counts, drawn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from papers.ippw.samples import Study
+    from papers.runner import Progress
+
+DRAWS = {"synthetic": 100, "ihdp": 500, "lalonde": 500}
+"""The paper has 100 trials of a synthetic design, and 1000 of the others."""
+
+REALISATIONS = 100
+"""Data sets at most on which estimators without privacy are run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiments:
+    """What the experiments say.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        One row per study, set-up and epsilon.
+    baselines : DataFrame
+        Estimates without privacy, one row per study and estimator.
+    report : str
+        Markdown.
+    """
+
+    summary: pd.DataFrame
+    baselines: pd.DataFrame
+    report: str
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write ``summary.csv``, ``baselines.csv`` and ``report.md``, and return them.
+
+        Raises
+        ------
+        FileError
+            If a file cannot be written.
+        """
+        written = {
+            "summary.csv": self.summary.to_csv(index=False, lineterminator="\n"),
+            "baselines.csv": self.baselines.to_csv(index=False, lineterminator="\n"),
+            "report.md": self.report,
+        }
+        for name, text in written.items():
+            with atomic_write(folder / name, "w") as file:
+                file.write(text)
+        return [folder / name for name in written]
+
+    def draw_figures(self, folder: Path) -> list[Path]:
+        """Write a PNG per study, and return their files.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        FileError
+            If one cannot be written.
+        """
+        return write_figures(folder, self.summary)
+
+
+def rerun(
+    out: Path,
+    *,
+    data: Path | None = None,
+    draws: int | None = None,
+    jobs: int = 1,
+    seed: int = 1,
+    progress: Progress | None = None,
+) -> Experiments:
+    """Run the experiments of the paper again, with and without its defects.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for the results and, below ``cells``, for finished draws, which are used again where
+        all their settings are the same.
+    data : Path, optional
+        Folder with ``ihdp_npci_1-100.npz`` and ``nsw.dta``, or one of them; without it only the
+        synthetic designs are run.
+    draws : int, optional
+        Of each set-up and study; 100 of the synthetic designs and 500 of the others by default.
+    jobs : int
+        Processes.
+    seed : int
+        Of everything drawn: this is a simulation, and nothing of it is a release.
+    progress : callable, optional
+        Called with what was done, how much is done, and how much there is.
+
+    Returns
+    -------
+    Experiments
+
+    Raises
+    ------
+    ParameterError
+        If an option is not allowed.
+    FileError
+        If data cannot be read, or results not written.
+
+    References
+    ----------
+    Lee, Gresele, Park and Muandet, section 4.
+    """
+    check_counts(draws, jobs, seed)
+    there = studies(data)
+    cells = {
+        (label, setup): Cell(label, setup, draws or DRAWS[study.name], seed, study.digest())
+        for label, study in there.items()
+        for setup in setups_of(study)
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    # the last ones take longest
+    calls = {one: partial(cells[one].compute, there[one[0]]) for one in reversed(cells)}
+    found = drawn(cells, calls, Store(out / "cells"), jobs, progress)
+    summary, baselines = summarised(found), _baselines(there, draws, seed)
+    made = Experiments(summary, baselines, report(summary, baselines))
+    made.write(out)
+    return made
+
+
+def _baselines(there: Mapping[str, Study], draws: int | None, seed: int) -> pd.DataFrame:
+    """Return means and errors of the estimators without privacy."""
+    rows = []
+    for label, study in there.items():
+        count = 1 if study.name == "lalonde" else min(draws or REALISATIONS, REALISATIONS)
+        rng = study.stream(seed)
+        for draw in range(count):
+            sample = study.sample(draw, rng)
+            for name, value in without_privacy(sample).items():
+                error = value - sample.truth
+                rows.append({"study": label, "estimator": name, "estimate": value, "error": error})
+    table = pd.DataFrame(rows)
+    return table.groupby(["study", "estimator"], sort=False, as_index=False).agg(
+        mean=("estimate", "mean"),
+        bias=("error", "mean"),
+        rmse=("error", lambda e: float((e**2).mean() ** 0.5)),
+        median_error=("error", lambda e: float(e.abs().median())),
+        draws=("error", "size"),
+    )

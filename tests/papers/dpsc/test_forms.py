@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dprct import SyntheticControl
+from papers.dpsc.forms import (
+    Setting,
+    Terms,
+    objective_bound,
+    output_bound,
+    simulated,
+    strict_bound,
+    terms,
+)
+
+EXPECTED = {
+    (10, 2.0, 10.0): 149,
+    (10, 2.0, 200.0): 78,
+    (100, 10.0, 10.0): 17.3,
+    (100, 10.0, 200.0): 6.4,
+}
+"""Errors of the strict form: ALGORITHMS.md, section 5, and for 100 donors 6,000 repetitions."""
+
+
+@pytest.mark.parametrize("cell", EXPECTED)
+def test_the_strict_form_has_the_error_that_is_stated(cell) -> None:
+    errors = Setting(cell[0], 10, *cell[1:]).compute(300, seed=5)["strict"]
+    se = errors.std() / math.sqrt(len(errors))
+    assert errors.mean() == pytest.approx(EXPECTED[cell], abs=6 * se)
+
+
+def test_the_class_errs_as_the_simulation_does() -> None:
+    rng, errors = np.random.default_rng(6), []
+    for _ in range(150):
+        panel = simulated(10, 10, rng)
+        model = SyntheticControl.from_arrays(panel.donors, panel.target, 10, 1.0)
+        path = model.fit(2, rng=rng).counterfactual.to_numpy()
+        errors.append(panel.bound * math.sqrt(np.mean((path - panel.signal[10:]) ** 2)))
+    found = Setting(10, 10, 2.0, 200.0).compute(600, seed=7)["strict"]
+    se = math.hypot(np.std(errors) / math.sqrt(150), found.std() / math.sqrt(600))
+    assert np.mean(errors) == pytest.approx(found.mean(), abs=6 * se)
+
+
+def test_our_bounds_hold_and_the_printed_one_does_not() -> None:
+    found = Setting(10, 10, 2.0, 10.0).compute(100, seed=1)
+    mean = {name: values.mean() for name, values in found.items()}
+    for form in ("output", "objective"):
+        assert mean[form] < mean[f"{form}, corrected"]
+    assert mean["strict"] < mean["strict, ours"]
+    assert mean["uniform"] < mean["uniform, ours"]
+    assert mean["output"] > 10 * mean["output, printed"]
+
+
+def test_the_panel_is_lines_and_small_noise_within_the_bound() -> None:
+    panel = simulated(200, 10, np.random.default_rng(1))
+    assert np.abs(panel.donors).max() <= 1
+    assert panel.bound == 66
+    assert ((panel.slopes * 66 >= 3) & (panel.slopes <= 5)).all()
+    noise = (panel.donors - panel.signals) * panel.bound
+    assert np.abs(noise).max() <= 1
+    # 0.1 before it is cut off at 1, 0.0982 after: sd of a sample variance is 1.4 / sqrt(N) of it
+    assert noise.var() == pytest.approx(0.0982, rel=6 * 1.4 / np.sqrt(noise.size))
+
+
+def test_true_weights_give_the_signal() -> None:
+    panel = simulated(8, 10, np.random.default_rng(2))
+    assert panel.signals.T @ panel.true_weights == pytest.approx(panel.signal)
+
+
+FOUND = Terms(signal=2.0, distance=0.5, psi=0.25, n=8)
+
+
+def test_theorem_3_2_by_hand() -> None:
+    # n = 8, T0 = lam = 10, eps1 = eps2 = 1: a = 16
+    chance = math.sqrt(0.8) / 66
+    by_hand = 2 * (0.5 + 16) + (chance + math.sqrt(2)) * (math.sqrt(8) / 4 + 16)
+    assert output_bound(FOUND, 66.0, 10, 10.0, 2.0, printed=True) == pytest.approx(by_hand)
+    mended = 2 * (0.5 + 128) + (chance + 48) * (math.sqrt(8) / 4 + 128)
+    assert output_bound(FOUND, 66.0, 10, 10.0, 2.0, printed=False) == pytest.approx(mended)
+
+
+def test_theorem_3_5_where_nothing_is_added_to_the_penalty() -> None:
+    # c = (1 + sqrt(113)) 10 and lam = 1e6 leave eps0 near 50
+    spent = 2 * math.log1p((1 + math.sqrt(113)) * 10 / 1e6)
+    moved = 2 * 160 / (50 - spent) / 1e6
+    chance = math.sqrt(0.8) / 66
+    by_hand = 2 * (0.5 + moved) + (chance + math.sqrt(2) / 50) * (math.sqrt(8) / 4 + moved)
+    assert objective_bound(FOUND, 66.0, 10, 1e6, 100.0, printed=True) == pytest.approx(by_hand)
+
+
+def test_the_strict_bound_holds_for_any_weights_on_the_simplex() -> None:
+    rng = np.random.default_rng(3)
+    panel = simulated(6, 10, rng)
+    least = strict_bound(panel, 1e9, 0.5)
+    for weights in rng.dirichlet(np.ones(6) * 0.2, 200):
+        gap = panel.signals[:, 10:].T @ weights - panel.signal[10:]
+        assert math.sqrt(np.mean(gap**2)) <= least
+
+
+def test_terms_are_norms() -> None:
+    panel = simulated(6, 10, np.random.default_rng(4))
+    found = terms(panel, panel.true_weights)
+    assert found.distance == 0
+    assert found.psi == panel.true_weights.max()

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from papers.dpsc import rerun
+from papers.dpsc.forms import FORMS
+from papers.dpsc.report import write_figures
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_report_says_which_form_has_no_guarantee(tmp_path: Path) -> None:
+    report = rerun(tmp_path, draws=2, quick=True).report
+    assert "objective perturbation: no guarantee holds" in report
+    assert "| strict, ridge weights |" in report
+    assert report.count("of 8 cases") == 1
+
+
+def test_what_varies_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
+    table = pd.DataFrame(
+        [
+            {"n": 10, "T0": 10, "epsilon": e, "lambda": 200.0, "form": form, "rmse": 5.0 / e,
+             "se": 0.1, "bound.ours": 9.0, "bound.printed": 3.0}
+            for e in (2.0, 4.0) for form in FORMS
+        ]
+    )  # fmt: skip
+    written = write_figures(tmp_path, table)
+    assert [path.name for path in written] == ["rmse_by_epsilon.png"]
+    assert written[0].stat().st_size > 5000

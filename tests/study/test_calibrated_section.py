@@ -1,0 +1,285 @@
+"""The calibrated release from a study file, from check to the rerun of its tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dprct
+from dprct.cli import main
+from dprct.errors import SchemaError, StudyError
+from dprct.missing import tagged
+from dprct.privacy.budget import Budget
+from dprct.results.validity import Validity
+from dprct.schema import Column, Schema, Unit
+from dprct.study.calibrated_section import (
+    CalibratedExperiment,
+    CalibratedSpec,
+    _clipped,
+    calibrated_from,
+)
+from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
+from dprct.study.release_section import ReleaseSpec
+from dprct.study.study import load_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STUDY = """
+version = 1
+data = "survey.dta"
+dataset_id = "survey"
+[release]
+method = "calibrated"
+epsilon = 4.0
+formula = "income ~ treat + age"
+[design]
+kind = "complete"
+arms = ["treat"]
+[calibrated]
+covariates = "filler"
+levels = [0.05, 0.01]
+specifications = [""]
+[calibrated.sd]
+income = 3.0
+[header]
+confirm = true
+[columns]
+income = {fate = "modelled", bounds = [0, 40], missing = "never"}
+treat = {fate = "public", levels = [0, 1], missing = "never"}
+age = {fate = "modelled", bounds = [18, 65], missing = "never"}
+name = {fate = "withheld"}
+[[table]]
+name = "t1"
+outcomes = ["income"]
+arms = ["treat"]
+covariates = ["age"]
+[[table]]
+name = "t2"
+outcomes = ["income"]
+arms = ["treat"]
+errors = "HC3"
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Callable[..., Path]:
+    def write(*changes: tuple[str, str]) -> Path:
+        rng = np.random.default_rng(1)
+        n = 400
+        treat = np.tile([0.0, 1.0], n // 2)
+        age = rng.integers(18, 65, n).astype(float)
+        data = pd.DataFrame(
+            {
+                "income": np.clip(10 + 2 * treat + 0.1 * age + rng.normal(0, 3, n), 0, 40),
+                "treat": treat,
+                "age": age,
+                "name": rng.normal(0, 1, n),
+            }
+        )
+        types = {"treat": "byte", "age": "byte"}
+        schema = Schema(tuple(Column(c, types.get(c, "double")) for c in data.columns))
+        dprct.write_dta(data, schema, tmp_path / "survey.dta")
+        text = STUDY
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new, 1)
+        (tmp_path / "study.toml").write_text(text, "utf-8")
+        return tmp_path / "study.toml"
+
+    return write
+
+
+def problems(path):
+    study = load_study(path)
+    return study.problems(read_header(study))
+
+
+def test_a_complete_study_is_complete(study):
+    assert problems(study()) == []
+
+
+def test_options_reach_the_model(study):
+    path = study(("[calibrated]", '[calibrated]\nlegal = "strict"\nblocks = "ignore"'))
+    model = bound_model(load_study(path))
+    assert model.legal == "strict"
+    assert model.ate.levels == (0.05, 0.01)
+    assert model.ate.sd == {"income": 3.0}
+    assert model.regressions.covariates == (("age",), ())
+
+
+def test_the_plan_is_free_and_names_the_noise(study):
+    path = study()
+    assert "income" in str(planned(load_study(path)))
+    assert not list(path.parent.glob("*.ledger*"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([("formula = ", "# formula = ")], "formula is missing"),
+        ([('[design]\nkind = "complete"\narms = ["treat"]', "")], r"[design] is missing"),
+        ([("income ~ treat + age", "income ~ age")], "lacks the treatment treat"),
+        ([("income ~ treat + age", "income ~ treat*age")], "interacts or transforms the treatment"),
+        ([("income ~ treat + age", "wealth ~ treat + age")], "'wealth'"),
+        ([("bounds = [0, 40], ", "")], "outcome 'income' needs bounds"),
+        ([('[0, 40], missing = "never"', '[0, 40], missing = ["."]')], "'income' may be missing"),
+        ([('[0, 40], missing = "never"', '[0, 40], missing = ["."]'),
+          ("[calibrated]", "[calibrated]\nmissing = 99")], "outside the bounds"),
+        ([("bounds = [18, 65], ", "")], "age"),
+        ([('treat = {fate = "public"', 'treat = {fate = "modelled"')], "'treat'"),
+        ([("[calibrated]", '[calibrated]\nclip = ["age"]')], "clip names 'age', which is no"),
+        ([("[calibrated]", '[calibrated]\nindex = "0.1 * age"')], "index_bounds"),
+        ([("[calibrated]", '[calibrated]\nindex = "5 * treat"\nindex_bounds = [-9, 9]')],
+         "would change the effect"),
+        ([("[calibrated]", '[calibrated]\ngamma = "moments"')], "one covariate set"),
+        ([("[calibrated]", '[calibrated]\nunit = "cluster"\nlargest_cluster = 9')],
+         "[calibrated] unit='cluster' and largest_cluster= need a design of clusters"),
+        ([("[calibrated]", "[calibrated]\nlargest_cluster = 9")], "need a design of clusters"),
+        ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
+          ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster="),
+        ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "'nobody' is not a group"),
+        ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is no outcome"),
+        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "weights="),
+    ],
+)  # fmt: skip
+def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
+    found = problems(study(*changes))
+    assert any(words in line for line in found), found
+
+
+def test_an_index_narrows_the_bounds(study):
+    path = study(("[calibrated]", '[calibrated]\nindex = "10 + 0.1 * age"\nindex_bounds = [-9, 9]'))
+    assert problems(path) == []
+    assert "-9 to 9" in str(planned(load_study(path)))
+
+
+@pytest.mark.parametrize("policy", ['"public"', "0", '{income = "public"}'])
+def test_missing_policies_are_accepted(study, policy):
+    changes = (
+        ('[0, 40], missing = "never"', '[0, 40], missing = ["."]'),
+        ("[calibrated]", f"[calibrated]\nmissing = {policy}"),
+    )
+    path = study(*changes)
+    assert problems(path) == []
+    assert bound_model(load_study(path)) is not None
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"covariates": "copied"}, "allowed: auto"),
+        ({"legal": "loosely"}, "allowed: calibrated, strict"),
+        ({"index": "pilot.csv"}, "states the index itself"),
+        ({"index_bounds": "wide"}, "two numbers in brackets"),
+        ({"share": 1.5}, "between 0 and 1"),
+        ({"share": 0.2, "covariates": "filler"}, "costs nothing"),
+        ({"levels": [5.0]}, "sizes of tests"),
+        ({"levels": "0.05"}, "a number, or a list of numbers"),
+        ({"missing": True}, "text in quotes, a number"),
+        ({"weights": {"income": "half"}}, "a table of numbers"),
+        ({"unit": "village"}, "allowed: person, cluster"),
+        ({"legall": "strict"}, "did you mean 'legal'"),
+        (
+            {"neighbors": "replace-one"},
+            r"follows from \[release\] method \(calibrated: .*remove it",
+        ),
+    ],
+)
+def test_what_is_not_allowed_is_refused(section, words):
+    with pytest.raises(StudyError, match=words):
+        calibrated_from({"calibrated": section}, ReleaseSpec(1.0, "calibrated", formula="y ~ t"))
+
+
+def test_values_beyond_the_bounds_are_refused_or_clipped_by_declaration(study):
+    narrow = ("bounds = [0, 40]", "bounds = [0, 15]")
+    with pytest.raises(SchemaError, match="outside the bounds"):
+        bound_model(load_study(study(narrow)))
+    path = study(narrow, ("[calibrated]", '[calibrated]\nclip = ["income"]'))
+    assert problems(path) == []
+    assert bound_model(load_study(path)).n == 400
+
+
+def test_clipping_keeps_missing_codes():
+    values = np.array([-1.0, 0.5, 9.0, np.nan])
+    values[3:] = tagged(np.array([1]))
+    schema = Schema((Column("y", bounds=(0, 2), missing=(".a",)),))
+    found = _clipped(pd.DataFrame({"y": values}), schema, ("y",))["y"].to_numpy()
+    assert found[:3].tolist() == [0.0, 0.5, 2.0]
+    assert found[3:].tobytes() == values[3:].tobytes()
+
+
+def run(*arguments):
+    """Return the exit code of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code or 0
+
+
+def test_from_the_shell(study, capsys):
+    path = study()
+    assert run("check", path) == 0
+    assert run("plan", path) == 0
+    assert run("protect", path, "--yes") == 0
+    capsys.readouterr()
+    assert run("table", path) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Calibrated: the errors of treat contain sampling and privacy noise" in text
+    assert "Not calibrated: artefact." in text
+    folder = path.parent
+    assert run("table", path, "--expect", folder / "expected.csv") == 0
+    readme = (folder / "README-data.md").read_text("utf-8")
+    assert "yes: its numbers, with the noise of the release in estimates and errors" in readme
+    assert "no, although its numbers are in expected.csv: Not calibrated: artefact." in readme
+    data, schema = dprct.read_dta(folder / "survey_protected.dta")
+    valid = Validity.of(schema)
+    assert valid.covariates == (("age",), ())
+    fit = dprct.ols("income ~ treat + age", data, schema)
+    expected = pd.read_csv(folder / "expected.csv")
+    rows = expected[(expected["table"] == "t1") & (expected["statistic"] == "std.error")]
+    assert fit.bse["treat"] == pytest.approx(float(rows["value"].iloc[0]), rel=1e-6)
+    certificate = json.loads((folder / "survey_protected.certificate.json").read_text("utf-8"))
+    assert certificate["guarantee"]["relation"] == "replace-one-design-public"
+    robust = certificate["reading"]["ratios"][0]
+    assert robust["command"] == "regress y t x, vce(robust)"
+    assert [robust["smallest"], robust["largest"]] == pytest.approx([1, 1], abs=1e-9)
+
+
+def test_one_ledger_takes_a_histogram_and_effects(study):
+    spec = load_study(study(("[header]", "[budget]\nepsilon = 9.0\n[header]")))
+    assert spec.relation is None
+    histogram = replace(spec, release=ReleaseSpec(1.0))
+    for one in (histogram, spec):
+        assert unaffordable(one) == []
+        ledger(one).charge(Budget(1), method="m", relation=one.neighbors, unit=one.protected.name)
+    together = ledger(spec).together
+    assert together is not None
+    assert together.relations == ("replace-one-design-public",)
+
+
+def test_a_relation_that_a_study_demands_is_demanded_of_every_charge(study):
+    path = study(("[header]", '[budget]\nepsilon = 9.0\nrelation = "replace-one"\n[header]'))
+    spec = load_study(path)
+    assert ledger(spec).relation == "replace-one"
+    (refused,) = unaffordable(spec)
+    assert "does not hold under relation='replace-one'" in refused
+    assert run("protect", path, "--yes") == 2
+    assert ledger(spec).ledger == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "unit"),
+    [
+        (CalibratedSpec(unit="cluster", largest_cluster=4), Unit("cluster of g", "g", 4)),
+        (CalibratedSpec(), None),
+    ],
+)
+def test_whole_clusters_are_rehearsed_as_they_are_charged(spec, unit):
+    design = dprct.Cluster("t", cluster="g")
+    assert CalibratedExperiment("y ~ t", design, spec).clusters == unit
