@@ -30,7 +30,7 @@ from dprct.queries.coded import CodedRows, CompactRows, EngineRows
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
 from dprct.queries.features import Feature, features_of
-from dprct.queries.grid import GRID, Clipped, clipped_sums, cross_products
+from dprct.queries.grid import GRID, Clipped, check_extent, clipped_sums, cross_products
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
 from dprct.queries.moments import MomentsLayout, moments
 from dprct.queries.propensity import (
@@ -71,6 +71,7 @@ __all__ = [
     "additive_sums",
     "arm_aggregates",
     "cell_counts",
+    "check_extent",
     "clipped_sums",
     "covariates",
     "covariates_of",
