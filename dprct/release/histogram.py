@@ -172,7 +172,8 @@ class MVHistogram(ReleaseModel):
             return ""
         return (
             f"n / t = {self.n / t:.2g}, so fewer than {FEWEST_SURVIVORS} combinations can be "
-            f"expected to survive; {_ADVICE}, or give confirm=True (in a study file: confirm = true)"
+            f"expected to survive; {_ADVICE}, or give confirm=True (in a study file: confirm = "
+            "true)"
         )
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], HistogramRelease]:

@@ -326,7 +326,9 @@ def test_a_column_without_bounds_has_no_sums(column: Column) -> None:
     [(0.0, 5e-324), (0.0, 9e-61), (-1e154, 1e154), (1e60, 1.1e60), (-1.7e308, 1.7e308)],
 )
 def test_bounds_whose_squares_may_be_no_doubles_are_refused(bounds: tuple[float, float]) -> None:
-    with pytest.raises(SchemaError, match="give bounds within 1e\\+60 of 0 and at least 1e-60 apart"):
+    with pytest.raises(
+        SchemaError, match="give bounds within 1e\\+60 of 0 and at least 1e-60 apart"
+    ):
         Clipped(Column("x", bounds=bounds))
 
 

@@ -61,7 +61,9 @@ def test_the_plan_is_a_function_of_public_facts() -> None:
     assert plan.facts["n / K"].startswith("1 rows per cell")
     text = str(plan)
     assert f"fewer than about {threshold} rows disappears" in text
-    assert f"with 1,000 rows, few more than {1000 // threshold} combinations can be expected" in text
+    assert (
+        f"with 1,000 rows, few more than {1000 // threshold} combinations can be expected" in text
+    )
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
