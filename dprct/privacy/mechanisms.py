@@ -1,8 +1,9 @@
 """Mechanisms as values: what is drawn, what it costs, and the draw itself, in this order.
 
-A mechanism knows public numbers only.  It is made, described and charged before it sees an
-aggregate, and it cannot be made with a scale that no sampler reaches; ``release`` opens the aggregate, adds the noise and returns what may be published.  The
-caller charges ``mechanism.cost()`` first: ``release`` does not know an accountant.
+A mechanism knows public numbers only. It is made, described and charged before it sees an
+aggregate, and it cannot be made with a scale that no sampler reaches; ``release`` opens the
+aggregate, adds the noise and returns what may be published. The caller charges ``mechanism.cost()``
+first: ``release`` does not know an accountant.
 """
 
 from __future__ import annotations
