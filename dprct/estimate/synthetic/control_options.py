@@ -65,8 +65,8 @@ def penalty_of(lam: object, T0: int) -> float:
     penalty = number(lam)
     if not 0 < penalty <= LARGEST_PENALTY:
         raise ParameterError(
-            f"lam={given(lam)}; give a number above 0 and at most {LARGEST_PENALTY:g}, such as "
-            "20 * T0"
+            f"lam={given(lam)}; give a number above 0, such as 20 * T0, and at most "
+            f"{LARGEST_PENALTY:g}"
         )
     return penalty
 
