@@ -13,7 +13,7 @@ from dprct.estimate.counted import CountedOutcome
 from dprct.estimate.horvitz import HiddenOutcome, hidden_arms
 from dprct.estimate.mechanism import Outcome
 from dprct.privacy.budget import Budget, exact
-from dprct.queries import WIDEST, Clipped, HiddenArms, observed_number
+from dprct.queries import EXTREMES, Clipped, HiddenArms, observed_number
 from dprct.schema.facts import given
 from dprct.schema.table import eager, names_of, table
 
@@ -176,9 +176,9 @@ def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:
     check_outcomes("sd", sd, names)
     found = {name: float(exact(value, f"sd of {name!r}")) for name, value in sd.items()}
     for name, value in found.items():
-        if not 0 < value <= WIDEST:
+        if not 0 < value <= EXTREMES[1]:
             raise ParameterError(
-                f"sd of {name!r} is {value:g}; declare a number above 0 and up to {WIDEST:g}"
+                f"sd of {name!r} is {value:g}; declare a number above 0 and up to {EXTREMES[1]:g}"
             )
     return found
 

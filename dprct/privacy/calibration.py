@@ -2,7 +2,8 @@
 
 A sampler's scale is a double, that is a rational number.  Each function returns the smallest
 double (or one a few units in the last place above it) at which the claim is true in exact
-arithmetic, so that what is charged is the decimal that was asked for.
+arithmetic, so that what is charged is the decimal that was asked for.  A scale that no sampler
+reaches is refused here, where a mechanism is made and nothing is charged yet.
 """
 
 from __future__ import annotations
@@ -15,13 +16,11 @@ from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
 from dprct.privacy.composition import gdp_mu, tv_delta, zcdp_rho
-from dprct.privacy.noise import laplace_loss
+from dprct.privacy.noise import SCALES, laplace_loss
 from dprct.privacy.rules import SLACK_SHARE
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
-
-_LARGEST_SCALE = 1 << 53
 
 ROUNDING_DISTANCE = Fraction(202, 10_000)
 """Total variation between a rounded and a discrete Gaussian is below this over sigma squared.
@@ -73,6 +72,23 @@ def double_at_least(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def reachable_scale(scale: Fraction) -> float:
+    """Return the smallest double that is not below ``scale``.
+
+    Raises
+    ------
+    ParameterError
+        If no sampler reaches it.
+
+    Examples
+    --------
+    >>> reachable_scale(Fraction(3, 2))
+    1.5
+    """
+    _check_reach(scale**2)
+    return double_at_least(scale)
+
+
 @lru_cache(maxsize=256)
 def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
     """Return the scale at which discrete Laplace noise costs at most ``epsilon``.
@@ -96,12 +112,7 @@ def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
     >>> laplace_scale(2, Fraction(7, 10)) > 2 / 0.7
     True
     """
-    exact = Fraction(sensitivity) / _positive(epsilon)
-    if exact > _LARGEST_SCALE:
-        raise ParameterError(
-            f"epsilon={float(epsilon):g} asks for a noise scale above 2^53; give a larger epsilon"
-        )
-    scale = double_at_least(exact)
+    scale = reachable_scale(Fraction(sensitivity) / _positive(epsilon))
     while laplace_loss(scale, sensitivity) > epsilon:
         scale = math.nextafter(scale, math.inf)
     return scale
@@ -121,7 +132,9 @@ def concentrated_scale(l2_squared: Fraction, rho: Fraction) -> float:
     >>> concentrated_scale(Fraction(1), Fraction(1, 8))
     2.0
     """
-    return root_at_least(Fraction(l2_squared) / (2 * _positive(rho)))
+    square = Fraction(l2_squared) / (2 * _positive(rho))
+    _check_reach(square)
+    return root_at_least(square)
 
 
 @lru_cache(maxsize=256)
@@ -175,15 +188,18 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
     """
     epsilon, delta = budget.epsilon, _with_delta(budget).delta
     mu = gdp_mu(epsilon, delta * (1 - SLACK_SHARE))
-    sigma = root_at_least(Fraction(l2_squared) / mu**2)
+    square = Fraction(l2_squared) / mu**2
+    _check_reach(square)
+    sigma = root_at_least(square)
     allowed = delta * SLACK_SHARE / tv_delta(Fraction(1), epsilon)
-    if size * ROUNDING_DISTANCE / allowed > _LARGEST_SCALE**2:
+    finest = size * ROUNDING_DISTANCE / allowed
+    if finest > Fraction(SCALES[1]) ** 2:
         raise _too_fine(budget)
-    least = root_at_least(size * ROUNDING_DISTANCE / allowed)
+    least = root_at_least(finest)
     needed = min(max(_SPARE * least, _USUAL_SIGMA), max(least, _LARGEST_SIGMA))
     refinement = max(0, math.ceil(math.log2(needed / sigma)))
     scale = math.ldexp(sigma, refinement)
-    if scale > _LARGEST_SCALE:
+    if scale > SCALES[1]:
         raise _too_fine(budget)
     return GaussianNoise(scale, refinement, mu, size * ROUNDING_DISTANCE / Fraction(scale) ** 2)
 
@@ -193,6 +209,20 @@ def _too_fine(budget: Budget) -> ParameterError:
         f"{budget} asks for a noise scale above 2^53 on the refined grid; give a larger delta, or "
         "a smaller epsilon"
     )
+
+
+def _check_reach(square: Fraction) -> None:
+    """Refuse the square of a scale that no sampler reaches, and that a float may not hold."""
+    if square > Fraction(SCALES[1]) ** 2:
+        raise ParameterError(
+            "this budget, or the smallest part of it, asks for a noise scale above 2^53 steps of "
+            "the grid, which no sampler reaches; give a larger epsilon"
+        )
+    if square < Fraction(SCALES[0]) ** 2:
+        raise ParameterError(
+            "this budget asks for a noise scale below 2^-40 steps of the grid, which no sampler "
+            "reaches; give a smaller epsilon"
+        )
 
 
 def root_at_least(square: Fraction) -> float:

@@ -198,13 +198,7 @@ def zcdp_delta(rho: Real, epsilon: Real) -> Fraction:
     >>> float(zcdp_delta(0.05, 1)) < 1.2e-3
     True
     """
-    r, e = positive(rho, "rho"), at_least_zero(epsilon, "epsilon")
-    order = _best_order(float(r), float(e))
-    with LOCK, CONTEXT.workdps(60 + magnitude(e) + magnitude(r)):
-        b = CONTEXT.mpf(order)
-        log_delta = b * ((1 + b) * mp(r) - mp(e)) - (1 + b) * CONTEXT.log1p(1 / b)
-        log_delta -= CONTEXT.log(b)
-        return probability(CONTEXT.exp(log_delta))
+    return _zcdp_delta(positive(rho, "rho"), at_least_zero(epsilon, "epsilon"))
 
 
 def zcdp_epsilon(rho: Real, delta: Real, rounded: Side = "up") -> Fraction:
@@ -339,6 +333,16 @@ def _gdp_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
         upper = CONTEXT.ncdf(m / 2 - e / m)
         lower = CONTEXT.exp(e) * CONTEXT.ncdf(-m / 2 - e / m)
         return probability(upper - lower)
+
+
+@functools.lru_cache(maxsize=4096)
+def _zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
+    order = _best_order(float(rho), float(epsilon))
+    with LOCK, CONTEXT.workdps(60 + magnitude(epsilon) + magnitude(rho)):
+        b = CONTEXT.mpf(order)
+        log_delta = b * ((1 + b) * mp(rho) - mp(epsilon)) - (1 + b) * CONTEXT.log1p(1 / b)
+        log_delta -= CONTEXT.log(b)
+        return probability(CONTEXT.exp(log_delta))
 
 
 def _best_order(rho: float, epsilon: float) -> float:

@@ -9,7 +9,7 @@ how much is a draw from the tail.  K may be 1e15 or 1e60.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -113,6 +113,8 @@ class SparseHistogram:
     cells: int
     n: int
     relation: Relation = "replace-one"
+    scale: float = field(init=False, repr=False, compare=False)
+    """Scale of the noise; the law is exact for this double."""
 
     def __init__(
         self, epsilon: Real, cells: int, n: int, relation: Relation = "replace-one"
@@ -121,11 +123,7 @@ class SparseHistogram:
         object.__setattr__(self, "cells", _at_least_one(cells, "cells"))
         object.__setattr__(self, "n", _at_least_one(n, "n"))
         object.__setattr__(self, "relation", _known(relation))
-
-    @property
-    def scale(self) -> float:
-        """Scale of the noise; the law is exact for this double."""
-        return laplace_scale(MOVED_ROWS[self.relation], self.epsilon)
+        object.__setattr__(self, "scale", laplace_scale(MOVED_ROWS[relation], self.epsilon))
 
     @property
     def tail(self) -> Tail:
@@ -228,6 +226,8 @@ class StabilityHistogram:
     delta: Fraction
     cells: int
     relation: Relation = "replace-one"
+    scale: float = field(init=False, repr=False, compare=False)
+    """Scale of the noise; the law is exact for this double."""
 
     def __init__(
         self, epsilon: Real, delta: Real, cells: int, relation: Relation = "replace-one"
@@ -241,11 +241,7 @@ class StabilityHistogram:
         object.__setattr__(self, "delta", budget.delta)
         object.__setattr__(self, "cells", _at_least_one(cells, "cells"))
         object.__setattr__(self, "relation", _known(relation))
-
-    @property
-    def scale(self) -> float:
-        """Scale of the noise; the law is exact for this double."""
-        return laplace_scale(MOVED_ROWS[self.relation], self.epsilon)
+        object.__setattr__(self, "scale", laplace_scale(MOVED_ROWS[relation], self.epsilon))
 
     @property
     def threshold(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
@@ -76,6 +76,8 @@ class OneWayHistograms:
     radices: tuple[int, ...]
     delta: Fraction = Fraction(0)
     relation: Relation = "replace-one"
+    mechanism: DiscreteLaplace | AnalyticGaussian = field(init=False, repr=False, compare=False)
+    """The mechanism that draws the noise."""
 
     def __init__(
         self,
@@ -91,15 +93,14 @@ class OneWayHistograms:
         object.__setattr__(self, "radices", checked_radices(radices))
         object.__setattr__(self, "delta", budget.delta)
         object.__setattr__(self, "relation", relation)
+        object.__setattr__(self, "mechanism", self._made())
 
     @property
     def sensitivity(self) -> int:
         """Joint L1 sensitivity; also the square of the joint L2 sensitivity."""
         return MOVED_ROWS[self.relation] * len(self.radices)
 
-    @property
-    def mechanism(self) -> DiscreteLaplace | AnalyticGaussian:
-        """The mechanism that draws the noise."""
+    def _made(self) -> DiscreteLaplace | AnalyticGaussian:
         if self.delta:
             return AnalyticGaussian(self.budget, self.sensitivity, sum(self.radices))
         return DiscreteLaplace(self.epsilon, self.sensitivity)

@@ -1,14 +1,15 @@
 """Mechanisms as values: what is drawn, what it costs, and the draw itself, in this order.
 
-A mechanism knows public numbers only.  It is made, described and charged before it sees an
-aggregate; ``release`` opens the aggregate, adds the noise and returns what may be published.  The
-caller charges ``mechanism.cost()`` first: ``release`` does not know an accountant.
+A mechanism knows public numbers only. It is made, described and charged before it sees an
+aggregate, and it cannot be made with a scale that no sampler reaches; ``release`` opens the
+aggregate, adds the noise and returns what may be published. The caller charges ``mechanism.cost()``
+first: ``release`` does not know an accountant.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,8 +21,8 @@ from dprct.privacy.calibration import (
     analytic_gaussian,
     concentrated_rho,
     concentrated_scale,
-    double_at_least,
     laplace_scale,
+    reachable_scale,
 )
 from dprct.privacy.released import NoisyVector
 from dprct.privacy.rules import Charge
@@ -83,15 +84,13 @@ class DiscreteLaplace:
 
     epsilon: Fraction
     l1: int
+    scale: float = field(init=False, repr=False, compare=False)
+    """Scale of the noise in units of the grid; the law is exact for this double."""
 
     def __init__(self, epsilon: Real, l1: int) -> None:
         object.__setattr__(self, "epsilon", Budget.asked(epsilon).epsilon)
         object.__setattr__(self, "l1", _sensitivity(l1, "l1"))
-
-    @property
-    def scale(self) -> float:
-        """Scale of the noise in units of the grid; the law is exact for this double."""
-        return laplace_scale(self.l1, self.epsilon)
+        object.__setattr__(self, "scale", laplace_scale(self.l1, self.epsilon))
 
     @property
     def noise_sd(self) -> float:
@@ -169,20 +168,16 @@ class DiscreteGaussian:
 
     budget: Budget
     l2_squared: Fraction
+    rho: Fraction = field(init=False, repr=False, compare=False)
+    """Parameter of zero-concentrated privacy that is spent."""
+    scale: float = field(init=False, repr=False, compare=False)
+    """The sigma of the draw in units of the grid; the law is exact for this double."""
 
     def __init__(self, budget: Budget, l2_squared: Fraction | int) -> None:
         object.__setattr__(self, "budget", Budget.asked(budget.epsilon, budget.delta))
         object.__setattr__(self, "l2_squared", _squared_sensitivity(l2_squared))
-
-    @property
-    def rho(self) -> Fraction:
-        """Parameter of zero-concentrated privacy that is spent."""
-        return concentrated_rho(self.budget)
-
-    @property
-    def scale(self) -> float:
-        """The sigma of the draw in units of the grid; the law is exact for this double."""
-        return concentrated_scale(self.l2_squared, self.rho)
+        object.__setattr__(self, "rho", concentrated_rho(self.budget))
+        object.__setattr__(self, "scale", concentrated_scale(self.l2_squared, self.rho))
 
     @property
     def noise_sd(self) -> float:
@@ -240,16 +235,16 @@ class AnalyticGaussian:
     budget: Budget
     l2_squared: Fraction
     size: int
+    noise: GaussianNoise = field(init=False, repr=False, compare=False)
+    """Scale, refinement, mu and slack of the draw."""
 
     def __init__(self, budget: Budget, l2_squared: Fraction | int, size: int) -> None:
-        object.__setattr__(self, "budget", Budget.asked(budget.epsilon, budget.delta))
-        object.__setattr__(self, "l2_squared", _squared_sensitivity(l2_squared))
-        object.__setattr__(self, "size", _dimension(size))
-
-    @property
-    def noise(self) -> GaussianNoise:
-        """Scale, refinement, mu and slack of the draw."""
-        return analytic_gaussian(self.l2_squared, self.size, self.budget)
+        asked = Budget.asked(budget.epsilon, budget.delta)
+        square, coordinates = _squared_sensitivity(l2_squared), _dimension(size)
+        object.__setattr__(self, "budget", asked)
+        object.__setattr__(self, "l2_squared", square)
+        object.__setattr__(self, "size", coordinates)
+        object.__setattr__(self, "noise", analytic_gaussian(square, coordinates, asked))
 
     @property
     def noise_sd(self) -> float:
@@ -317,15 +312,13 @@ class Exponential:
 
     epsilon: Fraction
     l_inf: int
+    scale: float = field(init=False, repr=False, compare=False)
+    """Scale of the scores; the law is exact for this double."""
 
     def __init__(self, epsilon: Real, l_inf: int) -> None:
         object.__setattr__(self, "epsilon", Budget.asked(epsilon).epsilon)
         object.__setattr__(self, "l_inf", _sensitivity(l_inf, "l_inf"))
-
-    @property
-    def scale(self) -> float:
-        """Scale of the scores; the law is exact for this double."""
-        return double_at_least(2 * self.l_inf / self.epsilon)
+        object.__setattr__(self, "scale", reachable_scale(2 * self.l_inf / self.epsilon))
 
     @property
     def budget(self) -> Budget:

@@ -32,7 +32,9 @@ Integers = NDArray[Any]
 """int64, or object (Python integers) in the rare case that int64 is too narrow."""
 
 _INT64 = np.iinfo(np.int64)
-_SCALES = (2.0**-40, 2.0**53)
+SCALES = (2.0**-40, 2.0**53)
+"""The smallest and the largest scale that samplers take, in steps of the grid."""
+
 _TABLE_SCALE = 16.0
 
 
@@ -303,7 +305,7 @@ def laplace_loss(scale: float, sensitivity: int) -> Fraction:
 
 
 def _checked(scale: float) -> float:
-    if not _SCALES[0] <= scale <= _SCALES[1]:
+    if not SCALES[0] <= scale <= SCALES[1]:
         raise ParameterError(
             f"noise scale {scale:g} is outside [2^-40, 2^53] grid units; "
             "choose another epsilon or another grid"

@@ -55,7 +55,9 @@ def probability(value: Any) -> Fraction:
     """Return min(1, value) rounded up, and never below the tiniest number."""
     if value >= 1:
         return Fraction(1)
-    return max(rounded_off(value, "up"), TINIEST) if value > 0 else TINIEST
+    if value < mp(TINIEST) / 2:  # a fraction of as many digits would take minutes
+        return TINIEST
+    return max(rounded_off(value, "up"), TINIEST)
 
 
 def rounded_off(value: Any, side: Side) -> Fraction:

@@ -30,8 +30,16 @@ from dprct.queries.coded import CodedRows, CompactRows, EngineRows
 from dprct.queries.counted import observed_squares, observed_sums, square_reach
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
 from dprct.queries.features import Feature, features_of
-from dprct.queries.grid import GRID, WIDEST, Clipped, clipped_sums, cross_products
+from dprct.queries.grid import (
+    EXTREMES,
+    GRID,
+    Clipped,
+    check_extent,
+    clipped_sums,
+    cross_products,
+)
 from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
+from dprct.queries.logistic import LARGEST_PENALTY
 from dprct.queries.moments import MomentsLayout, moments
 from dprct.queries.propensity import (
     Covariates,
@@ -46,9 +54,10 @@ from dprct.queries.residuals import covariates, with_residual
 from dprct.queries.weighted import Centre, Scheme, Weighted
 
 __all__ = [
+    "EXTREMES",
     "GRID",
     "HALF_STEPS",
-    "WIDEST",
+    "LARGEST_PENALTY",
     "AdditiveLayout",
     "Block",
     "Centre",
@@ -72,6 +81,7 @@ __all__ = [
     "additive_sums",
     "arm_aggregates",
     "cell_counts",
+    "check_extent",
     "clipped_sums",
     "covariates",
     "covariates_of",

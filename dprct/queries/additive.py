@@ -92,9 +92,10 @@ class AdditiveLayout:
     - Sums alone, in one cell or several: at most 4 M^2; L1 2 M.  Counts alone: 2 c^2; L1 2 c.
     - floor(k^2 / M) lies in 0, ..., M: M^2; L1 M.
 
-    With c = M and d blocks of both kinds that is (4 d + 1) M^2: in units of the target, L2
-    sensitivity 2 R sqrt(d + 1/4).  Both cases are reached by one record, so that the L2 bound is
-    tight but for the second moment.
+    With c = M, b blocks that have sums and j of counts alone that is (4 b + 2 j + 1) M^2: in units
+    of the target, L2 sensitivity 2 R sqrt(b + j/2 + 1/4).  Both cases are reached by one record, so
+    that the L2 bound is tight but for the second moment.  A model of d features has
+    b = d + groups + pairs + 1, where the last block is everybody.
 
     References
     ----------

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 from dprct.errors import ParameterError
 from dprct.privacy.aggregate import IntegerVector
 from dprct.privacy.ridge import ridge_l1, ridge_l2, solver_error, target_l2
-from dprct.queries.grid import GRID
+from dprct.queries.grid import EXTREMES, GRID
 from dprct.schema.own import check_own
 
 if TYPE_CHECKING:
@@ -65,10 +65,11 @@ class Scale:
 
     def __post_init__(self) -> None:
         finite = math.isfinite(self.low) and math.isfinite(self.high)
-        if not (finite and self.low < self.high and 1e-290 < self.bound < 1e290):
+        if not (finite and self.low < self.high and EXTREMES[0] <= self.bound <= EXTREMES[1]):
             raise ParameterError(
-                f"bound=({self.low:g}, {self.high:g}); give a positive number B, or the smallest "
-                "and the largest number that are possible, from public knowledge"
+                f"bound=({self.low:g}, {self.high:g}); give a positive number B of at most "
+                f"{EXTREMES[1]:g}, or the smallest and the largest number that are possible, from "
+                "public knowledge"
             )
         if self.width < _FEWEST_STEPS:
             raise ParameterError(

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 GRID = 1 << 20
 """Grid steps within the bounds of a clipped column (ALGORITHMS.md, section 0)."""
 
-NARROWEST, WIDEST = 1e-100, 1e100
-"""Widths of bounds, in units of the column, whose squares leave doubles room for noise and n."""
+EXTREMES = (1e-60, 1e60)
+"""How close bounds may be to each other, and how far from 0.
+
+Within these the squares and ratios of squares of sums, with the noise of any scale that a sampler
+reaches, are doubles: what is checked here cannot overflow after a charge.
+"""
 
 DIGIT = 1 << 10
 """k = DIGIT a + b: the digits whose products are summed, so that no sum passes 2^63."""
@@ -52,12 +56,7 @@ class Clipped:
                 f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
                 "public knowledge, never from the data"
             )
-        if not NARROWEST <= self.step * GRID <= WIDEST:
-            raise SchemaError(
-                f"column {self.column.name!r}: the bounds are {self.step * GRID:g} apart; from "
-                f"{NARROWEST:g} to {WIDEST:g} is allowed, so that squares and noise are numbers "
-                "too: change the unit"
-            )
+        check_extent(self.column.name, *self.column.bounds)
 
     @property
     def step(self) -> float:
@@ -78,6 +77,21 @@ class Clipped:
         low, high = map(float, self.column.bounds)
         scaled = divided(clipped(self.column.name, low, high) - low, self.step)
         return (scaled + 0.5).floor().clip(0, GRID).cast(nw.Int64)
+
+
+def check_extent(name: str, low: float, high: float) -> None:
+    """Refuse bounds of a column whose sums of squares may be no doubles.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not (high - low >= EXTREMES[0] and max(-low, high) <= EXTREMES[1]):
+        raise SchemaError(
+            f"column {name!r}: the bounds are too close or too far apart for sums of squares; give "
+            f"bounds within {EXTREMES[1]:g} of 0 and at least {EXTREMES[0]:g} apart, in another "
+            "unit"
+        )
 
 
 def clipped_sums(

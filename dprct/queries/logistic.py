@@ -33,6 +33,9 @@ SHARE = 5e-4
 ROUNDING_SHARE = 0.05
 """What floating point may leave of the gradient, times n, before a penalty is refused."""
 
+LARGEST_PENALTY = 1e12
+"""Far above any penalty of use; beyond it rates of convergence round to nothing."""
+
 CHUNK = 1024
 """Rows that are added up in one matrix product."""
 
@@ -161,9 +164,10 @@ class Solver:
     tolerance: float
 
     def __init__(self, n: int, d: int, lam: float) -> None:
-        if n < 1 or d < 1 or not (math.isfinite(lam) and lam > 0):
+        if n < 1 or d < 1 or not 0 < lam <= LARGEST_PENALTY:
             raise ParameterError(
-                f"lam={lam:g} with {n:,} rows; give lam above 0 and at least one row"
+                f"lam={lam:g} with {n:,} rows; give lam above 0 and at most {LARGEST_PENALTY:g}, "
+                "and at least one row"
             )
         smooth = 0.25 + lam
         rate = -math.log1p(-math.sqrt(lam / smooth))

@@ -19,6 +19,7 @@ from dprct.errors import SchemaError
 from dprct.privacy.composition import per_row
 from dprct.privacy.histogram import HistogramRelease, draw_rows
 from dprct.privacy.marginals import OneWayRelease, draw_independent_rows
+from dprct.queries import check_extent
 from dprct.release.histogram import MVHistogram
 from dprct.release.marginals import Marginals
 
@@ -176,6 +177,10 @@ def covariates_of(
         encodings(binned, binned.names)
     except SchemaError as error:
         raise SchemaError(f"covariate: {error}") from None
+    for column in schema.columns:
+        ends = column.bounds or (() if column.is_text else column.levels or ())
+        if column.name in complete and len(ends) > 1:
+            check_extent(column.name, float(min(ends)), float(max(ends)))
     if filler:
         return Covariates(binned, complete, n, {})
     engines: dict[Rule, MVHistogram | Marginals] = {

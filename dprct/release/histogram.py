@@ -139,7 +139,7 @@ class MVHistogram(ReleaseModel):
             )
         consequences = [
             f"a combination shared by fewer than about {t} rows disappears",
-            f"at most {n // t:,} combinations can survive",
+            self._survivors(t),
         ]
         if isinstance(mechanism, SparseHistogram):
             consequences.append(
@@ -148,6 +148,15 @@ class MVHistogram(ReleaseModel):
             )
         return Plan(
             self.method, budget, facts, tuple(consequences), self._warnings(t), self._refusal(t)
+        )
+
+    def _survivors(self, t: int) -> str:
+        """Say how many combinations to expect; noise may lift any cell, so that K alone is sure."""
+        if self.cells <= self.n // t:
+            return f"all {self.cells:,} combinations can survive"
+        return (
+            f"with {self.n:,} rows, few more than {self.n // t:,} combinations can be expected to "
+            "survive (noise can lift a smaller count)"
         )
 
     def _warnings(self, t: int) -> tuple[str, ...]:
@@ -162,8 +171,9 @@ class MVHistogram(ReleaseModel):
         if self.n / t >= FEWEST_SURVIVORS:
             return ""
         return (
-            f"n / t = {self.n / t:.2g}, so fewer than {FEWEST_SURVIVORS} combinations can survive; "
-            f"{_ADVICE}, or give confirm=True (in a study file: confirm = true)"
+            f"n / t = {self.n / t:.2g}, so fewer than {FEWEST_SURVIVORS} combinations can be "
+            f"expected to survive; {_ADVICE}, or give confirm=True (in a study file: confirm = "
+            "true)"
         )
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], HistogramRelease]:

@@ -44,7 +44,7 @@ class ReleaseSpec:
     zeta : float or None
         Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
     confirm : bool
-        Release although few combinations can survive.
+        Release although few combinations can be expected to survive.
     output : str or None
         Protected file, relative to the study file; ``<data>_protected.dta`` by default, and
         ``<data>_no_dp_guarantee.dta`` if nothing is promised.

@@ -69,6 +69,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             assert "spark" in item.nodeid.lower(), item.nodeid
 
 
+@pytest.fixture
+def registered_strict() -> set[str]:
+    """The names of the strict classes that the registry knows, without their options."""
+    subjects = registry().SUBJECTS.values()
+    return {s.name.split(",")[0] for s in subjects if not s.published}
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark session of this worker; without Java skipped, or failed where it was promised."""

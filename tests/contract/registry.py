@@ -313,6 +313,15 @@ def _(data: pd.DataFrame) -> Any:
     )
 
 
+for kind in ("gaussian", "concentrated"):
+
+    @subject(f"SyntheticControl, {kind}", delta=1e-4, **PANELS)
+    def _(data: pd.DataFrame, kind: Any = kind) -> Any:
+        return dprct.SyntheticControl(
+            data, PANEL, noise=kind, pre_fit=True, placebos=["0", "5"], **CONTROL
+        )
+
+
 @subject("PrivateAdditive", modelled=("y", "w", "t", "block"))
 def _(data: pd.DataFrame) -> Any:
     return dprct.PrivateAdditive.from_formula("y ~ w*C(block)", data, SCHEMA, groups=["t"])

@@ -202,9 +202,9 @@ _NONE = """
 self data schema zeta keep control missing weights sd effects blocks unit largest_cluster
 index_bounds levels attrition neighbors share legal gamma options estimand noise lam trim split
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
-treatment_time donors bound protect_treated mean_effect pre_fit placebos perturb c scale norm_bound outcome_bound
-intercept sampling classical override families x_method missing_outcomes default_bins allocation B v alpha
-sigma_min sigma_max sigma confidential_from
+treatment_time donors bound protect_treated mean_effect pre_fit placebos perturb c scale
+norm_bound outcome_bound intercept sampling classical override families x_method
+missing_outcomes default_bins allocation B v alpha sigma_min sigma_max sigma confidential_from
 """
 NO_COLUMNS = set(_NONE.split())
 """Arguments that name no column, or (keys of mappings) a column that another argument names."""

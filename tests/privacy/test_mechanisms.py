@@ -12,6 +12,8 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.privacy.aggregate import CellCounts, IntegerVector
 from dprct.privacy.budget import Budget
+from dprct.privacy.histogram import SparseHistogram, StabilityHistogram
+from dprct.privacy.marginals import OneWayHistograms
 from dprct.privacy.mechanisms import (
     MAX_SIZE,
     AnalyticGaussian,
@@ -154,12 +156,30 @@ def test_impossible_parameters_are_refused(make):
 
 
 def test_gaussian_noise_needs_a_delta():
-    for mechanism in (
-        DiscreteGaussian(Budget(1), l2_squared=1),
-        AnalyticGaussian(Budget(1), l2_squared=1, size=1),
+    for make in (
+        lambda: DiscreteGaussian(Budget(1), l2_squared=1),
+        lambda: AnalyticGaussian(Budget(1), l2_squared=1, size=1),
     ):
         with pytest.raises(ParameterError, match="delta > 0"):
-            mechanism.cost()
+            make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DiscreteLaplace(1e-12, l1=2**20),
+        lambda: DiscreteLaplace(1e20, l1=1),
+        lambda: DiscreteGaussian(Budget(1e-9, 1e-300), l2_squared=2**40),
+        lambda: AnalyticGaussian(Budget(1e-12, 1e-15), l2_squared=2**40, size=1),
+        lambda: Exponential(1e-300, l_inf=2**20),
+        lambda: SparseHistogram(1e-20, cells=10, n=10),
+        lambda: StabilityHistogram(1e-20, 1e-6, cells=10),
+        lambda: OneWayHistograms(1e-20, radices=[2, 3]),
+    ],
+)
+def test_a_mechanism_with_a_scale_that_no_sampler_reaches_is_not_made(make):
+    with pytest.raises(ParameterError, match="which no sampler reaches; give a"):
+        make()
 
 
 def test_values_beyond_int64_are_added_exactly():

@@ -47,6 +47,11 @@ def test_probabilities_stay_in_range() -> None:
     assert probability(CONTEXT.mpf(10) ** -400) == TINIEST
 
 
+def test_a_probability_of_millions_of_digits_is_not_spelled_out(monkeypatch) -> None:
+    monkeypatch.setattr("dprct.privacy.rounding.rounded_off", None)  # would take minutes
+    assert probability(CONTEXT.exp(-(10**9))) == TINIEST
+
+
 @pytest.mark.parametrize("turn", [Fraction(1, 10**9), Fraction(2, 3), Fraction(12345)])
 def test_the_boundary_is_found_from_both_sides(turn: Fraction) -> None:
     fails, holds = boundary(lambda x: x >= turn, "x")

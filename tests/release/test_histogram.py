@@ -61,7 +61,24 @@ def test_the_plan_is_a_function_of_public_facts() -> None:
     assert plan.facts["n / K"].startswith("1 rows per cell")
     text = str(plan)
     assert f"fewer than about {threshold} rows disappears" in text
-    assert f"at most {1000 // threshold} combinations" in text
+    assert (
+        f"with 1,000 rows, few more than {1000 // threshold} combinations can be expected" in text
+    )
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_the_plan_never_expects_more_combinations_than_there_are(columns: int) -> None:
+    data, schema = wide(1000, columns=columns)
+    model = MVHistogram(data, schema)
+    expected = [text for text in model.plan(1).consequences if "combinations can" in text]
+    few = 1000 // SparseHistogram(1, model.cells, 1000).threshold
+    if model.cells > few:
+        assert expected == [
+            f"with 1,000 rows, few more than {few} combinations can be expected to survive (noise "
+            "can lift a smaller count)"
+        ]
+    else:
+        assert expected == [f"all {model.cells} combinations can survive"]
 
 
 def test_the_plan_says_what_to_change() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from dprct.encode import encodings
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.door import any_table_of, check_columns, check_sample, constant_of, with_bounds
 from dprct.formula.syntax import parse
+from dprct.queries import EXTREMES
 from dprct.schema.arguments import one_name
 from dprct.schema.facts import given
 from dprct.schema.legal import validate
@@ -90,8 +90,11 @@ def clip_of(clip: object, default: float) -> float:
         return default
     if isinstance(clip, bool) or not isinstance(clip, (int, float)):
         raise ParameterError(f"clip={given(clip)}; give a number above 0 from public knowledge")
-    if not 0 < clip < math.inf:
-        raise ParameterError(f"clip={clip!r}; give a number above 0 from public knowledge")
+    if not EXTREMES[0] <= clip <= EXTREMES[1]:
+        raise ParameterError(
+            f"clip={clip!r}; give a number above 0, from {EXTREMES[0]:g} to {EXTREMES[1]:g}, from "
+            "public knowledge"
+        )
     return float(clip)
 
 

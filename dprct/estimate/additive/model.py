@@ -69,11 +69,14 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
     -----
     Relation: one person's row is replaced by any other legal one; n is public.  Released jointly,
     with one draw of noise: the number of people and the sum of the clipped outcome at every level
-    of every feature, the sum over everybody, and that of squares.  L2 sensitivity about
-    2 R sqrt(d) (the counts are free), L1 for pure privacy; proved in
-    :class:`dprct.queries.additive.AdditiveLayout`.  ``delta=0`` draws Laplace noise, ``delta > 0``
-    Gaussian noise (Gaussian differential privacy), both exactly, on integers.  Shapes are cubic
-    polynomials in the number of the bin, shrunk towards the average: post-processing.
+    of every feature, group and pair, the joint counts of a projection, the sum over everybody, and
+    that of squares.  With d features the L2 sensitivity is
+    2R sqrt(d + groups + pairs + joint/2 + 1 + 1/4), where joint is the number of pairs of projected
+    columns that are not in ``pairs`` (counts beside sums are free); pure privacy pays the L1 one.
+    Both are proved in :class:`dprct.queries.additive.AdditiveLayout`.  ``delta=0`` draws Laplace
+    noise, ``delta > 0`` Gaussian noise (Gaussian differential privacy), both exactly, on integers.
+    Shapes are cubic polynomials in the number of the bin, shrunk towards the average:
+    post-processing.
 
     A level that nobody has, or a feature that is the same for everybody, is an ordinary case.
 

@@ -16,6 +16,7 @@ from dprct.defaults import (
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.synthetic.panel import number
 from dprct.privacy.budget import exact
+from dprct.queries import LARGEST_PENALTY
 from dprct.queries.donors import Scale
 from dprct.schema.facts import given
 
@@ -62,8 +63,11 @@ def penalty_of(lam: object, T0: int) -> float:
     if lam is None:
         return ridge_penalty(T0)
     penalty = number(lam)
-    if not 0 < penalty < math.inf:
-        raise ParameterError(f"lam={given(lam)}; give a number above 0, such as 20 * T0")
+    if not 0 < penalty <= LARGEST_PENALTY:
+        raise ParameterError(
+            f"lam={given(lam)}; give a number above 0, such as 20 * T0, and at most "
+            f"{LARGEST_PENALTY:g}"
+        )
     return penalty
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
+from dprct.privacy.calibration import concentrated_scale
 from dprct.privacy.composition import (
     gdp_delta,
     gdp_epsilon,
@@ -176,13 +177,14 @@ def _fine_enough(mu: Fraction, part: Part, budget: Budget, count: int) -> Analyt
     kept = budget.delta * (1 - SLACK_SHARE)
     allowed = budget.delta * SLACK_SHARE / tv_delta(Fraction(1), budget.epsilon) / count
     own = Budget(_spendable(gdp_epsilon(mu, kept)), budget.delta)
-    found = AnalyticGaussian(own, part.l2_squared, part.size)
+    concentrated_scale(Fraction(part.l2_squared), mu**2 / 2)  # refuses noise beyond any grid
     try:
+        found = AnalyticGaussian(own, part.l2_squared, part.size)
         while found.noise.slack > allowed and own.epsilon < budget.epsilon:
             epsilon = min(own.epsilon + _STEP, budget.epsilon)
             own = Budget(epsilon, gdp_delta(mu, epsilon) / (1 - SLACK_SHARE))
             found = AnalyticGaussian(own, part.l2_squared, part.size)
-    except ParameterError as error:  # no sampler reaches that scale
+    except ParameterError as error:  # no sampler reaches the finer grid
         raise _too_large(budget, count) from error
     return found
 

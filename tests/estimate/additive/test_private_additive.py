@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import itertools
+import math
 import pickle
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -72,3 +76,37 @@ def test_a_size_of_an_interval_is_a_probability(people, schema):
             with pytest.raises(ParameterError, match="alpha=") as refused:
                 ask(alpha)
             assert "Geheim" not in str(refused.value)
+
+
+README = Path(__file__).parents[3] / "README.md"
+
+
+def printed_sensitivity(text, **numbers):
+    """Evaluate the one formula of a sensitivity that a text prints."""
+    (formula,) = re.findall(r"2R sqrt\(d[^)]*\)", text)
+    return eval(formula.replace("2R ", "2 * R * "), {"sqrt": math.sqrt, **numbers})
+
+
+@pytest.mark.parametrize("groups", [[], ["town"], ["town", "year"]])
+@pytest.mark.parametrize("pairs", [[], [("x", "free")], [("x", "age"), ("age", "free")]])
+@pytest.mark.parametrize("projection", [[], ["x", "age"], ["x", "age", "free"]])
+def test_the_printed_sensitivity_is_the_one_of_the_noise(people, schema, groups, pairs, projection):
+    schema = schema.declare(free={"bounds": (-1, 1), "missing": "never"})
+    features = ["x", "age", "free"] if groups else ["x", "age", "free", "town"]
+    model = dprct.PrivateAdditive(
+        people(40), schema, outcome="y", features=features, groups=groups, pairs=pairs,
+        projection=projection,
+    )  # fmt: skip
+    layout = model.layout(dprct.Budget(1, 1e-6))
+    apart = {frozenset(pair) for pair in itertools.combinations(projection, 2)}
+    numbers = {
+        "R": layout.clip, "d": len(features), "groups": len(groups), "pairs": len(pairs),
+        "joint": len(apart - {frozenset(pair) for pair in pairs}),
+    }  # fmt: skip
+    used = math.sqrt(layout.l2_squared) * float(layout.step)
+    (row,) = (line for line in README.read_text("utf-8").splitlines() if "| CATE | counts" in line)
+    for text in (row, dprct.PrivateAdditive.__doc__):
+        assert printed_sensitivity(text, **numbers) == pytest.approx(used, rel=1e-12)
+    assert (
+        f"L2 sensitivity {math.sqrt(layout.l2_squared):.6g} " in model.plan(1, 1e-6).facts["noise"]
+    )
