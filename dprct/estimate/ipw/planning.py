@@ -163,7 +163,7 @@ def guarantee_of(
     ]
     hidden = ["participation of anybody"]
     if public:
-        facts.append(f"column {words['treatment']}: who is treated")
+        facts.append(f"column {words['treatment']}: who is treated, and how many")
         hidden = ["participation and treatment of anybody"]
     return Guarantee.of(
         budget,
