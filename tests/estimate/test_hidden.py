@@ -100,7 +100,11 @@ def test_a_design_that_every_legal_table_could_come_from_is_taken(design: Design
             (3, 0, 1, 2),
             (Fraction(2, 5), Fraction(1, 10), Fraction(1, 10), Fraction(2, 5)),
         ),
-        (Custom(lambda rows, rng: rows, "t", shares=0.25), (1, 0), (Fraction(3, 4), Fraction(1, 4))),
+        (
+            Custom(lambda rows, rng: rows, "t", shares=0.25),
+            (1, 0),
+            (Fraction(3, 4), Fraction(1, 4)),
+        ),
     ],
 )
 def test_shares_are_the_fractions_that_the_design_means(

@@ -10,9 +10,13 @@ from dprct.estimate.cate.propensity import known_propensity, trim_of
 
 
 def test_a_design_or_a_number_makes_it_known(schema):
-    assert known_propensity(schema, 100, "t", dprct.Simple("t", shares=0.3), None) == Fraction(3, 10)
+    assert known_propensity(schema, 100, "t", dprct.Simple("t", shares=0.3), None) == Fraction(
+        3, 10
+    )
     assert known_propensity(schema, 100, "t", dprct.Complete("t"), None) == Fraction(1, 2)
-    assert known_propensity(schema, 100, "t", dprct.Complete("t", counts=20), None) == Fraction(1, 5)
+    assert known_propensity(schema, 100, "t", dprct.Complete("t", counts=20), None) == Fraction(
+        1, 5
+    )
     assert known_propensity(schema, 100, "t", None, 0.3) == Fraction(3, 10)
     assert known_propensity(schema, 100, "t", None, None) is None
 
