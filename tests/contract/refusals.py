@@ -141,13 +141,13 @@ class Case:
     def neighbours(self) -> Iterator[tuple[str, list[pd.DataFrame], bool]]:
         """Yield sets of legal tables, any two of which differ in one row alone.
 
-        Beside each stands whether all of them are to be fitted, or the first and the last alone.
+        Beside each stands whether all are to be fitted, or the first and the last two alone.
         """
         base, alone = self.table(), self.corners()
         for words, table in (
             ("an ordinary table", base),
-            ("everybody alike, at the first corner", self._alike(base, 0)),
-            ("everybody alike, at the last corner", self._alike(base, -1)),
+            ("all but two alike, at the first corner", self._alike(base, 0, -1)),
+            ("all but two alike, at the last corner", self._alike(base, -1, 0)),
         ):
             tables = [table]
             for corner in alone:
@@ -160,7 +160,7 @@ class Case:
                 for name, value in corner.items():
                     moved.loc[0, name] = value
                 tables.append(moved)
-            yield words, tables, table is base
+            yield words, tables, table is base and not self.random_draws
 
     def corners(self) -> list[dict[str, Any]]:
         """Return what a row can be changed to: column by column, and all at once."""
@@ -171,8 +171,8 @@ class Case:
                 found += [{name: value} for value in values]
         if "a" in each:
             found += [{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}]
-        last = {name: values[-1] for name, values in each.items()}
-        return [*found, last | ({"a": 0.0, "b": 1.0} if "a" in each else {})]
+        first, last = ({name: values[end] for name, values in each.items()} for end in (0, -1))
+        return [*found, first, last | ({"a": 0.0} if "a" in each else {})]
 
     def _corners_of(self, name: str) -> list[Any]:
         if name == "id":
@@ -184,15 +184,22 @@ class Case:
         codes = [".abcdefghijklmnopqrstuvwxyz".index(code[-1]) for code in column.missing or ()]
         return [*values, *tagged(codes)]
 
-    def _alike(self, base: pd.DataFrame, place: int) -> pd.DataFrame:
+    def _alike(self, base: pd.DataFrame, place: int, other: int) -> pd.DataFrame:
+        """Return a table of which all records but two are at one corner, and two at another.
+
+        A row that moves leaves one record alone in its arm, its block, or with its value.
+        """
         table = base.copy()
+        apart = base["region"] < 2 if self.panel else base.index < 2
         for name in self.private:
-            if name != "id":
-                value = self._corners_of(name)[place]
-                change = base[name].notna() if name in self.present else np.ones(len(base), bool)
-                if self.panel:  # the treated unit's series is public
-                    change = change & (base["region"] != 11)
-                table.loc[change, name] = value
+            if name == "id":
+                continue
+            change = base[name].notna() if name in self.present else np.ones(len(base), bool)
+            if self.panel:  # the treated unit's series is public
+                change = change & (base["region"] != 11)
+            corners = self._corners_of(name)
+            table.loc[change & ~apart, name] = corners[place]
+            table.loc[change & apart, name] = corners[other]
         if "a" in self.private:
             table["b"] = 0.0
         return table
@@ -324,6 +331,12 @@ EFFECT: dict[str, Any] = {
     "method": "CATE", **SHAPES, "features": ["x", "k"], "treatment": "t",
 }  # fmt: skip
 case(**EFFECT, name="estimated", private="y x k t id", trim=0.2)
+case(
+    **EFFECT,
+    name="parts",
+    private="y x t",
+    parts={"propensity": 0.25, "outcome": 0.25, "effect": 0.5},
+)
 case(**EFFECT, name="in an engine", private="y x t", propensity=0.5, engine=True)
 for learner in ("dr", "r", "s"):
     case(**EFFECT, name=f"{learner}, known", private="y x k t", learner=learner, assignment=HALF)
@@ -343,7 +356,10 @@ CONTROL: dict[str, Any] = {
 }  # fmt: skip
 case(**CONTROL, name="ridge", lam=200.0, neighbors="replace-one")
 case(**CONTROL, name="uniform", weights="uniform", mean_effect=True, donors=list(range(9)))
-case(**CONTROL, name="everything", weights="auto", pre_fit=True, placebos=["0", "5"], bound=(0, 4))
+case(**CONTROL, name="everything", weights="auto", pre_fit=True, placebos=["0", "5"], bound=(0, 4),
+     mean_effect=True, shares={"weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
+     "placebos": 0.2})  # fmt: skip
+case(**CONTROL, name="all placebos", placebos="all")
 case(**CONTROL, name="treated protected", protect_treated=True, noise="gaussian", delta=1e-3)
 case(**CONTROL, name="concentrated", weights="ridge", noise="concentrated", delta=1e-3,
      shares={"weights": 0.4, "prediction": 0.6})  # fmt: skip
