@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 
-from dprct.assignment.base import Design
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.base import EstimateModel
@@ -48,6 +47,7 @@ from dprct.schema.table import check_there, row_count
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
     from dprct.estimate.contrasts import EffectRule
     from dprct.estimate.door import AnyOutcome
