@@ -146,6 +146,7 @@ class Case:
         base, alone = self.table(), self.corners()
         for words, table in (
             ("an ordinary table", base),
+            ("everybody alike", self._alike(base, 0, 0)),
             ("all but two alike, at the first corner", self._alike(base, 0, -1)),
             ("all but two alike, at the last corner", self._alike(base, -1, 0)),
         ):
