@@ -76,6 +76,14 @@ class Allotted(Design):
         units = self._units(rows)
         return self._shares(units)[units.block[units.member]]
 
+    def common(self, n: int) -> Array:
+        """Return the declared probability of each group, the same for each of n rows; (G,).
+
+        Of shares by block, the first block's: they are the same for every row only where all blocks
+        have the same.
+        """
+        return np.array(self.law.rows[0])
+
     def broken_by(self, codes: Codes, rows: pd.DataFrame, *, attrition: bool) -> list[str]:
         """Return the rules that rows in groups ``codes`` break; all rows are in a group."""
         missing = [name for name in self.uses if has_missing(rows, [name])]
@@ -160,10 +168,21 @@ class Counted(Allotted):
         # stands for shares that are known once the number of units is
         return Shares(((1 / (arms + implicit),) * arms + (float(implicit) / (arms + 1),),))
 
+    def common(self, n: int) -> Array:
+        """Return the declared probability of each group, of n rows; (G,).
+
+        Raises
+        ------
+        ParameterError
+            If counts are not of n rows.
+        """
+        return super().common(n) if self.counts is None else self._counted(n)
+
     def _shares(self, units: Units) -> Array:
-        if self.counts is None:
-            return super()._shares(units)
-        total = units.total
+        return super()._shares(units) if self.counts is None else self._counted(units.total)[None]
+
+    def _counted(self, total: int) -> Array:
+        """Return the share of each group among a number of units; (G,)."""
         sizes: list[int] = list(self.counts)  # type: ignore[arg-type]
         left = total - sum(sizes)
         if left < 0 or (left > 0 and self.arm is not None):
@@ -172,7 +191,7 @@ class Counted(Allotted):
                 f"counts= sum to {sum(sizes)} and the frame has {total} {what}; give counts of "
                 "this frame, or shares="
             )
-        return np.array([[*sizes, *([left] if self.arm is None else [])]]) / total
+        return np.array([*sizes, *([left] if self.arm is None else [])]) / total
 
     def _share_text(self, names: Sequence[str]) -> str:
         if self.counts is None:

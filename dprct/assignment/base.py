@@ -10,6 +10,7 @@ import pandas as pd
 
 from dprct.assignment.units import lacking, rows_of
 from dprct.assignment.verdict import DesignCheck
+from dprct.errors import ParameterError
 from dprct.privacy.noise import source
 
 if TYPE_CHECKING:
@@ -118,6 +119,19 @@ class Design(ABC):
         """Return the rules that the treatment columns of ``rows`` break."""
         problems = self.groups.problems(rows)
         return problems or self.broken_by(self.groups.codes(rows), rows, attrition=attrition)
+
+    def common(self, n: int) -> Array:
+        """Return the declared probability of each group, the same for each of n rows; (G,).
+
+        Raises
+        ------
+        ParameterError
+            If the design declares none.
+        """
+        raise ParameterError(
+            f"a {type(self).__name__} design declares no probabilities that are the same for every "
+            "row; use one with shares=, such as dprct.Simple('treat', shares=0.5)"
+        )
 
     def declare(self, frame: IntoFrame) -> str:
         """Describe the design on a frame: units, and the range of each group's propensity.

@@ -118,12 +118,22 @@ class Custom(Design):
 
     def propensities(self, rows: pd.DataFrame) -> Array:
         """Return the declared probability of each group; (n, G)."""
+        return np.repeat(self.common(len(rows))[None], len(rows), axis=0)
+
+    def common(self, n: int) -> Array:
+        """Return the declared probability of each group, the same for every row; (G,).
+
+        Raises
+        ------
+        ParameterError
+            If none is declared.
+        """
         if self.law is None:
             raise ParameterError(
                 "the probabilities of a Custom design are known to its author only; declare "
                 "shares= if they are the same for every row"
             )
-        return np.repeat(np.array(self.law.rows), len(rows), axis=0)
+        return np.array(self.law.rows[0])
 
     def broken_by(self, codes: Codes, rows: pd.DataFrame, *, attrition: bool) -> list[str]:
         """Return nothing: no more is known of the procedure than the groups of its columns."""

@@ -118,7 +118,21 @@ class Factorial(Design):
 
     def propensities(self, rows: pd.DataFrame) -> Array:
         """Return the probability of each combination for each row; (n, G)."""
-        chances = [factor.propensities(rows) for factor in self.factors]
+        return self._products([factor.propensities(rows) for factor in self.factors])
+
+    def common(self, n: int) -> Array:
+        """Return the declared probability of each combination, the same for each of n rows; (G,).
+
+        Raises
+        ------
+        ParameterError
+            If a factor declares none.
+        """
+        (found,) = self._products([factor.common(n)[None] for factor in self.factors])
+        return np.asarray(found)
+
+    def _products(self, chances: Sequence[Array]) -> Array:
+        """Return the probability of each combination from those of the factors; (n, G)."""
         columns = [
             np.prod([chance[:, g] for chance, g in zip(chances, places, strict=True)], axis=0)
             for places in self.combinations

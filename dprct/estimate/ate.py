@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
 
-from dprct.assignment.base import Design
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.base import EstimateModel
@@ -19,7 +18,6 @@ from dprct.estimate.door import (
     check_outcomes,
     check_relation,
     check_sample,
-    hidden_arms_of,
     hidden_outcome_of,
     levels_of,
     outcome_of,
@@ -27,8 +25,9 @@ from dprct.estimate.door import (
     shares_of,
     with_bounds,
 )
-from dprct.estimate.experiment import experiment_of
-from dprct.estimate.horvitz import HiddenOutcome, check_hidden
+from dprct.estimate.experiment import compared, experiment_of
+from dprct.estimate.hidden import check_hidden, hidden_arms
+from dprct.estimate.horvitz import HiddenOutcome
 from dprct.estimate.index import adjusted, indexes_of
 from dprct.estimate.mechanism import Released, state_of
 from dprct.estimate.planning import facts_of, warnings_of
@@ -48,6 +47,7 @@ from dprct.schema.table import check_there, row_count
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dprct.assignment.base import Design
     from dprct.assignment.groups import Level
     from dprct.estimate.contrasts import EffectRule
     from dprct.estimate.door import AnyOutcome
@@ -117,7 +117,9 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
     neighbors : {"replace-one-design-public", "replace-one"}
         Which data sets are neighbours.  ``"replace-one"``: treatment is private too, and the
         probabilities that ``assignment`` declares are public instead of arm sizes; the same for
-        everybody, and no clusters.  Blocks are not used.
+        everybody, and no clusters.  Blocks are not used, and the assignment is not held against the
+        design, for that would tell of it: the schema must allow only rows that are in a group, by
+        the levels of treatment columns and ``exclusive=`` for several arms.
 
     Raises
     ------
@@ -197,17 +199,23 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         check_sample(schema)
         columns = [with_bounds(schema.column(name)) for name in names]
         check_columns(frame, names, treatment, assignment)
+        hidden = None
         if neighbors == "replace-one":
-            check_hidden(assignment)
-            for name in assignment.columns if isinstance(assignment, Design) else ():
+            self.compared = compared(
+                treatment, assignment, control=control, blocks="ignore", unit=unit,
+                largest_cluster=largest_cluster,
+            )  # fmt: skip
+            check_hidden(assignment, schema)
+            for name in self.compared.design.columns:
                 check_own(schema.column(name))  # treatment is private, too
-            blocks = "ignore"  # nobody's block is public
-        self.experiment = experiment_of(
-            data, treatment, assignment, control=control, blocks=blocks, unit=unit,
-            largest_cluster=largest_cluster, attrition=attrition,
-        )  # fmt: skip
-        design = self.experiment.design
-        self.contrasts = contrasts_of(effects, design, self.experiment.order, self.experiment.arms)
+            hidden = hidden_arms(self.compared.design, self.compared.order, row_count(frame))
+        else:
+            self.experiment = self.compared = experiment_of(
+                data, treatment, assignment, control=control, blocks=blocks, unit=unit,
+                largest_cluster=largest_cluster, attrition=attrition,
+            )  # fmt: skip
+        design = self.compared.design
+        self.contrasts = contrasts_of(effects, design, self.compared.order, self.compared.arms)
         self.design_columns = tuple(dict.fromkeys([*design.columns, *design.uses]))
         both = [name for name in names if name in self.design_columns]
         if both:
@@ -219,7 +227,6 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         shares = shares_of(weights, names)
         if isinstance(missing, Mapping):
             check_outcomes("missing", missing, names)
-        hidden = hidden_arms_of(self.experiment, data) if neighbors == "replace-one" else None
         self.outcomes: tuple[AnyOutcome, ...] = tuple(
             outcome_of(frame, column, self.experiment, missing, share)
             if hidden is None
@@ -273,7 +280,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         """
         budget = Budget.asked(epsilon, delta)
         self._check(budget)
-        names = self.experiment.arms
+        names = self.compared.arms
         facts = {"n": f"{self.n:,} rows", "arms": ", ".join(names)}
         warnings: list[str] = []
         for outcome in self.outcomes:
@@ -314,7 +321,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         return promise_of(
             budget,
             self.outcomes,
-            self.experiment,
+            self.compared,
             unit=self.schema.unit,
             n=self.n,
             design_columns=self.design_columns,
@@ -323,7 +330,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
 
     @property
     def _unit_of_charge(self) -> Unit | None:
-        return self.experiment.cluster_unit
+        return self.compared.cluster_unit
 
     def _check(self, budget: Budget) -> None:
         if budget.delta:
@@ -369,7 +376,7 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
         return results_of(
             self.outcomes,
             found,
-            self.experiment.arms,
+            self.compared.arms,
             self.contrasts,
             self.levels,
             guarantee,
@@ -380,4 +387,4 @@ class PrivateATE(EstimateModel[Sequence[Released], PrivateATEResults]):
 
     def __repr__(self) -> str:
         names = ", ".join(outcome.column.name for outcome in self.outcomes)
-        return f"PrivateATE(n={self.n}, outcome: {names}, arms: {', '.join(self.experiment.arms)})"
+        return f"PrivateATE(n={self.n}, outcome: {names}, arms: {', '.join(self.compared.arms)})"

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.assignment.base import Design
-from dprct.assignment.units import ROWS, combined
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.estimate.counted import CountedOutcome
-from dprct.estimate.horvitz import HiddenOutcome, hidden_arms
+from dprct.estimate.horvitz import HiddenOutcome
 from dprct.estimate.mechanism import Outcome
 from dprct.privacy.budget import Budget, exact
 from dprct.queries import EXTREMES, Clipped, HiddenArms, observed_number
@@ -246,14 +245,6 @@ def outcome_of(
         return Outcome(column, counted, share, among_observed=True)
     fill = None if policy is None else constant_of(policy, column)
     return Outcome(column, experiment.counted(), share, fill)
-
-
-def hidden_arms_of(experiment: Experiment, data: Any) -> HiddenArms:
-    """Return the arms of an experiment whose treatment is private."""
-    design = experiment.design
-    rows, combinations = combined(data, design.uses)
-    n = len(rows) if combinations is None else int(rows[ROWS].sum())
-    return hidden_arms(design, experiment.order, design.propensities(rows), n)
 
 
 def hidden_outcome_of(

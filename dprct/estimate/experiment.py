@@ -37,8 +37,8 @@ UnitRule = Literal["person", "cluster"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Experiment(HoldsRows):
-    """A design bound to the columns of a table that say who is where; not all of them are public.
+class Comparison:
+    """Which groups of a design are compared: public, whatever of the rows is not.
 
     Parameters
     ----------
@@ -47,12 +47,33 @@ class Experiment(HoldsRows):
         Names of the groups, the control group first.
     order : tuple of int
         Place of each of them among the groups of the design.
+    unit : {"person", "cluster"}
+    """
+
+    design: Design
+    arms: tuple[str, ...]
+    order: tuple[int, ...]
+    unit: UnitRule
+
+    @property
+    def cluster_unit(self) -> Unit | None:
+        """The clusters, where they are who is protected; none where treatment is private."""
+        return None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experiment(HoldsRows, Comparison):
+    """A design bound to the columns of a table that say who is where, which are public.
+
+    Parameters
+    ----------
+    design, arms, order, unit
+        As of :class:`Comparison`.
     codes : (n,) array of int
         Group of each row, 0 for control.
     units : Units
         Blocks and clusters of the rows.
     clustered : bool
-    unit : {"person", "cluster"}
     largest : int
         Rows of the largest cluster.
     combinations : Combinations or None
@@ -62,13 +83,9 @@ class Experiment(HoldsRows):
         How many rows each of these has.
     """
 
-    design: Design
-    arms: tuple[str, ...]
-    order: tuple[int, ...]
     codes: NDArray[np.int64]
     units: Units
     clustered: bool
-    unit: UnitRule
     largest: int
     combinations: Combinations | None = None
     rows: NDArray[np.int64] | None = None
@@ -179,7 +196,9 @@ def experiment_of(
             f"{what}; declare the design that was used, or say attrition=True if rows were lost "
             "after it"
         )
-    names, order, codes = _control_first(design, design.groups.codes(rows), control)
+    names, order = _control_first(design, control)
+    place = np.empty(len(order), np.int64)
+    place[list(order)] = np.arange(len(order))
     block, cluster = _columns_of(design, blocks)
     _check_clusters(cluster, unit, largest_cluster)
     if not block:
@@ -192,10 +211,11 @@ def experiment_of(
         design,
         names,
         order,
-        codes,
+        unit,
+        place[design.groups.codes(rows)],
         units,
         bool(cluster),
-        *_clustering(units, cluster, unit, largest_cluster, number),
+        _largest(units, cluster, largest_cluster, number),
         combinations,
         number,
     )
@@ -207,23 +227,26 @@ def cluster_unit(design: Design, largest: int) -> Unit:
     return Unit(f"cluster of {columns}", columns, largest)
 
 
-def check_rules(
-    design: Design,
+def compared(
+    treatment: str | Sequence[str] | None,
+    assignment: Design | None,
     *,
     control: Level | None,
     blocks: BlockRule,
     unit: UnitRule,
     largest_cluster: int | None,
-) -> None:
-    """Refuse rules that a design, which is public, does not allow; no row is read.
+) -> Comparison:
+    """Return what is compared, refusing rules that a design does not allow; no row is read.
 
     Raises
     ------
     ParameterError, SchemaError
     """
-    _control_first(design, np.empty(0, np.int64), control)
+    design = _design(treatment, assignment)
+    names, order = _control_first(design, control)
     _, cluster = _columns_of(design, blocks)
     _check_clusters(cluster, unit, largest_cluster)
+    return Comparison(design, names, order, unit)
 
 
 def _design(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
@@ -250,8 +273,8 @@ def _design(treatment: str | Sequence[str] | None, assignment: Design | None) ->
 
 
 def _control_first(
-    design: Design, codes: NDArray[np.int64], control: Level | None
-) -> tuple[tuple[str, ...], tuple[int, ...], NDArray[np.int64]]:
+    design: Design, control: Level | None
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
     names = design.groups.names
     wanted = CONTROL if control is None else control
     if not isinstance(wanted, (str, int, float)) or wanted not in names:
@@ -266,9 +289,7 @@ def _control_first(
         raise ParameterError("the design has one group; effects need a control group beside an arm")
     first = names.index(wanted)
     order = [first, *(i for i in range(len(names)) if i != first)]
-    place = np.empty(len(names), np.int64)
-    place[order] = np.arange(len(names))
-    return tuple(_shown(names[i]) for i in order), tuple(order), place[codes]
+    return tuple(_shown(names[i]) for i in order), tuple(order)
 
 
 def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -326,18 +347,18 @@ def _check_clusters(cluster: tuple[str, ...], unit: UnitRule, declared: int | No
         )
 
 
-def _clustering(
+def _largest(
     units: Units,
     cluster: tuple[str, ...],
-    unit: UnitRule,
     declared: int | None,
     number: NDArray[np.int64] | None,
-) -> tuple[UnitRule, int]:
+) -> int:
+    """Return the most rows of a cluster: as declared, else the public number."""
     if not cluster:
-        return unit, 1
+        return 1
     sizes = np.bincount(units.member, weights=number)
     if declared is None:
-        return unit, int(np.sort(sizes)[-1])
+        return int(np.sort(sizes)[-1])
     if type(declared) is not int:
         raise ParameterError(
             f"largest_cluster={given(declared)}; give the most rows that a cluster can have, as a "
@@ -347,7 +368,7 @@ def _clustering(
         raise ParameterError(
             "a cluster has more rows than largest_cluster=; declare the true limit"
         )
-    return unit, declared
+    return declared
 
 
 def _shown(name: Level) -> str:

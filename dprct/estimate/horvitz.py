@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from dprct.defaults import MANY_ARM_SHARES, TWO_ARM_SHARES
-from dprct.errors import ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, against_control, combined
 from dprct.estimate.mechanism import Released, check_noise
 from dprct.privacy.mechanisms import DiscreteLaplace
@@ -18,14 +15,10 @@ from dprct.queries import GRID, Clipped, HiddenArms, hidden_difference, hidden_s
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dprct.assignment.base import Design
     from dprct.estimate.contrasts import Contrast
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.facts import Column
     from dprct.schema.table import Table
-
-_SAME = 1e-12
-_FINEST_SHARE = 10**7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,82 +198,3 @@ class HiddenOutcome:
                 float(self.width / of_effect) / size,
                 NoisyVariance(float(moment) / size**2, scale, self.rho(epsilon)),
             )
-
-
-def check_hidden(design: Design | None) -> None:
-    """Refuse a design whose probabilities would not be public facts were treatment private.
-
-    Raises
-    ------
-    ParameterError
-        If no design is declared, clusters were assigned, or shares are not the same for everybody.
-    """
-    if design is None:
-        raise ParameterError(
-            "neighbors='replace-one' needs assignment=, such as dprct.Complete('treat', "
-            "shares=0.5): the probabilities of the arms are public facts, their sizes are not"
-        )
-    if any(getattr(one, "cluster_columns", ()) for one in _parts(design)):
-        raise ParameterError(
-            "clusters were assigned, and neighbors='replace-one' protects the treatment of one "
-            "person, who shares it with the cluster; use 'replace-one-design-public'"
-        )
-    if any(_varies(one) for one in _parts(design)):
-        raise ParameterError(
-            "the declared shares differ between blocks, and with neighbors='replace-one' nobody's "
-            "block is public; use 'replace-one-design-public'"
-        )
-
-
-def hidden_arms(
-    design: Design, order: Sequence[int], chances: Any, n: int | None = None
-) -> HiddenArms:
-    """Return the arms of a design, with the probabilities that are public facts.
-
-    Parameters
-    ----------
-    design : Design
-    order : sequence of int, length A
-        The design's group of each arm, the control group first.
-    chances : (n, G) array
-        Probability of each group for each row, the same for all rows.
-    n : int, optional
-        Rows, where ``chances`` are of combinations of public columns instead.
-
-    Raises
-    ------
-    ParameterError
-        If a group has no share.
-
-    Notes
-    -----
-    A share is the fraction of denominator up to 10^7 that is nearest to the design's number, so
-    that 0.3 is three tenths and 1/3 a third, exactly.
-    """
-    shares = tuple(_exact(float(chances[0][group])) for group in order)
-    if 0 in shares:
-        raise ParameterError("a group has the declared share 0; leave it out of the design")
-    groups = design.groups
-    return HiddenArms(
-        groups.columns,
-        tuple(groups.values[group] for group in order),
-        shares,
-        len(chances) if n is None else n,
-    )
-
-
-def _parts(design: Design) -> Iterator[Design]:
-    yield design
-    for factor in getattr(design, "factors", ()):
-        yield from _parts(factor)
-
-
-def _varies(design: Design) -> bool:
-    law = getattr(design, "law", None)
-    rows = np.array(law.rows) if law is not None else np.zeros((1, 1))
-    return not np.allclose(rows, rows[:1], rtol=0, atol=_SAME)
-
-
-def _exact(share: float) -> Fraction:
-    near = Fraction(share).limit_denominator(_FINEST_SHARE)
-    return near if abs(float(near) - share) <= _SAME else Fraction(share)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from dprct.errors import EngineError, FormulaError, ParameterError, withheld
 from dprct.estimate.pilot import is_file, pilot_index
@@ -23,7 +24,6 @@ from dprct.schema.legal import validate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.assignment.base import Design
@@ -40,6 +40,12 @@ _TOLERANCE = 1e-9
 
 
 _STRANGE = (1e12, -1e12, np.nan)
+
+_MADE_UP = 64
+"""Rows on which an index is tried before the data are."""
+
+_MADE_UP_GAPS = 0.1
+"""Share of missing values in them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,63 +77,100 @@ class Index:
             f"same effect as {outcome} where nothing is clipped"
         )
 
-    def values(self, rows: pd.DataFrame) -> Array:
-        """Return g0 of rows, (n,), NaN where it does not exist.
+    def check(self, schema: Schema) -> None:
+        """Refuse a function that fails or looks at other rows, on rows that the schema allows.
 
         Raises
         ------
         ParameterError
-            If the rule fails or does not return one number per row.
-        """
-        with withheld(self._failed, own=False), np.errstate(all="ignore"):
-            found = np.asarray(self.rule(rows), np.float64)
-        if found.shape != (len(rows),):
-            raise ParameterError(
-                f"index= ({self.text}) did not return one number per row; it must, for any rows"
-            )
-        return found
-
-    def _failed(self, kind: type[BaseException]) -> ParameterError:
-        return ParameterError(
-            f"index= ({self.text}) ended with {kind.__name__}; give a function from a data frame "
-            f"of {', '.join(self.names)} to one number per row, whatever they are"
-        )
-
-    def checked(self, rows: pd.DataFrame) -> Array:
-        """Return g0 of the data, refusing a function that looks at other rows.
-
-        Raises
-        ------
-        ParameterError
-            If the value of a row depends on which other rows are there, on their order, or on
-            what is in them.
+            If it does not return one number per row, or the value of a row depends on which other
+            rows are there, on their order, or on what is in them.
 
         Notes
         -----
-        The function is called on two random halves, on one row, on the rows in reverse, and with
-        one row set to what it may not be in the data: larger or lower than all, or missing.  A
-        mean or a maximum over rows would make one record move all residuals.
+        No confidential row is asked: what a function does with the data would tell of them.
         """
-        whole = self.values(rows)
-        order = source(None).post_processing_rng().permutation(len(rows))
-        half = len(rows) // 2
-        for part in (order[:half], order[half:], order[:1], np.arange(len(rows))[::-1]):
-            if len(part):
-                self._compare(self.values(rows.iloc[part].reset_index(drop=True)), whole[part])
-        numbers = [name for name in rows.columns if rows[name].dtype == np.float64]
-        for value in _STRANGE:
-            changed = rows.copy()
-            changed.loc[0, numbers] = value
-            self._compare(self.values(changed)[1:], whole[1:])
-        return whole
-
-    def _compare(self, found: Array, expected: Array) -> None:
-        within = _TOLERANCE * (self.bounds[1] - self.bounds[0])
-        if not np.allclose(found, expected, rtol=_TOLERANCE, atol=within, equal_nan=True):
+        rows = _allowed(self.names, schema)
+        whole = self._tried(rows)
+        if isinstance(whole, str):
+            raise ParameterError(
+                f"index= ({self.text}) {whole}; give a function from a data frame of "
+                f"{', '.join(self.names)} to one number per row, whatever they are"
+            )
+        if not self._is_by_row(rows, whole):
             raise ParameterError(
                 f"index= ({self.text}) gives a row another value when other rows change; compute "
                 "it from that row alone, with constants from public knowledge"
             )
+
+    def values(self, rows: pd.DataFrame) -> Array:
+        """Return g0 of each row, from that row alone; (n,), NaN where it does not exist.
+
+        Notes
+        -----
+        Where the function fails on all rows together, or looks at other rows after all, each row is
+        given to it alone: nothing is refused, and no row changes the value of another.
+        """
+        whole = self._tried(rows)
+        if not isinstance(whole, str) and self._is_by_row(rows, whole):
+            return whole
+        alone = (self._tried(rows.iloc[[i]].reset_index(drop=True)) for i in range(len(rows)))
+        return np.array([np.nan if isinstance(one, str) else one[0] for one in alone])
+
+    def _tried(self, rows: pd.DataFrame) -> Array | str:
+        """Return g0 of rows, or in words why there is none: a foreign message may show data."""
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.rule(rows), np.float64)
+        except Exception as error:
+            return f"ended with {type(error).__name__}"
+        return found if found.shape == (len(rows),) else "did not return one number per row"
+
+    def _is_by_row(self, rows: pd.DataFrame, whole: Array) -> bool:
+        """Whether rows have the same values among others, in another order, beside strange ones.
+
+        The function is called on two random halves, on one row, on the rows in reverse, and with
+        one row set to what it may not be in the data: larger or lower than all, or missing.  A
+        mean or a maximum over rows would make one record move all residuals.
+        """
+        order = source(None).post_processing_rng().permutation(len(rows))
+        half = len(rows) // 2
+        for part in (order[:half], order[half:], order[:1], np.arange(len(rows))[::-1]):
+            some = rows.iloc[part].reset_index(drop=True)
+            if len(part) and not self._same(self._tried(some), whole[part]):
+                return False
+        numbers = [name for name in rows.columns if rows[name].dtype == np.float64]
+        for value in _STRANGE:
+            changed = rows.copy()
+            changed.loc[0, numbers] = value
+            found = self._tried(changed)
+            if isinstance(found, str) or not self._same(found[1:], whole[1:]):
+                return False
+        return True
+
+    def _same(self, found: Array | str, expected: Array) -> bool:
+        within = _TOLERANCE * (self.bounds[1] - self.bounds[0])
+        return not isinstance(found, str) and np.allclose(
+            found, expected, rtol=_TOLERANCE, atol=within, equal_nan=True
+        )
+
+
+def _allowed(names: Sequence[str], schema: Schema) -> pd.DataFrame:
+    """Return made-up rows of covariates, of values that the schema allows."""
+    rng = source(None).post_processing_rng()
+    found: dict[str, Any] = {}
+    for name in names:
+        column = schema.column(name)
+        if column.levels is not None or column.is_text:
+            found[name] = rng.choice(np.array(column.levels or ("", "a", "b")), _MADE_UP)
+        else:
+            found[name] = rng.uniform(*(column.bounds or (-1e3, 1e3)), _MADE_UP)
+            found[name] = np.round(found[name]) if column.is_integer else found[name]
+        if column.is_text:
+            found[name] = found[name].astype(object)
+        elif column.missing != ():
+            found[name] = np.where(rng.random(_MADE_UP) < _MADE_UP_GAPS, np.nan, found[name])
+    return pd.DataFrame(found)
 
 
 def indexes_of(
@@ -203,8 +246,9 @@ def adjusted(
         if index is None:
             found.append(outcome)
             continue
+        index.check(schema)
         validate(schema, frame, index.names)
-        values = index.checked(covariates(frame, index.names, schema))
+        values = index.values(covariates(frame, index.names, schema))
         frame = with_residual(frame, outcome.column.name, values, outcome.fill)
         column = replace(outcome.column, bounds=index.bounds, levels=None, type="double")
         found.append(replace(outcome, column=Clipped(column).column))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dprct.estimate.door import AnyOutcome
-    from dprct.estimate.experiment import Experiment
+    from dprct.estimate.experiment import Comparison
     from dprct.estimate.index import Index
     from dprct.privacy.budget import Budget
     from dprct.schema.facts import Unit
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def promise_of(
     budget: Budget,
     outcomes: Sequence[AnyOutcome],
-    experiment: Experiment,
+    experiment: Comparison,
     *,
     unit: Unit,
     n: int,
@@ -33,7 +33,7 @@ def promise_of(
     ----------
     budget : Budget
     outcomes : sequence of Outcome, HiddenOutcome or CountedOutcome
-    experiment : Experiment
+    experiment : Comparison
     unit : Unit
         What one row is.
     n : int
@@ -43,19 +43,22 @@ def promise_of(
 
     Notes
     -----
-    Under replace-one the text is a function of n, the declared probabilities and the schema alone:
-    no arm size is in it.  Released numbers of values (``missing="private"``) are no public fact.
+    Everything that the door checks, refuses or computes from the table is in this list, but for
+    rules that each row keeps or breaks alone, which the schema states.  Under replace-one the text
+    is a function of n, the declared probabilities and the schema: no arm size is in it.  Released
+    numbers of values (``missing="private"``) are no public fact.
     """
     hidden = next((o for o in outcomes if isinstance(o, HiddenOutcome)), None)
     known = [outcome.column.name for outcome in outcomes if outcome.presence_public]
     facts, record = [f"the number of rows, n = {n}"], unit.name
     if experiment.cluster_unit is not None:
         record = experiment.cluster_unit.name
-    else:
+    if experiment.cluster_unit is None or unit.id is not None:  # the door counts rows of each id
         facts.append(unit.said)
     if hidden is None:
         facts.append(
-            f"columns {', '.join(design_columns)} (treatment, blocks, clusters): arm sizes"
+            f"columns {', '.join(design_columns)} of every row (treatment, blocks, clusters): arm "
+            "sizes, and those of blocks and clusters"
         )
     else:
         shares = [

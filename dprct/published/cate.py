@@ -128,7 +128,7 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
         self._treatment = treatment_code(schema, treatment)
         self._frame = table_of(data)  # interpret takes arrays of all rows
         _, self.column = bound_table(self._frame, schema, outcome, terms, [treatment])
-        self.e = known_propensity(data, treatment, assignment, propensity)
+        self.e = known_propensity(schema, len(self._frame), treatment, assignment, propensity)
         _check_learner(learner, self.e)
         self.schema, self.outcome, self.treatment = schema, outcome, treatment
         self.features, self.n, self.learner = terms.names, len(self._frame), learner

@@ -10,7 +10,7 @@ import numpy as np
 
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
-from dprct.estimate.experiment import check_rules, cluster_unit
+from dprct.estimate.experiment import cluster_unit, compared
 from dprct.estimate.index import indexes_of
 from dprct.estimate.pilot import is_file
 from dprct.release.calibrated import Calibrated
@@ -197,7 +197,8 @@ class CalibratedExperiment:
         """Refuse what the declared design does not allow, before the data are opened."""
         assert self.design is not None
         spec = self.calibrated
-        check_rules(
+        compared(
+            None,
             self.design,
             control=spec.control,
             blocks=cast("BlockRule", spec.blocks or "weight"),

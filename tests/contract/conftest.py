@@ -165,17 +165,27 @@ def engines() -> ModuleType:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a check on every class of the registry, in every engine, of every query, as it asks."""
+    """Run a check on every class of the registry, case, engine and query, as it asks."""
     every = registry().SUBJECTS.values()
     for name in ("strict", "subject"):
         if name in metafunc.fixturenames:
             chosen = [s for s in every if name == "subject" or not s.published]
             metafunc.parametrize(name, chosen, ids=[s.name for s in chosen])
+    if "case" in metafunc.fixturenames:
+        cases = beside("refusals").CASES
+        metafunc.parametrize("case", cases, ids=[case.words for case in cases])
     given = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
     if "engine" in metafunc.fixturenames and not any("engine" in names for names in given):
         metafunc.parametrize("engine", beside("engines").ENGINES, indirect=True)
     if "query" in metafunc.fixturenames:
         metafunc.parametrize("query", beside("engines").QUERIES)
+
+
+@pytest.fixture
+def cases() -> list[Any]:
+    """Every method with options, on tables of neighbours."""
+    found: list[Any] = beside("refusals").CASES
+    return found
 
 
 @pytest.fixture

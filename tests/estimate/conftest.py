@@ -15,8 +15,8 @@ SCHEMA = Schema(
     (
         Column("y", bounds=(-15.0, 30.0), missing=()),
         Column("got", "byte", levels=(0.0, 1.0), missing=(".",)),
-        Column("t", "byte", levels=(0.0, 1.0), missing=()),
-        Column("t2", "byte", levels=(0.0, 1.0), missing=()),
+        Column("t", "byte", levels=(0.0, 1.0), missing=(), exclusive="arm"),
+        Column("t2", "byte", levels=(0.0, 1.0), missing=(), exclusive="arm"),
         Column("village", "int", missing=()),
     )
 )

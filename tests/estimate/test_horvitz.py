@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dprct.assignment import Block, Cluster, Complete, Factorial, Simple
+from dprct.assignment import Complete, Simple
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.contrasts import arm_contrasts
-from dprct.estimate.horvitz import HiddenOutcome, check_hidden, hidden_arms
+from dprct.estimate.horvitz import HiddenOutcome
 from dprct.estimate.normal_laplace import quantile
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
@@ -27,7 +27,6 @@ from dprct.schema.table import eager
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.assignment.base import Design
     from dprct.schema import Schema
 
     Draw = Callable[[np.random.Generator, int], np.ndarray[Any, Any]]
@@ -117,30 +116,6 @@ def test_a_result_says_replace_one_and_no_arm_size(
     text = result.summary() + str(private(data, schema).plan(1)) + repr(private(data, schema))
     for size in sizes:
         assert str(size) not in text.replace(",", "")
-
-
-@pytest.mark.parametrize(
-    ("design", "words"),
-    [
-        (None, "needs assignment="),
-        (Cluster("t", cluster="village"), "clusters were assigned"),
-        (Block("t", block="village", shares={0.0: 0.5, 1.0: 0.2}), "differ between blocks"),
-        (Factorial([Simple("t"), Cluster("t2", cluster="village")]), "clusters were assigned"),
-    ],
-)
-def test_a_design_whose_probabilities_are_not_public_facts_is_refused(
-    design: Design | None, words: str
-) -> None:
-    with pytest.raises(ParameterError, match=words):
-        check_hidden(design)
-
-
-def test_shares_are_taken_as_the_fractions_they_mean() -> None:
-    arms = hidden_arms(Complete(["a", "b"]), (2, 0, 1), np.full((9, 3), 1 / 3))
-    assert arms.shares == (Fraction(1, 3),) * 3
-    assert arms.values == ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
-    arms = hidden_arms(Simple("t", shares=0.01), (1, 0), np.array([[0.01, 0.99]]))
-    assert arms.shares == (Fraction(99, 100), Fraction(1, 100))
 
 
 def test_missing_is_a_constant_or_public_but_not_counted(

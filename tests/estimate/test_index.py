@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.assignment import Complete
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import PrivateATE
+from dprct.estimate.index import indexes_of
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -100,6 +102,33 @@ def test_a_function_that_looks_at_other_rows_is_refused(name: str, constant: boo
         data["age"] = 30.0
     with pytest.raises(ParameterError, match="from that row alone"):
         PrivateATE(data, SCHEMA, **OPTIONS, **BOUNDS, index=LOOKING[name], index_columns=["age"])
+
+
+def test_a_function_that_fails_on_some_row_is_no_refusal_and_moves_no_other_row() -> None:
+    """What whoever knows all rows but one could read the last one from."""
+
+    def fails(rows: pd.DataFrame) -> Any:
+        if (rows["age"] == 43.125).any():  # no made-up row has it
+            raise KeyError(f"{rows['age'].max()}")
+        return rows["age"]
+
+    rows = pd.DataFrame({"age": [20.0, 30.0, 40.0]})
+    index = indexes_of(fails, (0, 1), ["age"], ["y"], Complete("t"), SCHEMA)["y"]
+    index.check(SCHEMA)
+    assert index.values(rows).tolist() == [20.0, 30.0, 40.0]
+    found = index.values(rows.replace(30.0, 43.125))
+    assert found[[0, 2]].tolist() == [20.0, 40.0]
+    assert np.isnan(found[1])
+
+
+def test_a_function_that_looks_at_other_rows_of_many_is_given_each_alone() -> None:
+    def looks(rows: pd.DataFrame) -> Any:
+        return rows["age"] - (rows["age"].mean() if len(rows) > 64 else 0)
+
+    rows = people(400)[["age"]]
+    index = indexes_of(looks, (0, 1), ["age"], ["y"], Complete("t"), SCHEMA)["y"]
+    index.check(SCHEMA)
+    assert index.values(rows).tolist() == rows["age"].tolist()
 
 
 def secret(rows: pd.DataFrame) -> Any:

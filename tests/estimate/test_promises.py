@@ -42,7 +42,7 @@ def test_a_promise_rests_on_what_is_public_and_says_so(
     promise = promise_of(
         Budget(1),
         model.outcomes,
-        model.experiment,
+        model.compared,
         unit=schema.unit,
         n=model.n,
         design_columns=model.design_columns,
@@ -51,4 +51,5 @@ def test_a_promise_rests_on_what_is_public_and_says_so(
     assert promise.relation == relation
     assert known in " ".join(promise.public_facts)
     assert uncovered in " ".join(promise.not_covered)
+    assert schema.unit.said in promise.public_facts
     assert ("arm sizes" in " ".join(promise.public_facts)) == (relation != "replace-one")

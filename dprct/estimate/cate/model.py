@@ -156,14 +156,14 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         if treatment in terms.names:
             raise ParameterError(f"{treatment!r} is the treatment and a feature; name it once")
         self._frame, self.column = bound_table(data, schema, outcome, terms, [treatment])
-        there = self._frame if isinstance(self._frame, nw.LazyFrame) else data
-        e = known_propensity(there, treatment, assignment, propensity)
+        self.n = row_count(self._frame)
+        e = known_propensity(schema, self.n, treatment, assignment, propensity)
         if learner == "s" and e is None:
             raise ParameterError(
                 "learner='s' compares the means of treated and untreated, which is an effect where "
                 "treatment was randomised; give assignment= or propensity=, or use learner='dr'"
             )
-        self.schema, self.outcome, self.n = schema, outcome, row_count(self._frame)
+        self.schema, self.outcome = schema, outcome
         self.treatment, self.learner = treatment, learner
         self.fill = fill_of(self.column, missing)
         assert self.column.bounds is not None

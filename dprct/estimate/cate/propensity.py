@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dprct.assignment.base import Design
-from dprct.assignment.units import combined
 from dprct.errors import ParameterError
-from dprct.estimate.horvitz import check_hidden, hidden_arms
+from dprct.estimate.hidden import check_hidden, hidden_arms
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dprct.schema.schema import Schema
+
 
 def known_propensity(
-    data: Any, treatment: str, assignment: Design | None, propensity: object
+    schema: Schema, n: int, treatment: str, assignment: Design | None, propensity: object
 ) -> Fraction | None:
     """Return the probability of treatment that is a public fact; None if there is none.
 
     Parameters
     ----------
-    data : data frame, eager or lazy
-        Of a design with blocks, the block column is read; in an engine, its values.
+    schema : Schema
+    n : int
+        Rows; public.
     treatment : str
     assignment : Design or None
         With two groups, of which the treated has 1 in the treatment column, and the same
@@ -34,7 +36,7 @@ def known_propensity(
 
     Raises
     ------
-    ParameterError
+    ParameterError, SchemaError
         If it is not inside (0, 1), both are given, or the design is another.
     """
     if assignment is None:
@@ -45,10 +47,9 @@ def known_propensity(
         raise ParameterError(
             f"assignment={given(assignment)}; give a design, such as dprct.Simple('treat')"
         )
-    check_hidden(assignment)
     order = _groups(assignment, treatment)
-    rows, _ = combined(data, assignment.uses)
-    return hidden_arms(assignment, order, assignment.propensities(rows)).shares[1]
+    check_hidden(assignment, schema)
+    return hidden_arms(assignment, order, n).shares[1]
 
 
 def trim_of(trim: object) -> float:

@@ -173,7 +173,7 @@ class IPWSpec(Spec[Facts]):
         ]
         hidden = "participation of anybody"
         if form.relation == "replace-one-design-public":
-            shown.append(f"column {self.treatment}: who is treated")
+            shown.append(f"column {self.treatment}: who is treated, and how many")
             hidden = "participation and treatment of anybody"
         return Guarantee.of(
             allocation.budget,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
 from dprct.estimate.base import EstimateModel
-from dprct.estimate.synthetic.control_options import Bound, record_of, scale_of
+from dprct.estimate.synthetic.control_options import Bound, check_complete, record_of, scale_of
 from dprct.estimate.synthetic.draws import Recipe, UnitRelease, release_all
 from dprct.estimate.synthetic.panel import Panel, panel_of
 from dprct.estimate.synthetic.panel_model import PanelModel
@@ -150,6 +150,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, SyntheticControlResults]
     ) -> None:
         check_schema(schema)
         schema = schema.seal_beside_data()
+        check_complete(schema, outcome)
         panel = panel_of(
             data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
             unit=unit, time=time, donors=donors,

@@ -18,6 +18,7 @@ from dprct.estimate.synthetic.panel import number
 from dprct.privacy.budget import exact
 from dprct.queries import LARGEST_PENALTY
 from dprct.queries.donors import Scale
+from dprct.schema.arguments import one_name
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -50,6 +51,21 @@ def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
             f"bound={given(bound)}; give a positive number B, or (low, high), from public knowledge"
         )
     return Scale(ends[0], ends[1]) if pair else Scale(-ends[0], ends[0])
+
+
+def check_complete(schema: Schema, outcome: object) -> None:
+    """Refuse an outcome that may be missing: whether it is, in a series, would be a private fact.
+
+    Raises
+    ------
+    SchemaError
+    """
+    name = one_name(outcome, "outcome")
+    if schema.column(name).missing != ():
+        raise SchemaError(
+            f"outcome {name!r} may be missing, or has no declared missing policy; declare "
+            "missing='never', for a synthetic control takes complete panels"
+        )
 
 
 def record_of(schema: Schema, unit: str | None) -> str:

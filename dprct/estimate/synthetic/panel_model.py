@@ -63,7 +63,9 @@ class PanelModel(HoldsRows):
         _check_options(cls, options)
         panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
         model = cls.__new__(cls)
-        model._set_up(panel, Schema((Column("outcome"),)), "outcome", scale_of(bound), **options)
+        model._set_up(
+            panel, Schema((Column("outcome", missing=()),)), "outcome", scale_of(bound), **options
+        )
         return model
 
 

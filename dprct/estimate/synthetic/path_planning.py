@@ -101,6 +101,7 @@ def guarantee_of(
     facts = [
         f"who the {recipe.n} donors are (one record is {RECORD})",
         f"the periods, {recipe.T0} of them before treatment",
+        "that every unit of the table has one row in every period",
         f"the bounds {scale.low:g} to {scale.high:g} of {outcome}",
         f"the rule for weights ({recipe.rule})",
     ]

@@ -183,6 +183,10 @@ def test_a_panel_of_any_engine(panel, schema, asked, engine) -> None:
 def test_a_stata_file_says_what_its_panel_is(shared) -> None:
     path = shared / "data" / "synthetic_control" / "synth_smoking.dta"
     data, schema = dprct.read_dta(path)
+    asked = {"outcome": "cigsale", "treated": "California", "treatment_time": 1989, "bound": 300}
+    with pytest.raises(dprct.errors.SchemaError, match="may be missing"):
+        SyntheticControl(data, schema, **asked)
+    schema = schema.declare(cigsale={"missing": "never"})
     with pytest.raises(dprct.errors.ColumnError, match="xtset names 'index'"):
         SyntheticControl(
             data, schema, outcome="cigsale", treated="California", treatment_time=1989, bound=300

@@ -1,0 +1,428 @@
+"""Every strict method and option, on tables of which neighbours must be treated alike.
+
+How to add an option: give ``case`` a keyword with it.  A method, an option or a documented choice
+of an option without a case fails ``test_refusals_are_public.py``.
+
+- ``private``: columns of which a neighbour changes one row, to every corner that the schema allows.
+- ``present``: of these, columns of which it is public who has a value: no neighbour changes that.
+- ``lists``: words of public facts, for the aggregates of the table that the method does use.  No
+  neighbour changes any of them; the other columns of a table are the same in all neighbours.
+- ``delta``: where noise needs one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+import dprct
+from dprct import Column, Schema, Unit
+from dprct.missing import tagged
+from dprct.schema.facts import FileFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROWS = 48
+BIT: dict[str, Any] = {"type": "byte", "levels": (0.0, 1.0), "missing": ()}
+
+SCHEMA = Schema(
+    (
+        Column("y", bounds=(0.0, 4.0), missing=()),
+        Column("g", bounds=(0.0, 4.0), missing=(".", ".a")),
+        Column("t", **BIT),
+        Column("t2", **BIT),
+        Column("a", **BIT, exclusive="arm"),
+        Column("b", **BIT, exclusive="arm"),
+        Column("c", "str4", levels=("cash", "none")),
+        Column("block", "byte", levels=(1.0, 2.0, 3.0), missing=(".",)),
+        Column("home", "int", missing=()),
+        Column("x", bounds=(-1.0, 1.0), bins=4, missing=(".",)),
+        Column("k", "byte", levels=(1.0, 2.0, 3.0), missing=(".", ".b")),
+        Column("s", "str5", levels=("north", "south"), missing=()),
+        Column("id", "long", missing=()),
+    ),
+    file=FileFacts(characteristics=(("_dta", "note1", "a note"),)),
+    unit=Unit("person", id="id"),
+)
+PANEL = Schema(
+    (
+        Column("region", "byte", missing=()),
+        Column("year", "int", missing=()),
+        Column("y", bounds=(0.0, 4.0), missing=()),
+    )
+)
+
+
+def people() -> pd.DataFrame:
+    """48 people, in which every group of every design has its share, and every block is there."""
+    i, rng = np.arange(ROWS), np.random.default_rng(1)
+    arm = i % 3
+    x, k = rng.uniform(-1, 1, ROWS), rng.integers(1, 4, ROWS).astype(float)
+    g = rng.uniform(0, 4, ROWS)
+    g[5:9], x[6], k[7] = tagged([0, 1, 0, 1]), np.nan, tagged([2])[0]
+    return pd.DataFrame(
+        {
+            "y": rng.uniform(0, 4, ROWS),
+            "g": g,
+            "t": (i % 2).astype(float),
+            "t2": (i // 2 % 2).astype(float),
+            "a": (arm == 1).astype(float),
+            "b": (arm == 2).astype(float),
+            "c": np.array(["cash", "none"], object)[i % 2],
+            "block": i // 16 + 1.0,
+            "home": (i % 12).astype(float),
+            "x": x,
+            "k": k,
+            "s": np.array(["north", "south"], object)[rng.integers(0, 2, ROWS)],
+            "id": i + 1.0,
+        }
+    )
+
+
+def regions() -> pd.DataFrame:
+    """12 regions over 8 years; region 11 is treated."""
+    y = np.random.default_rng(1).uniform(0, 4, 96)
+    return pd.DataFrame(
+        {
+            "region": np.repeat(np.arange(12.0), 8),
+            "year": np.tile(np.arange(2000.0, 2008), 12),
+            "y": y,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A method with options, and what of the table is private and what is not."""
+
+    method: str
+    name: str
+    options: Mapping[str, Any]
+    private: tuple[str, ...]
+    present: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    delta: float = 0.0
+    panel: bool = False
+    engine: bool = False
+    random_draws: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """The method and what is asked of it."""
+        relation = self.options.get("neighbors", "")
+        private = self.method == "PrivateATE" and relation == "replace-one"
+        return f"{self.method}: {self.name}" + (", treatment private" if private else "")
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of this case."""
+        return (PANEL if self.panel else SCHEMA).declare(**self.facts)
+
+    def table(self) -> pd.DataFrame:
+        """An ordinary table."""
+        return regions() if self.panel else people()
+
+    def make(self, data: pd.DataFrame) -> Any:
+        """Bind the method to a table."""
+        table: Any = data
+        if self.engine:
+            import polars
+
+            gone = {name: data[name].isna() for name in ("g", "x", "k", "block")}
+            plain = data.assign(**{n: data[n].where(~mask, None) for n, mask in gone.items()})
+            table = polars.from_pandas(plain, nan_to_null=True).lazy()
+        return getattr(dprct, self.method)(table, self.schema, **self.options)
+
+    def neighbours(self) -> Iterator[tuple[str, list[pd.DataFrame], bool]]:
+        """Yield sets of legal tables, any two of which differ in one row alone.
+
+        Beside each stands whether all are to be fitted, or the first and the last two alone.
+        """
+        base, alone = self.table(), self.corners()
+        for words, table in (
+            ("an ordinary table", base),
+            ("everybody alike", self._alike(base, 0, 0)),
+            ("all but two alike, at the first corner", self._alike(base, 0, -1)),
+            ("all but two alike, at the last corner", self._alike(base, -1, 0)),
+        ):
+            tables = [table]
+            for corner in alone:
+                if self.panel:  # one record is a donor's whole series
+                    tables.append(
+                        table.assign(y=table["y"].where(table["region"] != 0, corner["y"]))
+                    )
+                    continue
+                moved = table.copy()
+                for name, value in corner.items():
+                    moved.loc[0, name] = value
+                tables.append(moved)
+            yield words, tables, table is base and not self.random_draws
+
+    def corners(self) -> list[dict[str, Any]]:
+        """Return what a row can be changed to: column by column, and all at once."""
+        found: list[dict[str, Any]] = []
+        each = {name: self._corners_of(name) for name in self.private}
+        for name, values in each.items():
+            if name not in ("a", "b"):
+                found += [{name: value} for value in values]
+        if "a" in each:
+            found += [{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}]
+        first, last = ({name: values[end] for name, values in each.items()} for end in (0, -1))
+        return [*found, first, last | ({"a": 0.0} if "a" in each else {})]
+
+    def _corners_of(self, name: str) -> list[Any]:
+        if name == "id":
+            return [999.0]  # an id that nobody has: how many rows have each id is listed as public
+        column = self.schema.column(name)
+        values = list(column.levels or column.bounds or ())
+        if name in self.present or column.is_text:
+            return values
+        codes = [".abcdefghijklmnopqrstuvwxyz".index(code[-1]) for code in column.missing or ()]
+        return [*values, *tagged(codes)]
+
+    def _alike(self, base: pd.DataFrame, place: int, other: int) -> pd.DataFrame:
+        """Return a table of which all records but two are at one corner, and two at another.
+
+        A row that moves leaves one record alone in its arm, its block, or with its value.
+        """
+        table = base.copy()
+        apart = base["region"] < 2 if self.panel else base.index < 2
+        for name in self.private:
+            if name == "id":
+                continue
+            change = base[name].notna() if name in self.present else np.ones(len(base), bool)
+            if self.panel:  # the treated unit's series is public
+                change = change & (base["region"] != 11)
+            corners = self._corners_of(name)
+            table.loc[change & ~apart, name] = corners[place]
+            table.loc[change & apart, name] = corners[other]
+        if "a" in self.private:
+            table["b"] = 0.0
+        return table
+
+
+CASES: list[Case] = []
+
+
+def case(method: str, name: str, private: str, **facts: Any) -> None:
+    """Register a case; ``private`` is columns with spaces between them, ``options`` the rest."""
+    known = {f for f in Case.__dataclass_fields__ if f not in ("method", "name", "options")}
+    given = {key: facts.pop(key) for key in list(facts) if key in known}
+    CASES.append(Case(method, name, facts, tuple(private.split()), **given))
+
+
+# effects of an experiment, treatment public
+SIZES = ("how many rows each person has", "of every row (treatment, blocks, clusters): arm sizes")
+HAS = (*SIZES, "who has a value of g")
+ATE: dict[str, Any] = {"method": "PrivateATE", "lists": SIZES}
+case(**ATE, name="plain", private="y id", outcome="y", treatment="t")
+case(**ATE, name="a constant", private="y g", outcome=["y", "g"], treatment="t", missing=2.0,
+     weights={"y": 0.25, "g": 0.75}, sd={"y": 1.0}, levels=(0.05,))  # fmt: skip
+case(**ATE | {"lists": HAS}, name="missing public", private="g", present=("g",), outcome="g",
+     treatment=["a", "b"], missing="public")  # fmt: skip
+case(**ATE, name="missing private", private="g", outcome="g", treatment="t", missing="private")
+case(**ATE, name="missing private, in an engine", private="g", outcome="g", treatment="t",
+     missing="private", engine=True)  # fmt: skip
+case(**ATE, name="by outcome", private="y g", outcome=["y", "g"], treatment="t",
+     missing={"g": "private"})  # fmt: skip
+case(**ATE, name="blocks", private="y", outcome="y", assignment=dprct.Block("t", block="block"))
+case(**ATE, name="blocks left out", private="y", outcome="y", blocks="ignore",
+     assignment=dprct.Block("t", block="block"))  # fmt: skip
+case(**ATE, name="pools", private="y", outcome="y", blocks={1.0: "p", 2.0: "p"},
+     assignment=dprct.Block("t", block="block"))  # fmt: skip
+case(**ATE, name="clusters", private="y", outcome="y", unit="cluster", largest_cluster=4,
+     assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+case(**ATE, name="attrition", private="y", outcome="y", attrition=True,
+     assignment=dprct.Complete("t", shares=0.3))  # fmt: skip
+case(**ATE, name="a control group", private="y", outcome="y", control="none",
+     assignment=dprct.Complete(["cash", "none"], arm="c"))  # fmt: skip
+CROSSED = dprct.Factorial([dprct.Complete("t"), dprct.Complete("t2")])
+for effects in ("main", "factorial"):
+    case(**ATE, name=effects, private="y", outcome="y", assignment=CROSSED, effects=effects)
+NARROW: dict[str, Any] = {"outcome": "y", "treatment": "t", "index_bounds": (-3, 3)}
+case(**ATE, name="a formula", private="y x", index="2 + x", **NARROW)
+
+
+def steep(rows: pd.DataFrame) -> Any:
+    """An index that fails for one legal row."""
+    if (rows["x"] == -1).any():
+        raise KeyError("-1")
+    return rows["x"].fillna(0) + (rows["s"] == "north")
+
+
+def steep_of_x(rows: pd.DataFrame) -> Any:
+    """The same of one column."""
+    return steep(rows.assign(s="south"))
+
+
+case(**ATE, name="a function", private="y x s", index=steep, index_columns=["x", "s"], **NARROW)
+
+# effects of an experiment, treatment private
+HIDDEN: dict[str, Any] = {
+    "method": "PrivateATE", "neighbors": "replace-one",
+    "lists": ("how many rows each person has", "declared probabilities"),
+}  # fmt: skip
+HALF = dprct.Complete("t", shares=0.5)
+case(**HIDDEN, name="Complete", private="y t id", outcome="y", assignment=HALF)
+case(**HIDDEN, name="Complete, in an engine", private="y t", outcome="y", assignment=HALF,
+     engine=True)  # fmt: skip
+case(**HIDDEN, name="counts", private="y t", outcome="y",
+     assignment=dprct.Complete("t", counts=24))  # fmt: skip
+case(**HIDDEN, name="Simple, unlikely", private="y t", outcome="y",
+     assignment=dprct.Simple("t", shares=1e-6))  # fmt: skip
+case(**HIDDEN, name="three arms", private="y a b", outcome="y",
+     assignment=dprct.Complete(["a", "b"]))  # fmt: skip
+case(**HIDDEN, name="text", private="y c", outcome="y", control="none",
+     assignment=dprct.Complete(["cash", "none"], arm="c"))  # fmt: skip
+case(**HIDDEN, name="blocks", private="y t block", outcome="y",
+     assignment=dprct.Block("t", block="block"))  # fmt: skip
+case(**HIDDEN, name="shares by block", private="y t block", outcome="y",
+     assignment=dprct.Block("t", block="block", shares=dict.fromkeys((1.0, 2.0, 3.0, None), 0.5)),
+)  # fmt: skip
+case(**HIDDEN, name="shares lack a block", private="y t block", outcome="y",
+     assignment=dprct.Block("t", block="block", shares={1.0: 0.5, 2.0: 0.5, 3.0: 0.5}))  # fmt: skip
+case(**HIDDEN, name="arms that the schema lets overlap", private="y t t2", outcome="y",
+     assignment=dprct.Simple(["t", "t2"]))  # fmt: skip
+OWN = dprct.Custom(lambda rows, rng: np.arange(len(rows)) % 2.0, "t", shares=0.5, uses="block")
+case(**HIDDEN, name="Custom", private="y t block", outcome="y", attrition=True, assignment=OWN)
+for effects in ("arms", "main", "factorial"):
+    case(**HIDDEN, name=f"factorial design, {effects}", private="y t t2", outcome="y",
+         assignment=CROSSED, effects=effects)  # fmt: skip
+case(**HIDDEN, name="a constant", private="g t", outcome="g", assignment=HALF, missing=1.0)
+case(**HIDDEN | {"lists": ("who has a value of g",)}, name="missing public", private="g t",
+     present=("g",), outcome="g", assignment=HALF, missing="public")  # fmt: skip
+case(
+    **HIDDEN, name="missing private", private="g t", outcome="g", assignment=HALF, missing="private"
+)
+case(**HIDDEN, name="an index", private="y t x", outcome="y", assignment=HALF, index="2 + x",
+     index_bounds=(-3, 3))  # fmt: skip
+
+# weighting
+IPW: dict[str, Any] = {
+    "method": "IPW", "delta": 1e-3, "outcome": "y", "treatment": "t", "covariates": ["x", "k", "s"],
+    "lists": ("how many rows each person has",),
+}  # fmt: skip
+case(**IPW, name="ATE", private="y t x k s id")
+case(**IPW, name="in an engine", private="y t x k", engine=True)
+case(**IPW | {"outcome": "g"}, name="a constant", private="g t x", missing={"g": 1.0, "x": 0.0})
+case(**IPW, name="Hajek, Gaussian", private="y t x k s", hajek=True, noise="gaussian")
+case(**IPW, name="ATT", private="y t x k s", estimand="att", treated=0.0, errors="conditional")
+case(**IPW, name="ATC, Hajek", private="y t x k s", estimand="atc", hajek=True)
+for one in ("att", "atc"):
+    case(**IPW | {"lists": ("who is treated, and how many",)}, name=f"{one}, treatment public",
+         private="y x k s", estimand=one, neighbors="replace-one-design-public")  # fmt: skip
+case(**IPW, name="everything", private="y t x k s", balance=["x"], overlap=True, lam=0.1, trim=0.2,
+     split=0.4, levels=(0.01,), shares={"effect": 0.2, "variance": 0.2, "gradient": 0.2,
+     "balance": 0.2, "overlap": 0.2})  # fmt: skip
+case(**IPW, name="weights", private="y t x", weights=[1.0] * ROWS)
+
+# shapes
+SHAPES: dict[str, Any] = {"lists": ("how many rows each person has",), "outcome": "y"}
+ADDITIVE: dict[str, Any] = {"method": "PrivateAdditive", **SHAPES}
+case(**ADDITIVE, name="pure", private="y x k s t id", features=["x", "k", "s"], groups=["t"],
+     clip=1.0, pairs=[("x", "s")], categorical=["k"], bins=3)  # fmt: skip
+case(**ADDITIVE | {"outcome": "g"}, name="Gaussian", private="g x t", features=["x", "t"],
+     missing=1.0, projection=["t"], delta=1e-3, neighbors="replace-one")  # fmt: skip
+EFFECT: dict[str, Any] = {
+    "method": "CATE", **SHAPES, "features": ["x", "k"], "treatment": "t",
+}  # fmt: skip
+case(**EFFECT, name="estimated", private="y x k t id", trim=0.2)
+case(
+    **EFFECT,
+    name="parts",
+    private="y x t",
+    parts={"propensity": 0.25, "outcome": 0.25, "effect": 0.5},
+)
+case(**EFFECT, name="in an engine", private="y x t", propensity=0.5, engine=True)
+for learner in ("dr", "r", "s"):
+    case(**EFFECT, name=f"{learner}, known", private="y x k t", learner=learner, assignment=HALF)
+case(**EFFECT, name="blocks", private="y x t block", assignment=dprct.Block("t", block="block"))
+case(**EFFECT, name="shares lack a block", private="y x t block",
+     assignment=dprct.Block("t", block="block", shares={1.0: 0.5, 2.0: 0.5, 3.0: 0.5}))  # fmt: skip
+case(**EFFECT, name="counts", private="y x t", assignment=dprct.Complete("t", counts=12))
+case(**EFFECT | {"outcome": "g"}, name="options", private="g x k s t", propensity=0.4, missing=1.0,
+     clip=2.0, parts={"outcome": 0.5, "effect": 0.5}, bins=3, categorical=["k"], pairs=[("x", "k")],
+     groups=["s"], projection=["x"], delta=1e-3, neighbors="replace-one")  # fmt: skip
+
+# synthetic control
+CONTROL: dict[str, Any] = {
+    "method": "SyntheticControl", "private": "y", "panel": True, "outcome": "y", "unit": "region",
+    "time": "year", "treated": 11, "treatment_time": 2005,
+    "lists": ("donors are", "the periods", "one row in every period"),
+}  # fmt: skip
+case(**CONTROL, name="ridge", lam=200.0, neighbors="replace-one")
+case(**CONTROL, name="uniform", weights="uniform", mean_effect=True, donors=list(range(9)))
+case(**CONTROL, name="everything", weights="auto", pre_fit=True, placebos=["0", "5"], bound=(0, 4),
+     mean_effect=True, shares={"weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
+     "placebos": 0.2})  # fmt: skip
+case(**CONTROL, name="all placebos", placebos="all")
+case(**CONTROL, name="treated protected", protect_treated=True, noise="gaussian", delta=1e-3)
+case(**CONTROL, name="concentrated", weights="ridge", noise="concentrated", delta=1e-3,
+     shares={"weights": 0.4, "prediction": 0.6})  # fmt: skip
+case(**CONTROL, name="may be missing", facts={"y": {"missing": [".", ".a"]}})
+
+# released tables
+
+
+def fates_without(*used: str) -> dict[str, Any]:
+    """Return the fates of the columns that a release does not use."""
+    rest = [name for name in SCHEMA.names if name not in (*used, "id")]
+    return {name: {"fate": "withheld"} for name in rest} | {"id": {"fate": "key"}}
+
+
+MODELLED = ["g", "a", "b", "c", "block", "x", "k", "s"]
+TABLE: dict[str, Any] = {
+    "private": " ".join(MODELLED), "columns": MODELLED, "lists": ("how many rows each person has",),
+    "facts": {"g": {"bins": 4}, **fates_without(*MODELLED)},
+}  # fmt: skip
+case("MVHistogram", "pure", random_draws=True, keep=["note1"], **TABLE)
+case("MVHistogram", "stability", random_draws=True, delta=1e-3, **TABLE)
+case("MVHistogram", "bins by zeta", random_draws=True, zeta=0.9, private="y id", columns=["y"],
+     facts=fates_without("y"))  # fmt: skip
+case("Marginals", "pure", keep=["note1"], **TABLE)
+case("Marginals", "Gaussian", delta=1e-3, default_bins=4, **TABLE)
+
+
+def file_case(name: str, private: str, *, used: str, **options: Any) -> None:
+    """Register a calibrated file on some columns; the others are withheld."""
+    fates = fates_without(*used.split())
+    facts = {"lists": SIZES, "random_draws": True, "facts": fates} | options
+    case("Calibrated", name, private, **facts)
+
+
+ON_T: dict[str, Any] = {"outcome": "y", "treatment": "t"}
+file_case("auto", "y x id", used="y x t", terms=["x"], **ON_T)
+for rule in ("histogram", "marginals", "filler"):
+    file_case(rule, "y x k", used="y x k t", terms=["x", "C(k)"], covariates=rule, **ON_T)
+file_case("options", "y x", used="y x t", terms=["x"], share=0.3, levels=(0.05,), legal="strict",
+          keep=["note1"], specifications=[""], sd={"y": 1.0}, neighbors="replace-one-design-public",
+          effects="arms", **ON_T)  # fmt: skip
+file_case(
+    "moments",
+    "y x",
+    used="y x t",
+    terms=["x"],
+    gamma="moments",
+    delta=1e-3,
+    covariates="histogram",
+    **ON_T,
+)
+file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
+          assignment=dprct.Block("t", block="block"))  # fmt: skip
+file_case("clusters", "y", used="y t home", outcome="y", unit="cluster", largest_cluster=4,
+          assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+file_case("a control group", "y", used="y c", outcome="y", control="cash",
+          assignment=dprct.Complete(["cash", "none"], arm="c"))  # fmt: skip
+file_case("an index", "y x", used="y x t", terms=["x"], index=steep_of_x, index_columns=["x"],
+          index_bounds=(-3, 3), **ON_T)  # fmt: skip
+file_case("two outcomes", "y g", used="y g t", outcome=["y", "g"], treatment="t", missing=1.0,
+          weights={"y": 0.25, "g": 0.75})  # fmt: skip
+file_case("missing public", "g x", used="g x t", outcome="g", treatment="t", terms=["x"],
+          missing="public", present=("g",), lists=HAS)  # fmt: skip
+file_case("missing private", "g x", used="g x t", outcome="g", treatment="t", terms=["x"],
+          missing="private")  # fmt: skip

@@ -1,0 +1,284 @@
+"""What is refused, warned of, planned and chosen is a function of what the guarantee lists.
+
+For every strict method, option and documented choice of an option (``refusals.py``), tables that
+are legal in the schema, differ in one row and agree in what the guarantee lists go through the
+constructor, ``plan``, ``guarantee``, ``power``, ``repr`` and ``fit``: whoever sees a refusal, a
+warning, a number of draws or an announced schema learns nothing of the row.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dprct
+from dprct import Budget
+from dprct.errors import DprctError, DprctWarning, ParameterError
+from dprct.privacy.noise import Secure
+from dprct.release.model import ReleaseModel
+from dprct.release.regressions import _KNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+METHODS = (
+    "MVHistogram", "Marginals", "Calibrated", "PrivateATE", "IPW", "CATE", "PrivateAdditive",
+    "SyntheticControl",
+)  # fmt: skip
+EPSILON = 4
+DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial", "noisy_argmax")
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The draws on which a guarantee rests, as they are made."""
+    made: list[str] = []
+    for name in DRAWS:
+        original = getattr(Secure, name)
+
+        def watched(self: Any, *args: Any, _name: str = name, _draw: Any = original) -> Any:
+            made.append(_name)
+            return _draw(self, *args)
+
+        monkeypatch.setattr(Secure, name, watched)
+    return made
+
+
+def seen(case: Any, table: pd.DataFrame, drawn: list[str], *, fitted: bool) -> dict[str, Any]:
+    """Return everything that a bystander sees of a table, but for what was released."""
+    found: dict[str, Any] = {}
+    drawn.clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = case.make(table)
+            found["repr"] = repr(model)
+            found["guarantee"] = model.guarantee(Budget(EPSILON, case.delta)).to_dict()
+            found["warned at the door"] = [str(warning.message) for warning in caught]
+            if fitted:
+                found |= fitting(case, model)
+                found["warned"] = [str(warning.message) for warning in caught]
+                found["draws"] = () if case.random_draws else tuple(drawn)
+        except DprctError as error:
+            found["refused"] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def fitting(case: Any, model: Any) -> dict[str, Any]:
+    """Return what is seen of a model from its plan to its result."""
+    asked = (EPSILON, case.delta) if case.delta else (EPSILON,)
+    found = {"plan": str(model.plan(*asked))}
+    if hasattr(model, "power"):
+        found["power"] = model.power(*asked).to_csv()
+    options = {}
+    if isinstance(model, ReleaseModel):
+        options = {"confirm": True}
+        guarantee = model.guarantee(Budget(EPSILON, case.delta))
+        found["announced"] = model._announced(guarantee).unsealed().digest()
+    found["promised"] = model.fit(*asked, **options).guarantee.to_dict()
+    return found
+
+
+def differences(case: Any, drawn: list[str]) -> list[str]:
+    """Return what differs between neighbours, in words."""
+    found = []
+    for words, tables, all_fitted in case.neighbours():
+        first = seen(case, tables[0], drawn, fitted=True)
+        for table in tables[1:]:
+            fitted = all_fitted or any(table is one for one in tables[-2:])
+            other = seen(case, table, drawn, fitted=fitted)
+            keys = {**first, **other} if fitted else other
+            found += [
+                f"{words}: {key}: {first.get(key)} / {other.get(key)}"
+                for key in keys
+                if first.get(key) != other.get(key)
+            ]
+    return found
+
+
+def test_neighbours_look_alike(case: Any, drawn: list[str]) -> None:
+    assert differences(case, drawn) == []
+
+
+REFUSED = {
+    "PrivateATE: shares lack a block, treatment private",
+    "PrivateATE: arms that the schema lets overlap, treatment private",
+    "PrivateATE: missing private, treatment private", "CATE: shares lack a block",
+    "SyntheticControl: may be missing", "IPW: weights",
+}  # fmt: skip
+"""Cases that are refused, whatever the rows are."""
+
+
+def test_what_a_case_uses_is_listed(case: Any, drawn: list[str]) -> None:
+    """A case that is refused for another reason, or lists less than it uses, shows nothing."""
+    found = seen(case, case.table(), drawn, fitted=True)
+    assert ("refused" in found) == (case.words in REFUSED), found.get("refused")
+    facts = " / ".join(found["guarantee"]["public_facts"]) if "guarantee" in found else None
+    for words in case.lists:
+        assert facts is None or words in facts
+
+
+def test_tables_of_a_case_are_legal_and_differ_in_one_record(case: Any) -> None:
+    for _, (base, *others), _ in case.neighbours():
+        case.schema.validate(base)
+        changed = [table[_differs(table, base)] for table in others]
+        assert {len(rows) for rows in changed} <= ({0, 8} if case.panel else {0, 1})
+        assert any(len(rows) for rows in changed)
+        rows = pd.concat(changed)
+        if "id" in rows:
+            rows["id"] = np.arange(len(rows)) + 1.0
+        case.schema.validate(rows)
+
+
+def _differs(table: pd.DataFrame, base: pd.DataFrame) -> Any:
+    """Whether a row has other values, or other missing codes."""
+    same = [
+        (table[name].to_numpy(np.float64).view(np.int64) == base[name].to_numpy().view(np.int64))
+        if base[name].dtype == np.float64
+        else (table[name] == base[name]).to_numpy()
+        for name in base.columns
+    ]
+    return ~np.logical_and.reduce(same)
+
+
+def options_of(method: str) -> dict[str, tuple[str, ...]]:
+    """Return the options of a method, and of each the choices that its documentation lists."""
+    kind = getattr(dprct, method)
+    names = [
+        n for n in inspect.signature(kind).parameters if n not in ("data", "schema", "options")
+    ]
+    text = inspect.getdoc(kind) or ""
+    if method == "Calibrated":
+        names += _KNOWN
+    found = {}
+    for name in names:
+        line = re.search(rf"^(?:\w+, )*{name}(?:, \w+)* : (.*)$", text, re.MULTILINE)
+        found[name] = tuple(re.findall(r'"([\w-]+)"', line[1])) if line else ()
+    return found
+
+
+def uncovered(method: str, options: dict[str, tuple[str, ...]], cases: list[Any]) -> list[str]:
+    """Return the options and choices of a method without a case."""
+    cases = [case for case in cases if case.method == method]
+    found = []
+    for name, choices in options.items():
+        given = [case.options[name] for case in cases if name in case.options]
+        default = inspect.signature(getattr(dprct, method)).parameters.get(name)
+        if not given:
+            found.append(name)
+            continue
+        values = [default.default] if default and len(given) < len(cases) else []
+        for one in given:
+            values += [*one, *one.values()] if isinstance(one, dict) else [one]
+        found += [f"{name}={choice!r}" for choice in choices if choice not in values]
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_option_and_choice_has_a_case(method: str, cases: list[Any]) -> None:
+    assert uncovered(method, options_of(method), cases) == []
+
+
+def test_a_new_option_or_choice_is_missed(cases: list[Any]) -> None:
+    known = options_of("PrivateATE")
+    assert known["neighbors"] == ("replace-one-design-public", "replace-one")
+    assert known["effects"] == ("arms", "main", "factorial")
+    new = known | {"new": (), "unit": (*known["unit"], "village")}
+    assert uncovered("PrivateATE", new, cases) == ["unit='village'", "new"]
+
+
+def verdict(made: Any, options: dict[str, Any]) -> None:
+    """Hold the realised assignment against the design, as the door once did."""
+    if options.get("assignment") is not None:
+        options["assignment"].check(made).require()
+
+
+def sizes(made: Any, options: dict[str, Any]) -> None:
+    """Ask for two people in every arm."""
+    if (made["t"].sum() < 2) or (made["t"].sum() > len(made) - 2):
+        raise ParameterError("an arm has fewer than two people")
+
+
+def rare(made: Any, options: dict[str, Any]) -> None:
+    """Refuse an outcome that one person alone has at its upper bound."""
+    if (made["y"] == 4).sum() == 1:
+        raise ParameterError("one person alone is at the upper bound")
+
+
+def warns(made: Any, options: dict[str, Any]) -> None:
+    """Warn where values are missing."""
+    if made["g"].isna().any():
+        warnings.warn("g has missing values", DprctWarning, stacklevel=2)
+
+
+PLANTED: dict[str, tuple[Callable[[Any, dict[str, Any]], None], str]] = {
+    "verdict": (verdict, "PrivateATE: Complete, treatment private"),
+    "verdict of a factorial": (verdict, "PrivateATE: factorial design, main, treatment private"),
+    "verdict of blocks": (verdict, "PrivateATE: blocks, treatment private"),
+    "arm sizes": (sizes, "PrivateATE: Complete, treatment private"),
+    "arm sizes in shapes": (sizes, "CATE: dr, known"),
+    "a value of one person": (rare, "IPW: ATE"),
+    "missing values": (warns, "PrivateATE: missing private"),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_refusal_is_found(
+    fault: str, cases: list[Any], drawn: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check, words = PLANTED[fault]
+    (case,) = (case for case in cases if case.words == words)
+    kind = getattr(dprct, case.method)
+    original = kind.__init__
+
+    def faulty(self: Any, data: Any, schema: Any, **options: Any) -> None:
+        original(self, data, schema, **options)
+        check(data, options)
+
+    monkeypatch.setattr(kind, "__init__", faulty)
+    assert differences(case, drawn)
+
+
+LOOSE: dict[str, Callable[[Any], Any]] = {
+    "plan": lambda frame: None if frame["y"].max() < 4 else "a high outcome",
+    "repr": lambda frame: None if frame["t"].sum() <= 24 else "many treated",
+    "guarantee": lambda frame: None if frame["t"].sum() <= 24 else "many treated",
+    "draws": lambda frame: None if frame["y"].max() < 4 else "a high outcome",
+}
+
+
+@pytest.mark.parametrize("place", LOOSE)
+def test_a_planted_choice_is_found(
+    place: str, cases: list[Any], drawn: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (case,) = (case for case in cases if case.words == "PrivateATE: Complete, treatment private")
+    kind = dprct.PrivateATE
+    said, plan, promise, draw = kind.__repr__, kind.plan, kind.guarantee, kind._draw
+
+    def fault(self: Any) -> Any:
+        return LOOSE[place](self._frame.to_native())
+
+    def faulty_draw(self: Any, budget: Any, noise: Any) -> Any:
+        if fault(self) is not None:
+            draw(self, budget, noise)
+        return draw(self, budget, noise)
+
+    planted: dict[str, tuple[str, Any]] = {
+        "repr": ("__repr__", lambda self: f"{said(self)} {fault(self)}"),
+        "plan": ("plan", lambda self, *a: replace(plan(self, *a), method=str(fault(self)))),
+        "guarantee": (
+            "guarantee",
+            lambda self, budget: replace(promise(self, budget), unit=str(fault(self))),
+        ),
+        "draws": ("_draw", faulty_draw),
+    }
+    monkeypatch.setattr(kind, *planted[place])
+    found = differences(case, drawn)
+    assert any(f": {place}: " in line for line in found), found
