@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 import pickle
 import secrets
 import sys
@@ -207,7 +208,7 @@ def _said(lost: Loss) -> str:
     words = f"log ratio {lost.loss:.6g} of {lost.reach:.6g} that it could be"
     if lost.squares:
         words += f", sum of (shift / sigma)^2 {float(lost.squares):.6g}"
-    return words + (f", delta {lost.delta:.3g}" if lost.delta else "")
+    return words + (f", a cell of its own {-math.expm1(lost.hidden):.3g}" if lost.hidden else "")
 
 
 def _stop_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

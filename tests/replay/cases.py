@@ -66,9 +66,9 @@ case(
     deltas=BOTH, sizes=TINY, **CONFIRM,
 )  # fmt: skip
 case(
-    dprct.MVHistogram, "withheld, dropped, exclusive", private="y t w x z", given={},
+    dprct.MVHistogram, "withheld, dropped, exclusive", private="y t w x y2", given={},
     facts={"y": {"fate": "modelled", "bins": 2}, "t": {"fate": "modelled"},
-           **_fates(w="withheld", x="drop", z="filler")},
+           **_fates(w="withheld", x="drop", y2="filler")},
     deltas=BOTH, sizes=TINY, **CONFIRM,
 )  # fmt: skip
 for engine in (False, True):
@@ -115,8 +115,8 @@ effect("another control", {"assignment": dprct.Complete([0.0, 1.0, 2.0], arm="ar
        public="arm", sizes=(36, 12))  # fmt: skip
 effect(
     "two outcomes, weights, sd",
-    {"outcome": ["y", "z"], "treatment": "t", "weights": {"y": 0.7, "z": 0.3}, "sd": {"y": 0.5}},
-    private="y z",
+    {"outcome": ["y", "y2"], "treatment": "t", "weights": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
+    private="y y2",
 )
 for rule in ("public", "private"):
     for engine in (False, True):
@@ -124,9 +124,9 @@ for rule in ("public", "private"):
                may_miss={"y": rule}, engine=engine)  # fmt: skip
 effect("missing is a number", {"treatment": "t", "missing": 0.5}, may_miss={"y": "private"})
 effect(
-    "missing by outcome", {"outcome": ["y", "z"], "treatment": "t",
-                           "missing": {"y": "private", "z": "public"}},
-    private="y z", may_miss={"y": "private", "z": "public"},
+    "missing by outcome", {"outcome": ["y", "y2"], "treatment": "t",
+                           "missing": {"y": "private", "y2": "public"}},
+    private="y y2", may_miss={"y": "private", "y2": "public"},
 )  # fmt: skip
 FACTORIAL = dprct.Factorial([dprct.Simple("t"), dprct.Simple("t2")])
 for rule in ("arms", "main", "factorial"):
@@ -162,7 +162,7 @@ DESIGNS: dict[str, tuple[Any, str]] = {
 for words, (design, columns) in DESIGNS.items():
     effect(f"treatment private, {words}", {"assignment": design, **PRIVATE},
            private=f"y {columns}", public="", sizes=(40, 8),
-           arms=("alternate", "one", "none"))  # fmt: skip
+           arms=("three",) if words == "two arms" else ("alternate", "one", "none"))  # fmt: skip
 effect("treatment private, missing public", {"assignment": dprct.Simple("t"), **PRIVATE,
        "missing": "public"}, private="y t", public="", may_miss={"y": "public"})  # fmt: skip
 effect("treatment private, missing a number", {"assignment": dprct.Simple("t"), **PRIVATE,
@@ -204,9 +204,9 @@ for rule in ("public", "private"):
 calibrated("missing is a number", {"covariates": "filler", "missing": 0.5},
            may_miss={"y": "private"})  # fmt: skip
 calibrated("covariates may be missing", {"covariates": "histogram"}, may_miss={"x": "private"})
-calibrated("two outcomes, weights, sd", {"outcome": ["y", "z"], "terms": ["w"],
-           "covariates": "filler", "weights": {"y": 0.7, "z": 0.3}, "sd": {"y": 0.5}},
-           private="y z w", facts=_fates(z="modelled"))  # fmt: skip
+calibrated("two outcomes, weights, sd", {"outcome": ["y", "y2"], "terms": ["w"],
+           "covariates": "filler", "weights": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
+           private="y y2 w", facts=_fates(y2="modelled"))  # fmt: skip
 for rule in ("weight", "ignore"):
     calibrated(f"blocks, {rule}", {"terms": ["w", "C(block)"], "covariates": "filler",
                "treatment": None, "assignment": dprct.Block("t", block="block"), "blocks": rule},
@@ -229,7 +229,7 @@ def weighting(name: str, given: dict[str, Any], **facts: Any) -> None:
     """Register a case of IPW."""
     case(
         dprct.IPW, name,
-        **{"private": "y w x t", "deltas": DELTAS, "sizes": (40, 16), **facts},
+        **{"private": "y w x t", "deltas": DELTAS, "sizes": (40, 24), **facts},
         given={"treatment": "t", "covariates": ["w", "x"], "outcome": "y", **given},
     )  # fmt: skip
 

@@ -10,14 +10,15 @@ counts is whether delta(epsilon) of that normal is below delta.  Where pure step
 reach is taken off epsilon first.  This is no less than the exact law of the mixture, and exactly
 what sequential composition grants.
 
-A stability histogram can show a cell that the neighbour does not have.  Its probability goes to
-delta; everything else to the loss.
+A stability histogram can show a cell that the neighbour does not have.  That has a probability
+1 - U on this table and 1 - U' on the neighbour; 1 - U goes to delta, and if no such cell is shown,
+log(U / U') to the loss.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -34,34 +35,51 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Loss:
-    """Sums along a transcript; ``squares`` is that of (shift / sigma)^2."""
+    """Sums along a transcript.
+
+    Parameters
+    ----------
+    loss, reach : float
+        Of the pure steps.
+    squares : Fraction
+        Of (shift / sigma)^2, of the Gaussian ones.
+    hidden, hidden_there : float
+        Logarithms of the probability that no cell is shown which the other table does not have:
+        on this table, and on the neighbour.
+    """
 
     loss: float = 0.0
     reach: float = 0.0
     squares: Fraction = Fraction(0)
-    delta: float = 0.0
+    hidden: float = 0.0
+    hidden_there: float = 0.0
 
     def __add__(self, other: Loss) -> Loss:
-        return Loss(
-            self.loss + other.loss,
-            self.reach + other.reach,
-            self.squares + other.squares,
-            self.delta + other.delta,
-        )
+        return Loss(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta that holds at epsilon.
+
+        With probability 1 - U a cell shows that the neighbour cannot have.  Else the loss is that
+        of the pure steps (at most their reach), log(U / U') and a normal number.
+        """
+        left = epsilon - self.reach - (self.hidden - self.hidden_there)
+        if self.squares:
+            rest = gaussian_delta(left, self.squares)
+        else:
+            rest = -math.expm1(min(left, 0.0))
+        return -math.expm1(self.hidden) + math.exp(self.hidden) * rest
 
     def share(self, budget: Budget) -> float:
         """Return how much of the budget is used up; above 1 it is passed."""
         epsilon = float(budget.epsilon) * (1 + ROUNDING) + 1e-13
-        pure = max(self.loss, self.reach)
-        left = float(budget.delta) - self.delta
-        if left < 0:
-            return math.inf
-        if not self.squares:
+        pure, delta = max(self.loss, self.reach), float(budget.delta)
+        if pure > epsilon:
             return pure / epsilon
-        if pure > epsilon or gaussian_delta(epsilon - pure, self.squares) > left:
-            return math.inf
-        most = float(largest_square(epsilon, left))
-        return max(pure / epsilon, math.sqrt(float(self.squares) / most))
+        if not delta:
+            return math.inf if self.delta(epsilon) > 0 else pure / epsilon
+        used = self.delta(epsilon) / (delta * (1 + ROUNDING))
+        return max(pure / epsilon, used)
 
 
 def loss_of(transcript: Transcript, neighbour: Transcript) -> Loss:
@@ -117,11 +135,9 @@ def _of_cells(one: Step, other: Step) -> Loss:
             lost = _seen(seen, mine, threshold, scale) - _seen(seen, yours, threshold, scale)
             found += Loss(lost, abs(mine - yours) / scale)
         elif mine:  # the neighbour can never show it
-            likely = math.exp(_above(threshold - mine, scale))
-            found += Loss(0.0 if seen is not None else math.log1p(-likely), delta=likely)
+            found += Loss(hidden=_seen(None, mine, threshold, scale))
         else:
-            likely = math.exp(_above(threshold - yours, scale))
-            found += Loss(-math.log1p(-likely), -math.log1p(-likely))
+            found += Loss(hidden_there=_seen(None, yours, threshold, scale))
     return found
 
 
@@ -139,7 +155,7 @@ def _seen(value: int | None, count: int, threshold: int, scale: float) -> float:
     if value is not None:
         rate = 1 / scale
         return math.log(math.tanh(rate / 2)) - rate * abs(value - count)
-    return math.log1p(-math.exp(_above(threshold - count, scale)))
+    return _above(1 - (threshold - count), scale)  # by symmetry
 
 
 def _above(k: int, scale: float) -> float:
@@ -158,13 +174,3 @@ def gaussian_delta(epsilon: float, square: Fraction | float) -> float:
             return 0.0
         lower, upper = -epsilon / mu - mu / 2, -epsilon / mu + mu / 2
         return float(mp.ncdf(upper) - mp.exp(epsilon) * mp.ncdf(lower))
-
-
-def largest_square(epsilon: float, delta: float) -> float:
-    """Return mu^2(epsilon, delta), to three digits: only to say how near a transcript comes."""
-    low, high = 1e-12, 1e4
-    while high / low > 1.001:
-        middle = math.sqrt(low * high)
-        fits = gaussian_delta(epsilon, Fraction(middle)) <= delta
-        low, high = (middle, high) if fits else (low, middle)
-    return low

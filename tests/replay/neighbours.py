@@ -35,7 +35,7 @@ def _levels(*values: float, storage: str = "byte") -> dict[str, Any]:
 
 FIELDS: dict[str, Column] = {
     "y": Column("y", bounds=NARROW, **NEVER),
-    "z": Column("z", bounds=(0.0, 10.0), **NEVER),
+    "y2": Column("y2", bounds=(0.0, 10.0), **NEVER),
     "w": Column("w", bounds=(-1.0, 1.0), **NEVER),
     "v": Column("v", bounds=(0.0, 8.0), decimals=2, **NEVER),
     "x": Column("x", **_levels(0, 1, 2)),
@@ -161,10 +161,10 @@ def _rows(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, 
             if case.may_miss.get(name) == "public" and pd.isna(one.loc[row, name]):
                 continue
             options = _corners(schema.column(name))
-            if case.may_miss.get(name) == "private":
+            if case.may_miss.get(name) == "private" and not pd.isna(one.loc[row, name]):
                 options = [*options, np.nan]
             # where both are drawn from corners, half of the pairs would not differ in a column
-            moved = [value for value in options if value != one.loc[row, name]] or options
+            moved = [value for value in options if value != one.loc[row, name]]
             other.loc[row, name] = draw(st.sampled_from(moved))
     return one, other
 
