@@ -162,7 +162,7 @@ def _rows(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, 
                 continue
             options = _corners(schema.column(name))
             if case.may_miss.get(name) == "private" and not pd.isna(one.loc[row, name]):
-                options = [*options, np.nan]
+                options = [np.nan, *options]
             # where both are drawn from corners, half of the pairs would not differ in a column
             moved = [value for value in options if value != one.loc[row, name]]
             other.loc[row, name] = draw(st.sampled_from(moved))

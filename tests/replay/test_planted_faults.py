@@ -199,10 +199,15 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
 }  # fmt: skip
 
 
+MOST_PARTITIONS = 40
+"""So that a fault goes unseen with probability 2^-40; most are seen at once."""
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str) -> None:
     plant, neighbours, said = FAULTS[fault]
     assert findings(neighbours()) == ""
     with pytest.MonkeyPatch.context() as patch:
         plant(patch)
-        assert said in findings(neighbours())
+        # where rows are parted at random, half of the partitions have the person in the other part
+        assert any(said in findings(neighbours()) for _ in range(MOST_PARTITIONS))

@@ -40,7 +40,7 @@ def audited(
             refusals.add(found.refused)
         else:
             shares.append(found.share)
-        assert not found.findings, f"{case.name} at {pair.budget}\n" + "\n".join(found.findings)
+        assert not found.findings, f"{case.name} at {pair.budget}\n" + "\n".join(found.findings[:12])
 
     audit()
     assert shares, f"{case.name}: every pair was refused: {refusals}"
@@ -48,7 +48,7 @@ def audited(
 
 @pytest.mark.parametrize("name", CASES)
 def test_neighbours_are_as_alike_as_promised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    audited(CASES[name], monkeypatch, examples=3, at_length=False)
+    audited(CASES[name], monkeypatch, examples=2, at_length=False)
 
 
 @pytest.mark.audit
