@@ -155,7 +155,7 @@ class Auditor:
             found = self._visible(model, budget, forced, options, Path(place))
         transcript = self.recorder.now
         assert transcript is not None
-        # what a released histogram takes to draw says how many empty cells passed, which is released
+        # not the single draws: how many a histogram takes tells how many empty cells passed
         found["draws"] = [step.name for step in transcript.steps]
         self.recorder.now = self.recorder.forced = None
         return found, transcript

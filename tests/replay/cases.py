@@ -47,7 +47,6 @@ CONFIRM = {"options": {"confirm": True}}
 BOTH = (0.0, *DELTAS)
 TINY = (40, 8, 2)
 
-# -- histograms -----------------------------------------------------------------------------------
 
 for engine in (False, True):
     case(
@@ -84,7 +83,6 @@ case(
     facts=_fates(pid="key", w="filler"), deltas=BOTH, sizes=TINY, **CONFIRM,
 )  # fmt: skip
 
-# -- effects --------------------------------------------------------------------------------------
 
 ATE = dprct.PrivateATE
 Y = {"outcome": "y", "treatment": "t"}
@@ -111,8 +109,8 @@ for engine in (False, True):
 effect("two arms, tiny", {"treatment": "t", "attrition": True, "levels": (0.05, 0.01)},
        sizes=(6, 4, 2), arms=("alternate", "one", "none"))  # fmt: skip
 effect("three arms", {"treatment": ["t", "t2"]}, public="t t2", arms=("three",), sizes=(36, 12))
-effect("another control", {"assignment": dprct.Complete([0.0, 1.0, 2.0], arm="arm"), "control": 0.0},
-       public="arm", sizes=(36, 12))  # fmt: skip
+CODES = dprct.Complete([0.0, 1.0, 2.0], arm="arm")
+effect("another control", {"assignment": CODES, "control": 0.0}, public="arm", sizes=(36, 12))
 effect(
     "two outcomes, weights, sd",
     {"outcome": ["y", "y2"], "treatment": "t", "weights": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
@@ -159,16 +157,23 @@ DESIGNS: dict[str, tuple[Any, str]] = {
     "factorial": (FACTORIAL, "t t2"),
     "custom": (dprct.Custom(halves, "t", shares=0.5), "t"),
 }
+EXCLUSIVE = {name: {"exclusive": "arm"} for name in ("t", "t2")}
 for words, (design, columns) in DESIGNS.items():
-    effect(f"treatment private, {words}", {"assignment": design, **PRIVATE},
-           private=f"y {columns}", public="", sizes=(40, 8),
-           arms=("three",) if words == "two arms" else ("alternate", "one", "none"))  # fmt: skip
+    apart = words == "two arms"
+    effect(
+        f"treatment private, {words}",
+        {"assignment": design, **PRIVATE},
+        private=f"y {columns}",
+        public="",
+        sizes=(40, 8),
+        arms=("three",) if apart else ("alternate", "one", "none"),
+        facts=EXCLUSIVE if apart else {},
+    )
 effect("treatment private, missing public", {"assignment": dprct.Simple("t"), **PRIVATE,
        "missing": "public"}, private="y t", public="", may_miss={"y": "public"})  # fmt: skip
 effect("treatment private, missing a number", {"assignment": dprct.Simple("t"), **PRIVATE,
        "missing": 0.0}, private="y t", public="", may_miss={"y": "private"})  # fmt: skip
 
-# -- calibrated files -----------------------------------------------------------------------------
 
 FILE = _fates(y="modelled", t="public", w="modelled", x="modelled")
 
@@ -216,13 +221,11 @@ calibrated("clusters", {"terms": ["w"], "covariates": "marginals", "treatment": 
            private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
 calibrated("another control, attrition",
            {"terms": ["w"], "covariates": "filler", "treatment": None, "attrition": True,
-            "assignment": dprct.Complete([0.0, 1.0, 2.0], arm="arm"), "control": 0.0},
+            "assignment": CODES, "control": 0.0},
            private="y w", public="arm", facts=_fates(arm="public"), sizes=(36, 18))  # fmt: skip
 for words, index in INDEX.items():
     calibrated(f"index is {words}", {"covariates": "filler", **index, "index_bounds": (-1, 1)},
                bounds=(NARROW, SIGNED))  # fmt: skip
-
-# -- weighting ------------------------------------------------------------------------------------
 
 
 def weighting(name: str, given: dict[str, Any], **facts: Any) -> None:
@@ -251,7 +254,6 @@ weighting("balance and overlap", {"balance": ["w"], "overlap": True, "treated": 
 weighting("missing is a number", {"missing": {"y": 0.5, "w": 0.0}},
           may_miss={"y": "private", "w": "private"})  # fmt: skip
 
-# -- additive models and effects that differ --------------------------------------------------------
 
 FEATURES = {"outcome": "y", "features": ["w", "x"]}
 TERMS: dict[str, dict[str, Any]] = {
@@ -296,7 +298,6 @@ learner("clip, parts, trimming, missing is a number",
          "parts": {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}},
         may_miss={"y": "private"})  # fmt: skip
 
-# -- synthetic control ------------------------------------------------------------------------------
 
 CONTROL: dict[str, Any] = {
     "outcome": "y", "unit": "region", "time": "year", "treatment_time": 2004,

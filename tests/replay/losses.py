@@ -6,9 +6,8 @@ the same true numbers: the sum of |v - v'| / scale.  Pure privacy bounds both by
 does not depend on luck, so that noise that is too small is found by every transcript.
 
 For Gaussian noise the logarithm is normal, N(m/2, m) with m the sum of (shift / sigma)^2, and what
-counts is whether delta(epsilon) of that normal is below delta.  Where pure steps are mixed in, their
-reach is taken off epsilon first.  This is no less than the exact law of the mixture, and exactly
-what sequential composition grants.
+counts is whether delta(epsilon) of that normal is below delta.  Where pure steps are mixed in,
+their reach is taken off epsilon first, which gives no less than the exact law of the mixture.
 
 A stability histogram can show a cell that the neighbour does not have.  That has a probability
 1 - U on this table and 1 - U' on the neighbour; 1 - U goes to delta, and if no such cell is shown,
@@ -64,10 +63,7 @@ class Loss:
         of the pure steps (at most their reach), log(U / U') and a normal number.
         """
         left = epsilon - self.reach - (self.hidden - self.hidden_there)
-        if self.squares:
-            rest = gaussian_delta(left, self.squares)
-        else:
-            rest = -math.expm1(min(left, 0.0))
+        rest = gaussian_delta(left, self.squares) if self.squares else -math.expm1(min(left, 0.0))
         return -math.expm1(self.hidden) + math.exp(self.hidden) * rest
 
     def share(self, budget: Budget) -> float:

@@ -18,7 +18,7 @@ from dprct import Budget, Column, Schema, Unit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NARROW, SIGNED, WIDE, HUGE = (0.0, 1.0), (-3.0, 5.0), (-1e6, 1e6), (-1e150, 1e150)
+NARROW, SIGNED, WIDE, HUGE = (0.0, 1.0), (-3.0, 5.0), (-1e6, 1e6), (-1e99, 1e99)
 BOUNDS = (NARROW, SIGNED, WIDE, HUGE)
 EPSILONS = (1.0, 0.5, 3.0, 0.01, 50.0, 1e-6)
 DELTAS = (1e-4, 0.05, 1e-9)
@@ -166,7 +166,17 @@ def _rows(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, 
             # where both are drawn from corners, half of the pairs would not differ in a column
             moved = [value for value in options if value != one.loc[row, name]]
             other.loc[row, name] = draw(st.sampled_from(moved))
+    _keep_exclusive(schema, other)
     return one, other
+
+
+def _keep_exclusive(schema: Schema, table: pd.DataFrame) -> None:
+    """Leave of several exclusive columns the first that is 1, so that the row stays legal."""
+    groups = {column.exclusive for column in schema.columns if column.exclusive}
+    for group in groups:
+        names = [column.name for column in schema.columns if column.exclusive == group]
+        for later, name in enumerate(names[1:], 1):
+            table.loc[table[names[:later]].any(axis=1), name] = 0.0
 
 
 def _design(name: str, n: int, arms: str, case: Case) -> Any:

@@ -95,8 +95,6 @@ class Recorder:
         self.now, self.forced, self.step, self.generators = Transcript(), forced, None, 0
         return self.now
 
-    # -- the source ---------------------------------------------------------------------------
-
     def discrete_laplace(self, scale: float, size: int) -> Any:
         """Draw, or move the recorded draw."""
         return self._drawn("discrete_laplace", scale, size)
@@ -149,8 +147,6 @@ class Recorder:
         """Return the same generator in both fits."""
         self.generators += 1
         return np.random.default_rng(POST_PROCESSING_SEED + self.generators)
-
-    # -- one release --------------------------------------------------------------------------
 
     @property
     def _old(self) -> Step:
@@ -258,9 +254,9 @@ def drawing() -> Iterator[type]:
     """Yield every class of ``privacy/`` that draws: it has a ``release`` that takes a source."""
     for module in (mechanisms, histogram):
         for kind in vars(module).values():
-            if isinstance(kind, type) and kind.__module__ == module.__name__:
-                if "release" in vars(kind):
-                    yield kind
+            own = isinstance(kind, type) and kind.__module__ == module.__name__
+            if own and "release" in vars(kind):
+                yield kind
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> Recorder:

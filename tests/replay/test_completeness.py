@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from types import ModuleType
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import pytest
 
@@ -17,6 +16,9 @@ from dprct.privacy.budget import Budget
 from .cases import CASES, GIVEN
 from .test_published import CASES as PUBLISHED_CASES
 from .test_published import FLOATING, WITHOUT_GUARANTEE
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 STRICT = [
     dprct.MVHistogram,

@@ -21,7 +21,7 @@ from dprct.privacy.mechanisms import (
 from dprct.privacy.noise import source
 
 from .losses import Loss, _above, _seen, gaussian_delta, loss_of
-from .recording import Finding, Transcript, drawing, install
+from .recording import Finding, drawing, install
 
 RELATION = "replace-one"
 
@@ -90,7 +90,9 @@ def test_the_loss_of_laplace_noise_is_the_ratio_of_its_probabilities(
     mechanism.release(other, source())
     a = math.exp(-1 / mechanism.scale)
     likely = [
-        math.prod((1 - a) / (1 + a) * a ** abs(int(u) - v) for u, v in zip(units, true, strict=True))
+        math.prod(
+            (1 - a) / (1 + a) * a ** abs(int(u) - v) for u, v in zip(units, true, strict=True)
+        )
         for true in ((3, -2), (1, 0))
     ]
     lost = loss_of(transcript, forced)

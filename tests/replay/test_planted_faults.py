@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-
-
 def rows(n: int = 40, **columns: Any) -> pd.DataFrame:
     """All at a bound, half of them treated."""
     base = {"y": 0.0, "y2": 0.0, "w": -1.0, "x": 0.0, "t": np.tile([0.0, 1.0], n // 2), "g": "a"}

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
-import pandas as pd
 import pytest
 
 from dprct import Budget, published
@@ -29,6 +28,8 @@ from .visible import different, seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import pandas as pd
 
 FLOATING = [published.IPW, published.SyntheticControl]
 WITHOUT_GUARANTEE = [
@@ -187,7 +188,9 @@ def _audited(one: Published, pair: Pair) -> tuple[Loss, Budget]:
     forced, second = _run(one, models[1], pair.budget, moves, scales)
     for value, again in zip(wanted, one.released(forced), strict=True):
         assert np.allclose(value, again, rtol=1e-9, atol=1e-9 * float(np.abs(value).max()))
-    params = [np.asarray(r.params if hasattr(r, "params") else r.noisy_path) for r in (true, forced)]
+    params = [
+        np.asarray(r.params if hasattr(r, "params") else r.noisy_path) for r in (true, forced)
+    ]
     assert np.allclose(*params, rtol=1e-6, atol=1e-9 * float(np.abs(params[0]).max()))
     assert len(first.drawn) == len(second.drawn) == len(moves)
     lost = Loss()

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from .neighbours import Case, Pair
 
 
-def audited(
-    case: Case, monkeypatch: pytest.MonkeyPatch, examples: int, *, at_length: bool
-) -> None:
+def audited(case: Case, monkeypatch: pytest.MonkeyPatch, examples: int, *, at_length: bool) -> None:
     """Audit drawn pairs of neighbours of one case; some must come as far as a release."""
     auditor, shares, refusals = Auditor(monkeypatch, at_length=at_length), [], set()
 
@@ -40,7 +38,9 @@ def audited(
             refusals.add(found.refused)
         else:
             shares.append(found.share)
-        assert not found.findings, f"{case.name} at {pair.budget}\n" + "\n".join(found.findings[:12])
+        assert not found.findings, f"{case.name} at {pair.budget}\n" + "\n".join(
+            found.findings[:12]
+        )
 
     audit()
     assert shares, f"{case.name}: every pair was refused: {refusals}"
