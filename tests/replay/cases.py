@@ -248,8 +248,8 @@ for rule in ("att", "atc"):
               {"estimand": rule, "neighbors": "replace-one-design-public", "hajek": False},
               private="y w x", public="t")  # fmt: skip
 weighting("penalty, trimming, split, shares",
-          {"lam": 0.1, "trim": 0.2, "split": 0.5, "errors": "conditional", "levels": (0.1,),
-           "shares": {"effect": 0.6, "variance": 0.4}, "weights": None})  # fmt: skip
+          {"lam": 0.1, "trim": 0.2, "split": 0.5, "errors": "conditional", "alphas": (0.1,),
+           "budget_shares": {"effect": 0.6, "variance": 0.4}, "weights": None})  # fmt: skip
 weighting("balance and overlap", {"balance": ["w"], "overlap": True, "treated": 1.0})
 weighting("missing is a number", {"missing": {"y": 0.5, "w": 0.0}},
           may_miss={"y": "private", "w": "private"})  # fmt: skip
