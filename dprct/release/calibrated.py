@@ -283,7 +283,10 @@ class Calibrated(ReleaseModel):
 
     def _division(self, budget: Budget) -> Division:
         gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
-        return division(budget, self.share, self.wanted, self._covariates, gamma_share)
+        part = division(budget, self.share, self.wanted, self._covariates, gamma_share)
+        if self._slopes is not None:
+            self._slopes.mechanism(part.slopes)  # refuses, before a charge, what cannot be drawn
+        return part
 
     def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
         """Return none: covariates are encoded with bins of their own, outcomes not at all."""
