@@ -29,9 +29,9 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     for names in (
         "errors",
         "privacy",
-        "schema missing",
+        "schema missing derive",
         "io",
-        "queries encode exclusive bins formula derive",
+        "queries encode exclusive bins formula",
         "plots",
         "results",
         "model",

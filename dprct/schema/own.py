@@ -2,12 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dprct.derive import parents
 from dprct.errors import SchemaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dprct.schema.facts import Column
+
+
+def with_origin(column: Column, columns: Iterable[Column]) -> Column:
+    """Return a column with the origin that its parents give it: a derived one is a cohort's too.
+
+    Parameters
+    ----------
+    column : Column
+    columns : iterable of Column
+        All columns of its schema.
+
+    Raises
+    ------
+    FormulaError
+        If a column is derived by what is no expression.
+
+    Notes
+    -----
+    A function of a column in which one person moves the rows of others is such a column, whatever
+    is declared of it; so is, unless it is declared ``"own"``, one of a column that looks
+    constructed and of which nothing is declared.  Constants that are public make the parent a
+    column of its own record, and must be declared there.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> ill = Column("ill", built_from="cohort")
+    >>> with_origin(Column("twice", derived="2 * ill"), [ill]).built_from
+    'cohort'
+    """
+    if column.derived is None:
+        return column
+    known = {one.name: one for one in columns}
+    found: dict[str, Column] = {}
+    waiting = sorted(parents(column.derived))
+    while waiting:
+        parent = known.get(waiting.pop())
+        if parent is None or parent.name in found or parent.name == column.name:
+            continue
+        found[parent.name] = parent
+        waiting += sorted(parents(parent.derived)) if parent.derived is not None else []
+    moved = any(one.built_from == "cohort" and not one.constants_public for one in found.values())
+    open_ones = any(one.built_from is None and one.looks_constructed for one in found.values())
+    if not moved and not (open_ones and column.built_from is None):
+        return column
+    return replace(column, built_from="cohort", constants_public=False)
 
 
 def check_own(column: Column) -> None:
@@ -39,6 +89,12 @@ def check_own(column: Column) -> None:
     >>> check_own(Column("age_z", built_from="own"))
     """
     if column.built_from == "cohort" and not column.constants_public:
+        if column.derived is not None:
+            raise SchemaError(
+                f"column {column.name!r} is derived, and is built from other people's values "
+                "(cohort), or from a column that is or looks so, so that one person can move every "
+                "row; rebuild that column from public constants, or declare constants_public of it"
+            )
         raise SchemaError(
             f"column {column.name!r} is built from other people's values (cohort), so one person "
             "can move every row; rebuild it from public constants, or declare constants_public"

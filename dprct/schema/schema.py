@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.declare import declared
 from dprct.schema.facts import Code, Column, Fate, FileFacts, Unit, shown
+from dprct.schema.own import with_origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -98,13 +99,18 @@ class Schema:
         return [column.name for column in self.columns]
 
     def column(self, name: str) -> Column:
-        """Return the column called ``name``.
+        """Return the column called ``name``; a derived one is built from what its parents are.
 
         Raises
         ------
         ColumnError
             If there is none; the message suggests the closest name.
+        FormulaError
+            If it is derived by what is no expression.
         """
+        return with_origin(self._as_declared(name), self.columns)
+
+    def _as_declared(self, name: str) -> Column:
         for column in self.columns:
             if column.name == name:
                 return column
@@ -159,7 +165,7 @@ class Schema:
         SchemaError
             For an unknown or contradictory fact.
         """
-        new = [declared(self.column(name), fact) for name, fact in facts.items()]
+        new = [declared(self._as_declared(name), fact) for name, fact in facts.items()]
         schema = self.with_columns(new)
         if confirm_header:
             schema = schema.with_columns([replace(c, confirmed=True) for c in schema.columns])
