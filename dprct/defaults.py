@@ -92,7 +92,7 @@ def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:
     return all(n >= LEAST_RESEMBLANCE * size * noise_sd for size in sizes)
 
 
-CONTROL_SHARES = {"weights": Fraction(1, 2), "prediction": Fraction(1, 2)}
+CONTROL_SHARES = {"donor_weights": Fraction(1, 2), "prediction": Fraction(1, 2)}
 """Shares of a synthetic control's budget for ridge weights and for the path after treatment."""
 
 MEAN_SHARE = Fraction(1, 2)

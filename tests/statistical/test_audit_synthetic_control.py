@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dprct.estimate.synthetic import SyntheticControl
+from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.estimate.synthetic.draws import release_treated
 from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source

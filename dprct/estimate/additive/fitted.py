@@ -17,7 +17,7 @@ from dprct.estimate.additive.smoothing import (
     smooth_shape,
     usable_counts,
 )
-from dprct.estimate.synthetic.path_noise import PathNoise, check_alpha
+from dprct.estimate.noise_law import PathNoise, check_alpha
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:

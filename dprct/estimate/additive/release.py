@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.defaults import PURE_COUNT_UNITS
-from dprct.estimate.synthetic.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.queries import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
 

@@ -11,7 +11,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.additive import figures
 from dprct.estimate.additive.fitted import half_width
 from dprct.estimate.additive.projection import linear_projection
-from dprct.estimate.synthetic.path_noise import check_alpha
+from dprct.estimate.noise_law import check_alpha
 from dprct.results import render
 
 if TYPE_CHECKING:

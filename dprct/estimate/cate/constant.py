@@ -10,7 +10,7 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit
 from dprct.estimate.additive.smoothing import usable_counts
-from dprct.estimate.synthetic.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.queries import Block
 from dprct.schema.facts import given
 
