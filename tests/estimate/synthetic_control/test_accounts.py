@@ -81,12 +81,13 @@ def events(allocation: Any) -> list[Any]:
 def test_several_fits_cost_what_dp_accounting_says(noise: Any, composition: Any, fits: int) -> None:
     """Real fits of several parts: never below the accountant of the same noise, and close to it.
 
-    Gaussian noise under GDP: within 1 %, for both are exact but for grids.  Gaussian noise under
-    zCDP: our conversion is the accountant's by Renyi divergence, of rho for all orders at once,
-    within 1 %.  Laplace noise counts as the Gaussian (or the rho) that covers it: an upper bound.
+    Gaussian noise: within .1 %, under GDP because both are exact but for grids, under zCDP because
+    both convert by Renyi divergences (theirs at a finite list of orders).  Laplace noise counts as
+    the Gaussian (or the rho) that covers it: an upper bound.
     """
     bound, delta = model(noise=noise), KINDS[noise]
-    book = Accountant(3, 1e-4, unit="donor", composition=composition)
+    total = 4 if noise == "laplace" else 3
+    book = Accountant(total, 1e-4, unit="donor", composition=composition)
     for _ in range(fits):
         bound.fit(0.5, delta, accountant=book)
     if composition == "gdp":
@@ -100,9 +101,9 @@ def test_several_fits_cost_what_dp_accounting_says(noise: Any, composition: Any,
         for event in events(bound._allocated(Budget(0.5, delta))):
             theirs.compose(event)
     epsilon = theirs.get_epsilon(1e-5)
-    assert ours >= epsilon * 0.99
+    assert ours >= epsilon * 0.999
     if noise != "laplace":
-        assert ours <= epsilon * 1.01
+        assert ours <= epsilon * 1.001
     assert ours < 0.5 * fits  # what it is for: adding epsilons would cost this
 
 
