@@ -109,7 +109,7 @@ UNIFORM_LOSS = 0.25
 
 
 def ridge_penalty(T0: int) -> float:
-    """Return the penalty of a strict synthetic control, 20 T0 (ALGORITHMS.md, section 5).
+    """Return the penalty of a strict synthetic control, 20 T0 (see ``docs/synthetic_control.md``).
 
     Parameters
     ----------
