@@ -92,7 +92,7 @@ def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:
     return all(n >= LEAST_RESEMBLANCE * size * noise_sd for size in sizes)
 
 
-CONTROL_SHARES = {"weights": Fraction(1, 2), "prediction": Fraction(1, 2)}
+CONTROL_SHARES = {"donor_weights": Fraction(1, 2), "prediction": Fraction(1, 2)}
 """Shares of a synthetic control's budget for ridge weights and for the path after treatment."""
 
 MEAN_SHARE = Fraction(1, 2)
@@ -109,7 +109,7 @@ UNIFORM_LOSS = 0.25
 
 
 def ridge_penalty(T0: int) -> float:
-    """Return the penalty of a strict synthetic control, 20 T0 (ALGORITHMS.md, section 5).
+    """Return the penalty of a strict synthetic control, 20 T0 (see ``docs/synthetic_control.md``).
 
     Parameters
     ----------

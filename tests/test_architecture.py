@@ -71,8 +71,16 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/correction.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/correction.py", "_refined", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/correction.py", "_refined", "argmax"): "coverages, of public numbers alone",
-    ("dprct/estimate/synthetic/panel.py", "_times", "unique"): "the periods, which are public",
-    ("dprct/estimate/synthetic/panel.py", "_units", "unique"): "who the donors are, a public fact",
+    (
+        "dprct/estimate/synthetic_control/panel.py",
+        "_times",
+        "unique",
+    ): "the periods, which are public",
+    (
+        "dprct/estimate/synthetic_control/panel.py",
+        "_units",
+        "unique",
+    ): "who the donors are, a public fact",
     ("dprct/queries/bin_keys.py", "_candidates", "max"): "edges of bins, from the schema",
     ("dprct/queries/bin_keys.py", "_cover", "argmax"): "terms of a key, from edges of bins",
     ("dprct/release/construction/start.py", "_arms", "unique"): "arms of a released design",

@@ -72,11 +72,11 @@ panel = dict(
 # ## 2. What it will cost
 #
 # `plan` is free. Ridge weights are released with noise, and so they cost half of the budget; equal
-# weights are public. `weights="auto"` takes whichever is expected to be better, from the number of
-# donors, periods and epsilon alone, never from the data.
+# weights are public. `donor_weights="auto"` takes whichever is expected to be better, from the
+# number of donors, periods and epsilon alone, never from the data.
 
 # %%
-model = dprct.SyntheticControl(data, schema, weights="auto", pre_fit=True, **panel)
+model = dprct.SyntheticControl(data, schema, donor_weights="auto", pre_fit=True, **panel)
 print(model.plan(epsilon=2))
 
 # %% [markdown]
@@ -98,7 +98,7 @@ print(f"mean effect {result.att:.2f}, noise from {low:.2f} to {high:.2f}; truth 
 # The custodian may compare with what no noise gives. This stays with the data.
 
 # %%
-exact = baselines.SyntheticControl(data, schema, weights="simplex", **panel).fit()
+exact = baselines.SyntheticControl(data, schema, donor_weights="simplex", **panel).fit()
 print(exact.summary())
 
 # %% [markdown]
@@ -109,14 +109,14 @@ print(exact.summary())
 # that ridge weights have a price and nothing to win.
 
 # %%
-ridge = dprct.SyntheticControl(data, schema, weights="ridge", **panel)
+ridge = dprct.SyntheticControl(data, schema, donor_weights="ridge", **panel)
 for line in ridge.plan(epsilon=2).warnings:
     print("!", line)
 
 repetitions = 10 if QUICK else 200
 for epsilon in (2, 20, 200):
     for rule in ("uniform", "ridge"):
-        made = dprct.SyntheticControl(data, schema, weights=rule, **panel)
+        made = dprct.SyntheticControl(data, schema, donor_weights=rule, **panel)
         fits = [made.fit(epsilon, rng=seed) for seed in range(repetitions)]
         error = np.sqrt(np.mean([(fit.att - EFFECT) ** 2 for fit in fits]))
         print(f"epsilon {epsilon:3}: {rule:8} root mean squared error of the effect {error:.2f}")
@@ -129,14 +129,16 @@ for epsilon in (2, 20, 200):
 
 # %%
 few = dprct.SyntheticControl(
-    data, schema, weights="uniform", placebos=["shop 1", "shop 2", "shop 3"], **panel
+    data, schema, donor_weights="uniform", placebos=["shop 1", "shop 2", "shop 3"], **panel
 )
 print(few.plan(epsilon=4))
 placebos = few.fit(epsilon=4, accountant=accountant)
 print(placebos.placebo_table())
 
 # %%
-hidden = dprct.SyntheticControl(data, schema, weights="uniform", protect_treated=True, **panel)
+hidden = dprct.SyntheticControl(
+    data, schema, donor_weights="uniform", protect_treated=True, **panel
+)
 print(hidden.fit(epsilon=4, accountant=accountant).guarantee)
 print(accountant.remaining, "left")
 

@@ -5,7 +5,7 @@ from dprct.estimate.ate import PrivateATE
 from dprct.estimate.cate import CATE, CATEResults
 from dprct.estimate.ipw import IPW, IPWResults
 from dprct.estimate.results import PrivateATEResults
-from dprct.estimate.synthetic import SyntheticControl, SyntheticControlResults
+from dprct.estimate.synthetic_control import SyntheticControl, SyntheticControlResults
 
 __all__ = [
     "CATE",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import parallel, per_row, sequential
+from dprct.privacy.rounding import root
 from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from dprct.privacy.budget import Real
     from dprct.privacy.mechanisms import Mechanism
+    from dprct.privacy.rules import Composition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +35,15 @@ class Allocation:
         Who is in which set must not depend on any value that the relation protects.
     rows : int, default 1
         Most rows that one unit may have.  Mechanisms are calibrated to one row.
+    composition : {"sequential", "zcdp", "gdp"}
+        How the claim of the whole follows from its parts: their epsilons and deltas add up, or
+        their rho or mu squared does, of which the sum is converted to ``budget``.
 
     Raises
     ------
     ParameterError
-        If the mechanisms together claim more than ``budget``, or a part is in no set of rows.
+        If the mechanisms together claim more than ``budget``, or a part is in no set of rows, or
+        lacks the rho or mu by which the whole is composed.
 
     Notes
     -----
@@ -47,13 +53,17 @@ class Allocation:
     trade-off function of the whole is that of the set the unit is in, and the average of such
     functions over the draw is not below G_mu, because G_mu is convex.
 
+    All of this holds where a part reads what an earlier part released, as long as every mechanism
+    is fixed before the first draw: adaptive composition is proved for parameters that do not
+    depend on what was released.
+
     ``rows = k``: group privacy.  Epsilon and mu grow k times, rho grows k^2 times, delta as in
     :func:`~dprct.privacy.composition.per_row`.
 
     References
     ----------
-    Dwork and Roth (2014), Theorems 2.2 and 3.16.  Bun and Steinke (2016), Lemma 1.7 and
-    Proposition 1.9.  Dong, Roth and Su (2022), Corollary 3.3 and Theorem 2.14.
+    Dwork and Roth (2014), Theorems 2.2 and 3.16.  Bun and Steinke (2016), Lemmas 1.7 and 2.3 and
+    Proposition 1.9.  Dong, Roth and Su (2022), Theorem 3.2, Corollary 3.3 and Theorem 2.14.
 
     Examples
     --------
@@ -68,6 +78,7 @@ class Allocation:
     parts: Mapping[str, Mechanism]
     disjoint: tuple[tuple[str, ...], ...] = ()
     rows: int = 1
+    composition: Composition = "sequential"
     _cost: Charge = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +96,12 @@ class Allocation:
 
     def _composed(self, sets: tuple[tuple[str, ...], ...]) -> Charge:
         costs = [[self.parts[name].cost() for name in names] for names in sets]
+        if self.rows == 1 and len(self.parts) == 1 and costs[0][0].budget == self.budget:
+            return costs[0][0]
+        rho = _largest([_sum([one.concentrated() for one in part]) for part in costs], self.rows)
+        gaussian = _gaussian([[one.squared_mu() for one in part] for part in costs], self.rows)
+        if self.composition != "sequential":
+            return self._converted(rho, gaussian)
         claimed = parallel(sequential(one.budget for one in part) for part in costs)
         if not claimed.fits(per_row(self.budget, self.rows)):
             raise ParameterError(
@@ -92,13 +109,25 @@ class Allocation:
                 f"{self.budget} for {self.rows} rows of one unit"
             )
         pure = all(one.measure == "pure" for part in costs for one in part)
-        if self.rows == 1 and len(self.parts) == 1 and claimed == self.budget:
-            return costs[0][0]
         return Charge(
             self.budget,
             "pure" if pure and not self.budget.delta else "approximate",
-            rho=_largest([_sum([one.concentrated() for one in part]) for part in costs], self.rows),
-            gaussian=_gaussian([[one.squared_mu() for one in part] for part in costs], self.rows),
+            rho=rho,
+            gaussian=gaussian,
+        )
+
+    def _converted(
+        self, rho: Fraction | None, gaussian: tuple[Fraction, Fraction] | None
+    ) -> Charge:
+        """Return the charge of a sum of rho or mu squared, which refuses what is not the claim."""
+        if self.composition == "zcdp" and rho is not None:
+            return Charge(self.budget, "zcdp", rho)
+        if self.composition == "gdp" and gaussian is not None:
+            square, slack = gaussian
+            return Charge(self.budget, "gdp", root(square), slack, rho=rho, gaussian=gaussian)
+        raise ParameterError(
+            f"composition={self.composition!r} needs a proved rho or mu of every mechanism; add "
+            "epsilons and deltas up with composition='sequential'"
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dprct.estimate.synthetic.path_tables import RECORD
+from dprct.estimate.synthetic_control.panel import RECORD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class PublishedControlResults:
         return float(np.mean(self.effect.to_numpy()))
 
     @property
-    def weights(self) -> pd.Series[float]:
+    def donor_weights(self) -> pd.Series[float]:
         """Noisy weights, by donor."""
         return pd.Series(self.noisy_weights, index=pd.Index(self.donors, dtype=object))
 

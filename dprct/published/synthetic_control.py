@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
 from dprct.estimate.base import EstimateModel
-from dprct.estimate.synthetic.control_options import Bound, penalty_of, scale_of
-from dprct.estimate.synthetic.panel import panel_of
-from dprct.estimate.synthetic.panel_model import PanelModel
+from dprct.estimate.synthetic_control.model import penalty_of
+from dprct.estimate.synthetic_control.panel import OfArrays, panel_of, scale_of
+from dprct.model import BoundTable
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import charged_or_noted
@@ -26,11 +26,10 @@ from dprct.schema.own import check_own
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dprct.estimate.synthetic.panel import Name, Panel
+    from dprct.estimate.synthetic_control.panel import Bound, Name, Panel
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.donors import Scale
     from dprct.results.charging import Receipt
     from dprct.schema import Schema
 
@@ -45,7 +44,7 @@ REASON = (
 )
 
 
-class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]):
+class SyntheticControl(OfArrays, EstimateModel[Drawn, PublishedControlResults]):
     """Synthetic control as published: noise on the weights or the objective, and on all donors.
 
     One record is one donor's whole series: a donor may be a state, not a person.
@@ -91,8 +90,8 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
 
     References
     ----------
-    Rho, Cummings and Misra, "Differentially Private Synthetic Control", Algorithms 2 and 3, in the
-    form of ALGORITHMS.md, section 5.
+    Rho, Cummings and Misra, "Differentially Private Synthetic Control", Algorithms 2 and 3;
+    misprints are corrected (see ``docs/synthetic_control.md``).
 
     Examples
     --------
@@ -121,25 +120,34 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
         c: float | None = None,
     ) -> None:
         schema = schema.seal_beside_data()
+        table = BoundTable(data, in_memory=True)
         panel = panel_of(
-            data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
+            table.rows(), schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
             unit=unit, time=time, donors=donors,
         )  # fmt: skip
-        scale = scale_of(bound, schema.column(outcome))
-        self._set_up(panel, schema, outcome, scale, perturb=perturb, lam=lam, split=split, c=c)
+        self._bind(table, schema, panel, bound, perturb=perturb, lam=lam, split=split, c=c)
 
     def _set_up(
+        self, data: Any, schema: Schema, panel: Panel, *, bound: Bound, **options: Any
+    ) -> None:
+        for name in ("outcome", "treated", "treatment_time"):  # the panel says them
+            del options[name]
+        self._bind(BoundTable(data, in_memory=True), schema, panel, bound, **options)
+
+    def _bind(
         self,
-        panel: Panel,
+        table: BoundTable,
         schema: Schema,
-        outcome: str,
-        scale: Scale,
+        panel: Panel,
+        bound: Bound | None,
         *,
         perturb: Perturb = "output",
         lam: float | None = None,
         split: float = 0.5,
         c: float | None = None,
     ) -> None:
+        outcome = panel.outcome.name
+        self.scale = scale_of(bound, schema.column(outcome))
         check_choice("perturb", perturb, get_args(Perturb))
         if isinstance(split, bool) or not 0 < split < 1:
             raise ParameterError(f"split={given(split)}; give a share between 0 and 1")
@@ -147,7 +155,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
             raise ParameterError(f"c={given(c)}; give a number above 0")
         if perturb == "output":  # which has a guarantee to keep
             check_own(panel.outcome)
-        self._panel, self.schema, self.outcome, self.scale = panel, schema, outcome, scale
+        self._table, self._panel, self.schema, self.outcome = table, panel, schema, outcome
         self.perturb, self.split, self.c, self.n = perturb, split, c, len(panel.names)
         self.lam = float(panel.T0) if lam is None else penalty_of(lam, panel.T0)
         self.method = f"published.SyntheticControl (perturb={perturb!r})"
@@ -201,9 +209,9 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
         """Return the noisy weights, and the path in the unit of the outcome."""
-        T0, bound = self._panel.T0, self.scale.bound
-        X = self.scale.clipped(self._panel.donors) / bound
-        y = self.scale.clipped(self._panel.target[:T0]) / bound
+        T0, bound, rows = self._panel.T0, self.scale.bound, self._table.rows()
+        X = self.scale.clipped(self._panel.donors(rows)) / bound
+        y = self.scale.clipped(self._panel.target(rows)[:T0]) / bound
         scale, (_, eps2) = self._scale(budget), self._epsilons(budget)
         rng, normal = noise.post_processing_rng(), bool(budget.delta)
         weights, path = published_path(X, y, self.lam, scale, eps2, rng, normal=normal)
@@ -219,7 +227,7 @@ class SyntheticControl(PanelModel, EstimateModel[Drawn, PublishedControlResults]
             noisy_weights=weights,
             donors=self._panel.names,
             treated=self._panel.treated,
-            target=self._panel.target,
+            target=self._panel.target(self._table.rows()),
             times=self._panel.times,
             T0=self._panel.T0,
             guarantee=guarantee,

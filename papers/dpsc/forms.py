@@ -2,10 +2,10 @@
 
 The design (Section 8.1) is lines with random slopes.  The steps are those of the package
 (``dprct.published.dpsc_steps``, ``dprct.privacy.ridge`` and
-``dprct.estimate.synthetic.donor_weights``), without the objects around them and with continuous
-noise in place of its grid of 2^-20.  Bounds are the paper's, as printed and corrected, and one for
-the strict form: all for data divided by the public bound, and for one simulated panel; their mean
-over panels bounds the mean error.
+``dprct.estimate.synthetic_control``), without the objects around them and with continuous noise in
+place of its grid of 2^-20.  Bounds are the paper's, as printed and corrected, and one for the
+strict form: all for data divided by the public bound, and for one simulated panel; their mean over
+panels bounds the mean error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dprct.estimate.synthetic.donor_weights import uniform, usable
+from dprct.estimate.synthetic_control.release import uniform, usable
 from dprct.privacy.noise import source as noise_source
 from dprct.privacy.ridge import ridge_l1
 from dprct.published.dpsc_steps import l2_laplace, minimiser, objective_of, output_scale

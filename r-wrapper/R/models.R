@@ -74,10 +74,10 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   was treated; for long panels the columns of unit and time; the units to compare with.
 #' @param ... Further options of the method, by their names in Python: for `private_ate()`
 #'   `control`, `missing`, `weights`, `sd`, `effects`, `blocks`, `unit`, `index`, `levels`,
-#'   `attrition`, `neighbors`; for `synthetic_control()` `weights`, `lam`, `bound`,
-#'   `protect_treated`, `pre_fit`, `placebos`, `shares`, `noise`; for `ipw()` `estimand`, `lam`,
-#'   `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for `cate()` `propensity`,
-#'   `learner`, `clip`, `parts`, `trim`, `bins`, `subgroups`.
+#'   `attrition`, `neighbors`; for `synthetic_control()` `donor_weights`, `lam`,
+#'   `bound`, `protect_treated`, `mean_effect`, `pre_fit`, `placebos`, `budget_shares`, `noise`;
+#'   for `ipw()` `estimand`, `lam`, `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for
+#'   `cate()` `propensity`, `learner`, `clip`, `parts`, `trim`, `bins`, `subgroups`.
 #' @return An object of class `dprct_model`; see [fit()]. Of what `cate()` and `private_additive()`
 #'   fit, [predict()] gives the function at new rows.
 #' @examples

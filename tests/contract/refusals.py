@@ -356,14 +356,14 @@ CONTROL: dict[str, Any] = {
     "lists": ("donors are", "the periods", "one row in every period"),
 }  # fmt: skip
 case(**CONTROL, name="ridge", lam=200.0, neighbors="replace-one")
-case(**CONTROL, name="uniform", weights="uniform", mean_effect=True, donors=list(range(9)))
-case(**CONTROL, name="everything", weights="auto", pre_fit=True, placebos=["0", "5"], bound=(0, 4),
-     mean_effect=True, shares={"weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
-     "placebos": 0.2})  # fmt: skip
+case(**CONTROL, name="uniform", donor_weights="uniform", mean_effect=True, donors=list(range(9)))
+case(**CONTROL, name="everything", donor_weights="auto", pre_fit=True, placebos=["0", "5"],
+     bound=(0, 4), mean_effect=True, budget_shares={"donor_weights": 0.2, "prediction": 0.2,
+     "mean": 0.2, "pre_fit": 0.2, "placebos": 0.2})  # fmt: skip
 case(**CONTROL, name="all placebos", placebos="all")
 case(**CONTROL, name="treated protected", protect_treated=True, noise="gaussian", delta=1e-3)
-case(**CONTROL, name="concentrated", weights="ridge", noise="concentrated", delta=1e-3,
-     shares={"weights": 0.4, "prediction": 0.6})  # fmt: skip
+case(**CONTROL, name="concentrated", donor_weights="ridge", noise="concentrated", delta=1e-3,
+     budget_shares={"donor_weights": 0.4, "prediction": 0.6})  # fmt: skip
 case(**CONTROL, name="may be missing", facts={"y": {"missing": [".", ".a"]}})
 
 # released tables

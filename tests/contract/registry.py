@@ -309,7 +309,7 @@ def _(data: pd.DataFrame) -> Any:
 @subject("SyntheticControl, treated unit protected", **PANELS)
 def _(data: pd.DataFrame) -> Any:
     return dprct.SyntheticControl(
-        data, PANEL, protect_treated=True, pre_fit=True, weights="auto", **CONTROL
+        data, PANEL, protect_treated=True, pre_fit=True, donor_weights="auto", **CONTROL
     )
 
 

@@ -202,8 +202,8 @@ _NONE = """
 self data schema zeta keep control missing weights sd effects blocks unit largest_cluster
 index_bounds levels attrition neighbors share legal gamma options estimand noise lam trim split
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
-treatment_time donors bound protect_treated mean_effect pre_fit placebos perturb c scale
-norm_bound outcome_bound intercept sampling classical override families x_method
+treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
+scale norm_bound outcome_bound intercept sampling classical override families x_method
 missing_outcomes default_bins allocation B v alpha sigma_min sigma_max sigma confidential_from
 """
 NO_COLUMNS = set(_NONE.split())

@@ -172,7 +172,7 @@ MODELS: dict[str, tuple[Callable[[Bounds, Bounds], Any], dict[str, Any], tuple[f
     **{
         f"SyntheticControl, {noise}{', protected' * protect}": (
             lambda y, w, noise=noise, protect=protect: _control(
-                y, w, noise=noise, protect_treated=protect, weights="auto", pre_fit=True
+                y, w, noise=noise, protect_treated=protect, donor_weights="auto", pre_fit=True
             ),
             {}, (0,) if noise == "laplace" else (1e-9,),
         )
@@ -218,14 +218,14 @@ def test_every_strict_method_is_tried_with_extreme_bounds(registered_strict: set
         (
             lambda tiny: _control(
                 UNIT, UNIT, pre_fit=True,
-                shares={"weights": tiny, "prediction": 1 - 2 * tiny, "pre_fit": tiny},
+                budget_shares={"donor_weights": tiny, "prediction": 1 - 2 * tiny, "pre_fit": tiny},
             ),
             0,
         ),
         (
             lambda tiny: _control(
                 UNIT, UNIT, noise="concentrated",
-                shares={"weights": tiny, "prediction": 1 - tiny},
+                budget_shares={"donor_weights": tiny, "prediction": 1 - tiny},
             ),
             1e-300,
         ),

@@ -23,7 +23,7 @@ def test_effect_is_observed_less_path(result) -> None:
     assert result.effect.tolist() == (table["observed"] - table["counterfactual"]).tolist()
     assert result.att == pytest.approx(result.effect.mean())
     assert result.observed.index.tolist() == [1990, 1991, 1992, 1993, 1994]
-    assert result.weights.index.tolist() == ["a", "b", "ç"]
+    assert result.donor_weights.index.tolist() == ["a", "b", "ç"]
 
 
 def test_it_pickles_and_prints(result) -> None:

@@ -164,7 +164,7 @@ def test_donors_may_be_an_array_of_their_names() -> None:
         PANEL, PANEL_SCHEMA, outcome="y", unit="unit", time="year", treated=0, treatment_time=3,
         donors=np.array([1, 2, 3]),
     )  # fmt: skip
-    assert list(model.fit(1, rng=1).weights.index) == ["1", "2", "3"]
+    assert list(model.fit(1, rng=1).donor_weights.index) == ["1", "2", "3"]
 
 
 def test_one_name_is_a_text() -> None:

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dprct.estimate.synthetic import SyntheticControl
-from dprct.estimate.synthetic.draws import release_treated
+from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.estimate.synthetic_control.allocation import ControlAllocation
+from dprct.estimate.synthetic_control.release import release_treated
 from dprct.privacy.audit import lower_bound
+from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.donors import Donors
 
@@ -41,18 +43,19 @@ def scores(X: Array, pair: tuple[Array, Array], draws: int, seed: int, **options
     """Return the log likelihood ratio of the first against the second, of fits on X."""
     y = np.ones(T)
     model = SyntheticControl.from_arrays(X, y, T0, 1.0, **options)
-    recipe, prices, _ = model._request.priced(model.plan(EPSILON).budget)
-    noise, panel = source(seed), model._panel
-    donors = Donors.of(panel.frame, panel.outcome, panel.rows, model.scale, T0)
-    kappa = model.lam / 2
+    allocation, facts = model._allocated(Budget(EPSILON)), model.facts
+    assert isinstance(allocation, ControlAllocation)
+    noise, scale, panel = source(seed), allocation.scale, facts.panel
+    donors = Donors.of(model._table.rows(), panel.outcome, panel.rows, scale, T0)
+    target, kappa = scale.steps(y), allocation.form.lam / 2
     f = [np.linalg.solve(Z[:, :T0] @ Z[:, :T0].T + kappa * np.eye(len(Z)), Z[:, :T0] @ y[:T0])
          for Z in pair]  # fmt: skip
     found = np.empty(draws)
     for k in range(draws):
-        out = release_treated(recipe, panel, donors, y, prices, noise)
+        out = release_treated(allocation, facts, donors, target, noise)
         means = [Z[:, T0:].T @ out.weights for Z in pair]
-        scale = out.post.noise.laplace[0][0]
-        ratio = [np.abs(out.post.prediction - m).sum() / scale for m in means]
+        b = out.post.noise.laplace[0][0]
+        ratio = [np.abs(out.post.prediction - m).sum() / b for m in means]
         if out.mean is not None:
             b = out.mean.noise.laplace[0][0]
             ratio = [
@@ -60,7 +63,7 @@ def scores(X: Array, pair: tuple[Array, Array], draws: int, seed: int, **options
                 for r, m in zip(ratio, means, strict=True)
             ]
         if out.noisy_weights is not None:
-            b = prices.mechanisms["weights"].scale * float(recipe.grid.grid)
+            b = allocation["donor_weights"].scale * float(allocation.form.grid.grid)
             ratio = [
                 r + np.abs(out.noisy_weights - g).sum() / b for r, g in zip(ratio, f, strict=True)
             ]
@@ -78,7 +81,7 @@ def audited(n: int, draws: int, **options: Any) -> AuditResult:
 @pytest.mark.audit
 def test_equal_weights_keep_their_claim_and_reach_it(certified: Callable[..., None]) -> None:
     certified(
-        audited(5, 60_000, weights="uniform"), EPSILON, method="SyntheticControl",
+        audited(5, 60_000, donor_weights="uniform"), EPSILON, method="SyntheticControl",
         neighbours="5 donors, equal weights, one series from one bound to the other",
         event="likelihood ratio of the path",
     )  # fmt: skip
@@ -96,14 +99,14 @@ def test_ridge_weights_keep_their_claim(certified: Callable[..., None]) -> None:
 
 
 def test_a_short_audit_finds_no_more_than_the_claim() -> None:
-    assert not audited(3, 3000, weights="uniform").refutes(EPSILON)
+    assert not audited(3, 3000, donor_weights="uniform").refutes(EPSILON)
     assert not audited(2, 3000, lam=8.0).refutes(EPSILON)
-    assert not audited(3, 3000, weights="uniform", mean_effect=True).refutes(EPSILON)
+    assert not audited(3, 3000, donor_weights="uniform", mean_effect=True).refutes(EPSILON)
 
 
 @pytest.mark.audit
 def test_a_mean_by_itself_keeps_the_claim(certified: Callable[..., None]) -> None:
-    found = audited(5, 60_000, weights="uniform", mean_effect=True)
+    found = audited(5, 60_000, donor_weights="uniform", mean_effect=True)
     certified(
         found, EPSILON, method="SyntheticControl",
         neighbours="5 donors, equal weights, the mean by itself, one series turned",

@@ -10,11 +10,12 @@ import pandas as pd
 
 from dprct.custodian.baselines import control_weights as rules
 from dprct.errors import ParameterError
-from dprct.estimate.synthetic.control_options import penalty_of, scale_of
-from dprct.estimate.synthetic.panel import panel_of, panel_of_arrays
+from dprct.estimate.synthetic_control.model import penalty_of
+from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays, scale_of
 from dprct.privacy.guarantee import Guarantee
 from dprct.results.confidential import WATERMARK, Confidential, marked
 from dprct.schema.facts import given
+from dprct.schema.table import eager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.custodian.baselines.control_weights import ControlWeights
-    from dprct.estimate.synthetic.panel import Name, Panel
+    from dprct.estimate.synthetic_control.panel import Name, Panel
     from dprct.schema.schema import Schema
+    from dprct.schema.table import Frame
 
     Array = NDArray[np.float64]
 
@@ -37,6 +39,8 @@ class BaselineControl(Confidential):
     Parameters
     ----------
     panel : Panel
+    target : (T,) array
+        The treated unit's series.
     fitted : ControlWeights
     path : (T,) array
         Weighted series of the donors, in all periods.
@@ -44,13 +48,14 @@ class BaselineControl(Confidential):
     """
 
     panel: Panel
+    target: Array
     fitted: ControlWeights
     path: Array
     rule: str
     guarantee: Guarantee
 
     @property
-    def weights(self) -> pd.Series[float]:
+    def donor_weights(self) -> pd.Series[float]:
         """Weights by donor."""
         return pd.Series(self.fitted.weights, index=pd.Index(self.panel.names, dtype=object))
 
@@ -62,7 +67,7 @@ class BaselineControl(Confidential):
     @property
     def observed(self) -> pd.Series[float]:
         """The treated unit's series by time."""
-        return pd.Series(self.panel.target, index=self._times)
+        return pd.Series(self.target, index=self._times)
 
     @property
     def effect(self) -> pd.Series[float]:
@@ -88,16 +93,20 @@ class BaselineControl(Confidential):
                 {
                     "time": self.panel.times,
                     "period": ["pre"] * T0 + ["post"] * (T - T0),
-                    "observed": self.panel.target,
+                    "observed": self.target,
                     "counterfactual": self.path,
-                    "estimate": self.panel.target - self.path,
+                    "estimate": self.target - self.path,
                 }
             )
         )
 
     def summary(self) -> str:
         """Return the fit in a few lines, watermarked."""
-        named = self.weights[self.weights.abs() > 5e-4].sort_values(ascending=False).head(10)
+        named = (
+            self.donor_weights[self.donor_weights.abs() > 5e-4]
+            .sort_values(ascending=False)
+            .head(10)
+        )
         lines = [
             WATERMARK,
             f"Synthetic control without privacy: {self.rule}",
@@ -126,7 +135,7 @@ class SyntheticControl:
     ----------
     data, schema, outcome, treated, treatment_time, unit, time, donors
         As for :class:`dprct.SyntheticControl`.
-    weights : {"ridge", "simplex", "robust", "uniform", "did"} or mapping from donor to number
+    donor_weights : {"ridge", "simplex", "robust", "uniform", "did"} or mapping from donor to number
         Ridge; Abadie's, on the series before treatment; hard singular value thresholding and then
         ridge; equal; equal with a constant (difference in differences); or published ones.
     lam : number, optional
@@ -140,8 +149,8 @@ class SyntheticControl:
     --------
     >>> X = np.array([[1.0, 2, 3, 4], [3, 2, 1, 0], [9, 9, 9, 9]])
     >>> y = 0.5 * X[0] + 0.5 * X[1] + [0, 0, 0, 7]
-    >>> fit = SyntheticControl.from_arrays(X, y, 3, weights="simplex").fit()
-    >>> round(fit.att, 6), fit.weights.round(6).tolist()
+    >>> fit = SyntheticControl.from_arrays(X, y, 3, donor_weights="simplex").fit()
+    >>> round(fit.att, 6), fit.donor_weights.round(6).tolist()
     (7.0, [0.5, 0.5, 0.0])
     """
 
@@ -158,11 +167,12 @@ class SyntheticControl:
         donors: Iterable[Name] | None = None,
         **options: Any,
     ) -> None:
+        frame = eager(data)
         panel = panel_of(
-            data, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
+            frame, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
             unit=unit, time=time, donors=donors,
         )  # fmt: skip
-        self._set_up(panel, **options)
+        self._set_up(panel, frame, **options)
 
     @classmethod
     def from_arrays(
@@ -178,31 +188,33 @@ class SyntheticControl:
         **options: Any,
     ) -> Self:
         """Return the model of arrays X (n, T) and y (T,); other arguments as for the class."""
-        panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
+        data, panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
         model = cls.__new__(cls)
-        model._set_up(panel, bound=bound, **options)
+        model._set_up(panel, eager(data), bound=bound, **options)
         return model
 
     def _set_up(
         self,
         panel: Panel,
+        frame: Frame,
         *,
-        weights: Rule | Mapping[str, float] = "ridge",
+        donor_weights: Rule | Mapping[str, float] = "ridge",
         lam: float | None = None,
         bound: float | tuple[float, float] | None = None,
         rank: int | None = None,
     ) -> None:
-        if isinstance(weights, str) and weights not in get_args(Rule):
+        if isinstance(donor_weights, str) and donor_weights not in get_args(Rule):
             raise ParameterError(
-                f"weights={given(weights)}; allowed: {', '.join(get_args(Rule))}, or a mapping "
-                "from donors to numbers"
+                f"donor_weights={given(donor_weights)}; allowed: {', '.join(get_args(Rule))}, or "
+                "a mapping from donors to numbers"
             )
-        if rank is not None and not 1 <= rank <= min(panel.donors.shape):
+        if rank is not None and not 1 <= rank <= min(panel.rows.shape):
             raise ParameterError(
-                f"rank={given(rank)}; give a whole number from 1 to {min(panel.donors.shape)}"
+                f"rank={given(rank)}; give a whole number from 1 to {min(panel.rows.shape)}"
             )
-        largest = float(np.abs(panel.donors).max()) or 1.0
-        self.panel, self.rule, self.rank = panel, weights, rank
+        self._donors, self._target = panel.donors(frame), panel.target(frame)
+        largest = float(np.abs(self._donors).max()) or 1.0
+        self.panel, self.rule, self.rank = panel, donor_weights, rank
         self.lam = float(panel.T0) if lam is None else penalty_of(lam, panel.T0)
         self.bound = largest if bound is None else scale_of(bound).bound
 
@@ -210,19 +222,19 @@ class SyntheticControl:
         """Return the path; there is no budget, because nothing is protected."""
         fitted = self._weights()
         name = self.rule if isinstance(self.rule, str) else "given"
-        path = self.panel.donors.T @ fitted.weights + fitted.intercept
+        path = self._donors.T @ fitted.weights + fitted.intercept
         if name == "robust":
             path = self._denoised().T @ fitted.weights * self.bound
         reason = "it is computed from the confidential series without noise"
-        return BaselineControl(self.panel, fitted, path, name, Guarantee.none(reason))
+        return BaselineControl(self.panel, self._target, fitted, path, name, Guarantee.none(reason))
 
     def _denoised(self) -> Array:
-        X = self.panel.donors / self.bound
+        X = self._donors / self.bound
         return rules.hard_thresholded(X, self.rank or rules.usual_rank(X))
 
     def _weights(self) -> ControlWeights:
         T0 = self.panel.T0
-        X, y = self.panel.donors[:, :T0], self.panel.target[:T0]
+        X, y = self._donors[:, :T0], self._target[:T0]
         if not isinstance(self.rule, str):
             return rules.given(dict(self.rule), self.panel.names)
         if self.rule == "robust":

@@ -186,7 +186,9 @@ def other_record(result: Any) -> Record:
         name: getattr(result, method)() if hasattr(result, method) else None
         for name, method in _VIEWS.items()
     }
-    values = {name: getattr(result, name, None) for name in ("att", "average", "nobs", "weights")}
+    values = {
+        name: getattr(result, name, None) for name in ("att", "average", "nobs", "donor_weights")
+    }
     params = getattr(result, "params", None)
     if views["tidy"] is None and params is not None:
         views["tidy"] = pd.DataFrame({"term": list(params.index), "estimate": params.to_numpy()})

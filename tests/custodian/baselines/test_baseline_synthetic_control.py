@@ -31,44 +31,44 @@ def california(shared):
 
 
 def test_the_published_weights_of_abadie_diamond_and_hainmueller(california) -> None:
-    found = california(weights=ADH)
+    found = california(donor_weights=ADH)
     assert found.pre_mspe == pytest.approx(3.09, abs=0.005)
     assert found.att == pytest.approx(-18.97, abs=0.005)
     assert found.effect.loc[2000] == pytest.approx(-25.7, abs=0.05)
 
 
 def test_differences_in_differences_of_the_synthdid_paper(california) -> None:
-    assert california(weights="did").att == pytest.approx(-27.35, abs=0.005)
+    assert california(donor_weights="did").att == pytest.approx(-27.35, abs=0.005)
 
 
 def test_synthetic_control_in_the_set_up_of_synthdid(california) -> None:
     """The paper prints -19.6; its Frank-Wolfe steps stop short of the optimum, which is -19.51."""
-    found = california(weights="simplex")
+    found = california(donor_weights="simplex")
     assert found.att == pytest.approx(-19.6, abs=0.15)
-    assert found.pre_mspe < california(weights=ADH).pre_mspe
+    assert found.pre_mspe < california(donor_weights=ADH).pre_mspe
 
 
 def test_the_other_rules_have_the_same_interface(california) -> None:
     for rule in ("ridge", "robust", "uniform"):
-        found = california(weights=rule, lam=0.5)
+        found = california(donor_weights=rule, lam=0.5)
         assert found.counterfactual.index.tolist() == list(range(1970, 2001))
         assert np.isfinite(found.att)
-    assert california(weights="ridge", lam=0.05).pre_mspe < 3
-    assert california(weights="uniform").att == pytest.approx(-41.7, abs=0.05)
+    assert california(donor_weights="ridge", lam=0.05).pre_mspe < 3
+    assert california(donor_weights="uniform").att == pytest.approx(-41.7, abs=0.05)
 
 
 def test_robust_at_full_rank_is_ridge() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(5, 9)), rng.normal(size=9)
-    ridge = SyntheticControl.from_arrays(X, y, 6, weights="ridge").fit()
-    robust = SyntheticControl.from_arrays(X, y, 6, weights="robust", rank=5).fit()
+    ridge = SyntheticControl.from_arrays(X, y, 6, donor_weights="ridge").fit()
+    robust = SyntheticControl.from_arrays(X, y, 6, donor_weights="robust", rank=5).fit()
     assert robust.counterfactual.to_numpy() == pytest.approx(ridge.counterfactual.to_numpy())
 
 
 def test_nothing_of_it_leaves() -> None:
     rng = np.random.default_rng(2)
     found = SyntheticControl.from_arrays(
-        rng.normal(size=(5, 9)), rng.normal(size=9), 6, weights="simplex"
+        rng.normal(size=(5, 9)), rng.normal(size=9), 6, donor_weights="simplex"
     ).fit()
     assert is_confidential(found)
     assert is_confidential(found.tidy())
@@ -83,10 +83,10 @@ def test_nothing_of_it_leaves() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"weights": "lasso"}, "allowed: ridge, simplex, robust, uniform, did"),
+        ({"donor_weights": "lasso"}, "allowed: ridge, simplex, robust, uniform, did"),
         ({"rank": 9}, "rank=9; give a whole number from 1 to 5"),
         ({"lam": -1}, "give a number above 0"),
-        ({"weights": {"x": 1.0}}, "which is no donor"),
+        ({"donor_weights": {"x": 1.0}}, "which is no donor"),
     ],
 )
 def test_each_mistake_has_its_sentence(options, words) -> None:

@@ -11,20 +11,21 @@ import polars as pl
 import pytest
 
 from dprct.errors import ColumnError, ParameterError, SchemaError
-from dprct.estimate.synthetic.panel import panel_of, panel_of_arrays
+from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays
 from dprct.schema import Column, FileFacts, Schema
+from dprct.schema.table import eager
 
 
 @pytest.mark.parametrize("engine", [pd.DataFrame, pl.from_pandas])
 def test_a_shuffled_table_is_arranged(panel, schema, asked, engine) -> None:
     frame = panel()
-    found = panel_of(engine(frame), schema, **asked)
-    assert found.donors.shape == (11, 8)
+    found, rows = panel_of(engine(frame), schema, **asked), eager(engine(frame))
+    assert found.donors(rows).shape == (11, 8)
     assert (found.T0, found.treated) == (4, "Łódź")
     assert found.times.tolist() == [2000.0 + t for t in range(8)]
     wide = frame.pivot(index="region", columns="year", values="output")
-    assert found.target.tolist() == wide.loc["Łódź"].tolist()
-    for name, row in zip(found.names, found.donors, strict=True):
+    assert found.target(rows).tolist() == wide.loc["Łódź"].tolist()
+    for name, row in zip(found.names, found.donors(rows), strict=True):
         assert row.tolist() == wide.loc[name].tolist()
 
 
@@ -63,7 +64,7 @@ def test_codes_have_labels_and_xtset_is_the_default(small, treated) -> None:
     assert (found.names, found.treated, found.T0) == (("A", "B"), "Łódź", 2)
     newer = coded((("_dta", "_TSpanel", "region"), ("_dta", "_TStvar", "year")))
     again = panel_of(small, newer, outcome="output", treated=treated, treatment_time=3)
-    assert again.donors.tolist() == found.donors.tolist()
+    assert again.rows.tolist() == found.rows.tolist()
 
 
 def test_an_xtset_that_is_out_of_date_is_named(small) -> None:
@@ -135,7 +136,9 @@ def test_each_mistake_has_its_sentence(panel, schema, asked, mistake: str) -> No
 
 
 def test_arrays_are_named_and_dated() -> None:
-    found = panel_of_arrays(np.ones((3, 5)), np.zeros(5), 2)
+    table, found = panel_of_arrays(np.ones((3, 5)), np.zeros(5), 2)
+    assert found.donors(eager(table)).tolist() == np.ones((3, 5)).tolist()
+    assert found.target(eager(table)).tolist() == [0] * 5
     assert found.names == ("donor 1", "donor 2", "donor 3")
     assert found.times.tolist() == [1, 2, 3, 4, 5]
 
@@ -174,4 +177,5 @@ def test_each_mistake_in_arrays_has_its_sentence(mistake: str) -> None:
 def test_numbers_of_numpy_are_numbers(panel, schema, asked) -> None:
     options = asked | {"treatment_time": np.int64(2004)}
     assert panel_of(panel(), schema, **options).T0 == 4
-    assert panel_of_arrays(X, np.ones(5), np.int16(2), names=[1, 2, 3]).names == ("1", "2", "3")
+    _, found = panel_of_arrays(X, np.ones(5), np.int16(2), names=[1, 2, 3])
+    assert found.names == ("1", "2", "3")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.estimate.synthetic import figures, path_tables
+from dprct.estimate.synthetic_control.panel import RECORD
+from dprct.plots import ORIGINAL, RELEASED, panels
 from dprct.results import render
 from dprct.schema.arguments import check_choice
 
@@ -16,11 +17,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from dprct.estimate.synthetic.draws import UnitRelease
-    from dprct.estimate.synthetic.path_noise import PathNoise
+    from dprct.estimate.noise_law import PathNoise
+    from dprct.estimate.synthetic_control.release import UnitRelease
     from dprct.privacy.guarantee import Guarantee
 
     Array = NDArray[np.float64]
+
+
+_MOST_BARS = 30
+
+_NOTES = (
+    "The ends are of privacy noise alone: they cover the path of the released weights without "
+    "noise. They do not cover the error of these weights, nor chance in the outcomes; the effect "
+    "has no standard error here.",
+)
+
+_DIRECT = (
+    "The mean effect was released by itself too: it is more precise than the mean of the rows.",
+)
+
+_HEADS = {
+    "observed": "observed",
+    "counterfactual": "synthetic",
+    "estimate": "effect",
+    "std.error.noise": "noise sd",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -94,7 +115,7 @@ class SyntheticControlResults:
         return self.released.att_noise
 
     @property
-    def weights(self) -> pd.Series[float]:
+    def donor_weights(self) -> pd.Series[float]:
         """The donors' weights that the paths use, by donor: released, shrunk and projected."""
         return pd.Series(self.released.weights, index=pd.Index(self.released.donors, dtype=object))
 
@@ -103,12 +124,12 @@ class SyntheticControlResults:
         """Ridge weights with their noise as released, by donor; None for equal weights."""
         if self.released.noisy_weights is None:
             return None
-        return pd.Series(self.released.noisy_weights, index=self.weights.index)
+        return pd.Series(self.released.noisy_weights, index=self.donor_weights.index)
 
     @property
     def pre_rmse(self) -> float:
         """Root mean squared gap before treatment less what its noise adds; NaN if not paid for."""
-        return path_tables.pre_rmse(self.released)
+        return _pre_rmse(self.released)
 
     def att_interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return ends that contain the mean effect without privacy noise, ``1 - alpha`` of times.
@@ -154,11 +175,11 @@ class SyntheticControlResults:
         The ranks of placebos are no test unless their noise is small beside the treated unit's
         effect: a placebo's series is confidential, so that it has more noise than a public unit's.
         """
-        return path_tables.placebos(self)
+        return _placebo_table(self)
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return one row per period: observed, counterfactual, effect and the band of its noise."""
-        return path_tables.tidy(self, alpha)
+        return _tidy(self, alpha)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole."""
@@ -178,7 +199,7 @@ class SyntheticControlResults:
 
     def sheet(self, alpha: float = 0.05) -> render.Sheet:
         """Return the effect by period, ready to be written in any format."""
-        return path_tables.sheet(self, alpha)
+        return _sheet(self, alpha)
 
     def summary(self, alpha: float = 0.05) -> str:
         """Return the effect by period as text."""
@@ -203,14 +224,14 @@ class SyntheticControlResults:
         ax : Axes, optional
         """
         drawings: dict[str, Any] = {
-            "paths": lambda: figures.paths(
+            "paths": lambda: draw_paths(
                 self.observed, self.counterfactual, self._half(alpha), self._start, ax=ax
             ),
-            "gap": lambda: figures.gap(self.effect, self.band(alpha), self._start, ax=ax),
-            "placebos": lambda: figures.placebos(
+            "gap": lambda: draw_gap(self.effect, self.band(alpha), self._start, ax=ax),
+            "placebos": lambda: draw_placebos(
                 self.effect, self.placebo_effects(), self.released.unit, self._start, ax=ax
             ),
-            "weights": lambda: figures.weights(self.weights, ax=ax),
+            "weights": lambda: draw_weights(self.donor_weights, ax=ax),
         }
         check_choice("kind", kind, drawings)
         drawn: Axes = drawings[kind]()
@@ -248,3 +269,197 @@ class SyntheticControlResults:
             return pd.Series(post, index=self._index(slice(self.T0, None)))
         both = np.concatenate([getattr(self.released.pre, name), post])
         return pd.Series(both, index=self._index(slice(None)))
+
+
+def _tidy(result: SyntheticControlResults, alpha: float) -> pd.DataFrame:
+    """Return one row per released period, with the band of its noise."""
+    parts = [(result.released.post, "post", slice(result.T0, None))]
+    if result.released.pre is not None:
+        parts.insert(0, (result.released.pre, "pre", slice(0, result.T0)))
+    tables = []
+    for series, name, periods in parts:
+        half = series.effect_noise.half_width(alpha)
+        tables.append(
+            pd.DataFrame(
+                {
+                    "time": result.times[periods],
+                    "period": name,
+                    "observed": series.target,
+                    "counterfactual": series.prediction,
+                    "estimate": series.effect,
+                    "std.error.noise": series.effect_noise.sd,
+                    "noise.low": series.effect - half,
+                    "noise.high": series.effect + half,
+                }
+            )
+        )
+    return pd.concat(tables, ignore_index=True)
+
+
+def _placebo_table(result: SyntheticControlResults) -> pd.DataFrame:
+    """Return one row per unit, the treated one first."""
+    units = (result.released, *result.placebos)
+    return pd.DataFrame(
+        {
+            "unit": [one.unit for one in units],
+            "placebo": [False] + [True] * len(result.placebos),
+            "att": [one.att for one in units],
+            "std.error.noise": [one.att_noise.sd for one in units],
+            "pre.rmse": [_pre_rmse(one) for one in units],
+        }
+    )
+
+
+def _sheet(result: SyntheticControlResults, alpha: float) -> render.Sheet:
+    """Return the effect by period and its mean, ready to be written in any format."""
+    heads = _HEADS | {"noise.low": f"[{alpha / 2:.4g}", "noise.high": f"{1 - alpha / 2:.4g}]"}
+    columns = [render.Column(k, h, lambda v: render.number(v, 3)) for k, h in heads.items()]
+    numbers = {
+        f"{row['time']:g}": {k: float(row[k]) for k in heads}
+        for _, row in _tidy(result, alpha).iterrows()
+    }
+    low, high = result.att_interval(alpha)
+    att = [np.nan, np.nan, result.att, result.att_noise.sd, low, high]
+    numbers["mean effect"] = dict(zip(heads, att, strict=True))
+    return render.Sheet(
+        title="Private synthetic control",
+        facts=_sheet_facts(result),
+        headings=tuple(heads.values()),
+        rows=render.rows_of(numbers, columns, list(numbers)),
+        notes=(
+            *_NOTES,
+            *(_DIRECT if result.released.mean else ()),
+            *str(result.guarantee).splitlines(),
+        ),
+    )
+
+
+def _pre_rmse(one: UnitRelease) -> float:
+    """Return the root mean squared gap before treatment less its noise; NaN if not released."""
+    if one.pre is None:
+        return float("nan")
+    excess = float(np.mean(one.pre.effect**2)) - one.pre.effect_noise.sd**2
+    return float(np.sqrt(excess)) if excess > 0 else 0.0
+
+
+def _sheet_facts(result: SyntheticControlResults) -> tuple[tuple[str, str], ...]:
+    rule = "equal" if result.rule == "uniform" else f"ridge, lambda {result.lam:g}"
+    return (
+        ("One record", RECORD),
+        ("Treated unit", result.released.unit),
+        ("Outcome", result.outcome),
+        ("Donors", f"{len(result.released.donors):,}"),
+        ("Periods before", f"{result.T0:,}"),
+        ("Periods after", f"{len(result.times) - result.T0:,}"),
+        ("Weights", rule),
+    )
+
+
+def draw_paths(
+    observed: pd.Series[float],
+    counterfactual: pd.Series[float],
+    half: pd.Series[float],
+    start: float,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the observed and the synthetic path, with the band of the noise of the latter.
+
+    Parameters
+    ----------
+    observed, counterfactual : Series by time
+    half : Series by time
+        Half width of the band.
+    start : float
+        First period with treatment.
+    ax : Axes, optional
+    """
+    ax = panels(1)[0] if ax is None else ax
+    ax.plot(observed.index, observed, color=ORIGINAL, label="observed")
+    ax.plot(counterfactual.index, counterfactual, color=RELEASED, linestyle="--", label="synthetic")
+    ax.fill_between(
+        counterfactual.index,
+        counterfactual - half,
+        counterfactual + half,
+        color=RELEASED,
+        alpha=0.2,
+        linewidth=0,
+        label="privacy noise",
+    )
+    ax.legend(fontsize=8)
+    return _dated(ax, start, "Outcome")
+
+
+def draw_gap(
+    effect: pd.Series[float], band: pd.DataFrame, start: float, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the effect path with the band of its noise.
+
+    Parameters
+    ----------
+    effect : Series by time
+    band : DataFrame by time
+        Columns low and high.
+    start : float
+    ax : Axes, optional
+    """
+    ax = panels(1)[0] if ax is None else ax
+    ax.fill_between(band.index, band["low"], band["high"], color=RELEASED, alpha=0.2, linewidth=0)
+    ax.plot(effect.index, effect, color=RELEASED)
+    ax.axhline(0, color="grey", linewidth=1)
+    return _dated(ax, start, "Effect")
+
+
+def draw_placebos(
+    effect: pd.Series[float],
+    others: pd.DataFrame,
+    unit: str,
+    start: float,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the effect path of the treated unit over those of placebos.
+
+    Parameters
+    ----------
+    effect : Series by time
+    others : DataFrame by time
+        A column per placebo.
+    unit : str
+        Name of the treated unit.
+    start : float
+    ax : Axes, optional
+    """
+    ax = panels(1)[0] if ax is None else ax
+    for k, name in enumerate(others.columns):
+        label = "placebos" if k == 0 else None
+        ax.plot(others.index, others[name], color="grey", alpha=0.5, linewidth=0.8, label=label)
+    ax.plot(effect.index, effect, color=RELEASED, linewidth=2, label=unit)
+    ax.axhline(0, color="grey", linewidth=1)
+    ax.legend(fontsize=8)
+    return _dated(ax, start, "Effect")
+
+
+def draw_weights(values: pd.Series[float], *, ax: Axes | None = None) -> Axes:
+    """Draw the largest weights of donors as bars.
+
+    Parameters
+    ----------
+    values : Series by donor
+    ax : Axes, optional
+    """
+    shown = values.sort_values(ascending=False).head(_MOST_BARS)
+    if ax is None:
+        ax = panels(1, size=(4.5, 1.2 + 0.2 * len(shown)))[0]
+    place = np.arange(len(shown))[::-1]
+    ax.barh(place, shown.to_numpy(), color=RELEASED)
+    ax.set_yticks(place, [str(name) for name in shown.index], fontsize=7)
+    ax.set_xlabel("Weight")
+    return ax
+
+
+def _dated(ax: Axes, start: float, label: str) -> Axes:
+    ax.axvline(start, color="grey", linestyle=":", linewidth=1)
+    ax.set_xlabel("Time")
+    ax.set_ylabel(label)
+    return ax

@@ -1,27 +1,30 @@
-"""A panel as arrays: donors in rows, periods in columns, the treated unit apart."""
+"""A panel: where the series of donors and of the treated unit are in a table, and its bounds."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
+from dprct.model import Facts
+from dprct.queries.donors import Scale
+from dprct.schema import Column, Schema
 from dprct.schema.arguments import is_data, one_name
-from dprct.schema.facts import Column, given, shown
+from dprct.schema.facts import given, shown
 from dprct.schema.legal import broken_rules
 from dprct.schema.table import eager, numbers_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from dprct.schema.schema import Schema
     from dprct.schema.table import Frame
 
     Array = NDArray[np.float64]
@@ -33,32 +36,31 @@ XTSET = {"unit": ("iis", "_TSpanel"), "time": ("tis", "_TStvar")}
 OUTCOME = "outcome"
 """The column of a panel that was given as arrays."""
 
+RECORD = "one donor's whole series; a donor may be a state, not a person"
+
 Name = str | float
+Bound = float | tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Panel:
-    """Where the series of the donors and of the treated unit are, in the order of time.
+    """Where the series of the donors and of the treated unit are, in the order of time: public.
 
     Parameters
     ----------
-    frame : narwhals frame
-        With the outcome; confidential.
     outcome : Column
     rows : (n, T) array of int
-        Rows of the donors' cells; public, for who is a donor and when is.
+        Rows of the table with the donors' cells; public, because donors and periods are.
     target_rows : (T,) array of int
-        Rows of the treated unit's cells.
+        Rows with the treated unit's cells.
     names : tuple of str, length n
-        Of the donors; public.
+        Of the donors.
     treated : str
     times : (T,) array
-        Public.
     T0 : int
         Pre-periods.
     """
 
-    frame: Frame
     outcome: Column
     rows: Places
     target_rows: Places
@@ -67,15 +69,31 @@ class Panel:
     times: Array
     T0: int
 
-    @property
-    def donors(self) -> Array:
-        """The donors' series (n, T): for methods without a guarantee, or a weaker door."""
-        return np.asarray(numbers_of(self.frame, self.outcome.name)[0][self.rows])
+    def donors(self, frame: Frame) -> Array:
+        """Return the donors' series (n, T), as they are: for what has no guarantee to keep."""
+        return np.asarray(numbers_of(frame, self.outcome.name)[0][self.rows])
 
-    @property
-    def target(self) -> Array:
-        """The treated unit's series (T,), where it is public."""
-        return np.asarray(numbers_of(self.frame, self.outcome.name)[0][self.target_rows])
+    def target(self, frame: Frame) -> Array:
+        """Return the treated unit's series (T,), as it is, where it is public."""
+        return np.asarray(numbers_of(frame, self.outcome.name)[0][self.target_rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PanelFacts(Facts):
+    """What is public of a panel.
+
+    Parameters
+    ----------
+    schema, n
+        As of :class:`~dprct.model.Facts`.
+    panel : Panel
+        Who the donors are, and the periods.
+    target : (T,) array or None
+        The treated unit's series where it is public.
+    """
+
+    panel: Panel
+    target: Array | None
 
 
 def panel_of(
@@ -115,7 +133,7 @@ def panel_of(
     """
     outcome = one_name(outcome, "outcome")
     frame = eager(data)
-    unit, time = _xtset(schema, "unit", unit), _xtset(schema, "time", time)
+    unit, time = noted_name(schema, "unit", unit), noted_name(schema, "time", time)
     names, which = _units(frame, schema, unit)
     times, when = _times(frame, schema, time)
     rows = _rows(frame, schema, outcome, (unit, time), (which, when), (len(names), len(times)))
@@ -126,7 +144,7 @@ def panel_of(
         raise ParameterError(f"treatment_time={given(treatment_time)}; give a number of {time!r}")
     T0 = int(np.searchsorted(times, start))
     panel = Panel(
-        frame.select(outcome), schema.column(outcome), rows[pool], rows[index],
+        schema.column(outcome), rows[pool], rows[index],
         tuple(labels[i] for i in pool), labels[index], times, T0,
     )  # fmt: skip
     check_shape(panel)
@@ -141,8 +159,8 @@ def panel_of_arrays(
     names: Sequence[str] | None = None,
     treated: str = "treated",
     times: ArrayLike | None = None,
-) -> Panel:
-    """Return a panel of arrays: X (n, T) of donors, y (T,) of the treated unit.
+) -> tuple[pd.DataFrame, Panel]:
+    """Return arrays as a table and its panel: X (n, T) of donors, y (T,) of the treated unit.
 
     Raises
     ------
@@ -161,12 +179,12 @@ def panel_of_arrays(
     asked: object = T0
     if isinstance(asked, bool) or not isinstance(asked, Integral):
         raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
-    frame = eager(pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)}))
+    table = pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)})
     cells = np.arange(donors.size + len(when)).reshape(-1, len(when))
-    outcome = Column(OUTCOME)
-    panel = Panel(frame, outcome, cells[:-1], cells[-1], labels, treated, when, int(asked))
+    column = Column(OUTCOME, missing=())
+    panel = Panel(column, cells[:-1], cells[-1], labels, treated, when, int(asked))
     check_shape(panel)
-    return panel
+    return table, panel
 
 
 def number(value: object) -> float:
@@ -227,7 +245,14 @@ def check_shape(panel: Panel) -> None:
         )
 
 
-def _xtset(schema: Schema, what: str, name: str | None) -> str:
+def noted_name(schema: Schema, what: str, name: str | None) -> str:
+    """Return the column of units or times: the one given, or the one that ``xtset`` noted.
+
+    Raises
+    ------
+    ColumnError, ParameterError
+        If neither names a column.
+    """
     if name is not None:
         return schema.column(one_name(name, what)).name
     noted = {key: text for owner, key, text in schema.file.characteristics if owner == "_dta"}
@@ -351,3 +376,85 @@ def _find(
     raise ParameterError(
         f"{argument}={given(wanted)} is no {unit!r} of the data; give its name, code or label"
     )
+
+
+def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
+    """Return public bounds: those given, or those of the schema."""
+    if bound is None:
+        declared = None if column is None else column.bounds
+        if declared is None:
+            name = "the outcome" if column is None else f"outcome {column.name!r}"
+            raise SchemaError(
+                f"{name} has no bounds; declare bounds=(low, high) from public knowledge, never "
+                "from the data, or give bound="
+            )
+        return Scale(float(declared[0]), float(declared[1]))
+    pair = isinstance(bound, (tuple, list))
+    ends = tuple(map(number, bound)) if isinstance(bound, (tuple, list)) else (number(bound),)
+    if len(ends) != 1 + pair or any(math.isnan(end) for end in ends):
+        raise ParameterError(
+            f"bound={given(bound)}; give a positive number B, or (low, high), from public knowledge"
+        )
+    return Scale(ends[0], ends[1]) if pair else Scale(-ends[0], ends[0])
+
+
+_OF_TABLES = {"outcome", "treated", "treatment_time", "unit", "time", "donors", "bound"}
+"""Arguments that say where a panel stands in a table, or that ``from_arrays`` has itself."""
+
+
+class OfArrays:
+    """A model of a panel that may be given as arrays."""
+
+    _set_up: Callable[..., None]
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        T0: int,
+        bound: Bound,
+        *,
+        names: Sequence[str] | None = None,
+        treated: str = "treated",
+        times: ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return the model of arrays; other arguments as for the class.
+
+        Parameters
+        ----------
+        X : (n, T) array
+            One row per donor.
+        y : (T,) array
+            The treated unit.
+        T0 : int
+            Pre-periods, the first columns.
+        bound : number or (low, high)
+            Public; numbers outside count as the nearest bound.
+        names : sequence of str, optional
+        treated : str
+        times : (T,) array, optional
+
+        Raises
+        ------
+        ParameterError
+            If shapes disagree, a number is missing, or an option is not allowed.
+        """
+        _check_options(cls, options)
+        data, panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
+        model = cls.__new__(cls)
+        model._set_up(
+            data, Schema((panel.outcome,)), panel, outcome=OUTCOME, treated=treated,
+            treatment_time=float(panel.times[panel.T0]), bound=bound, **options,
+        )  # fmt: skip
+        return model
+
+
+def _check_options(model: type[OfArrays], options: Iterable[str]) -> None:
+    """Refuse what is no argument of the class; Python would name a function within."""
+    arguments = inspect.signature(model.__init__).parameters.values()
+    known = [a.name for a in arguments if a.kind is a.KEYWORD_ONLY and a.name not in _OF_TABLES]
+    for name in options:
+        if name not in known:
+            raise ParameterError.unknown(name, known, f"{model.__name__}.from_arrays")

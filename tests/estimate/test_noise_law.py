@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from dprct.errors import ParameterError
+from dprct.estimate.noise_law import PathNoise
 from dprct.estimate.normal_laplace import quantile
-from dprct.estimate.synthetic.path_noise import PathNoise
 
 
 @pytest.mark.parametrize("alpha", [1e-5, 0.01, 0.05, 0.3])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprct.estimate.synthetic import SyntheticControl
-from dprct.estimate.synthetic.path_planning import path_sd, weight_sd
+from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.privacy.budget import Budget
 
 X = np.add.outer(np.linspace(-0.4, 0.4, 20), np.linspace(0, 0.1, 8))
 
@@ -19,11 +19,11 @@ def model(**options: Any) -> SyntheticControl:
 
 def test_noise_is_as_planned() -> None:
     made = model()
-    recipe, prices, _ = made._request.priced(made.plan(3).budget)
+    allocation = made._allocated(Budget(3))
     result = made.fit(3, rng=1)
-    assert result.released.weight_sd == pytest.approx(weight_sd(recipe, prices))
-    largest = result.weights.max()
-    planned = path_sd(made.scale, prices) * largest
+    assert result.released.weight_sd == pytest.approx(allocation.weight_sd)
+    largest = result.donor_weights.max()
+    planned = allocation.path_sd() * largest
     assert result.released.post.noise.sd == pytest.approx(planned, rel=1e-5)
 
 
@@ -34,7 +34,7 @@ def test_the_plan_names_prices_and_noise() -> None:
         "20 donors, 5 periods before treatment and 3 after",
         "bound -1 to 1",
         "ridge, lambda 100",
-        "weights 0.225, prediction 0.225, pre_fit 0.05, placebos 0.5",
+        "donor_weights 0.225, prediction 0.225, pre_fit 0.05, placebos 0.5",
         "for 20 runs, 0.025 each",
         "its own series is confidential",
         "the treated unit is not protected",
@@ -49,23 +49,23 @@ def test_what_will_disappoint_is_warned_of() -> None:
     assert any("not usable" in w for w in model().plan(0.01).warnings)
     assert any("longer than any weights" in w for w in model(lam=1.0).plan(0.01).warnings)
     assert any("no test" in w for w in model(placebos="all").plan(500).warnings)
-    assert model(weights="uniform").plan(500).warnings == ()
+    assert model(donor_weights="uniform").plan(500).warnings == ()
 
 
 def test_doubling_the_budget_halves_the_noise() -> None:
-    made = model(weights="uniform")
-    sds = [path_sd(made.scale, made._request.priced(made.plan(e).budget)[1]) for e in (1, 2)]
+    made = model(donor_weights="uniform")
+    sds = [made._allocated(Budget(e)).path_sd() for e in (1, 2)]
     assert sds[0] / sds[1] == pytest.approx(2, rel=1e-9)
 
 
 def test_the_plan_compares_both_ways_to_the_mean() -> None:
     y = X.mean(axis=0)
-    made = SyntheticControl.from_arrays(X, y, 2, 1.0, weights="uniform", mean_effect=True)
+    made = SyntheticControl.from_arrays(X, y, 2, 1.0, donor_weights="uniform", mean_effect=True)
     plan = made.plan(4)
     # 6 periods, 20 donors: by itself 2 sqrt(2) 2 / (4 20), the path sqrt(6) times that
     text = " ".join(str(plan).split())
     assert "sd 0.07071 by itself, 0.1732 from the path, 0.06547 from both, 0.0866 from a" in text
     assert made.fit(4, rng=1).att_noise.sd == pytest.approx(0.06547, rel=1e-3)
     assert not any("mean_effect" in warning for warning in plan.warnings)
-    few = model(weights="uniform", mean_effect=True).plan(4)
+    few = model(donor_weights="uniform", mean_effect=True).plan(4)
     assert any("mean_effect=True costs the mean effect more" in w for w in few.warnings)

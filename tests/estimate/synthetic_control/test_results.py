@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.synthetic import SyntheticControl, SyntheticControlResults
+from dprct.estimate.synthetic_control import SyntheticControl, SyntheticControlResults
 
 
 def fitted(epsilon: float = 30, **options: Any) -> SyntheticControlResults:
@@ -81,7 +81,7 @@ def test_latex_and_html_hold_the_same_numbers() -> None:
 
 
 def test_placebos_in_a_table() -> None:
-    result = fitted(placebos="all", weights="uniform", pre_fit=True)
+    result = fitted(placebos="all", donor_weights="uniform", pre_fit=True)
     effects = result.placebo_effects()
     assert effects.shape == (3, 9)
     table = result.placebo_table()
@@ -92,9 +92,9 @@ def test_placebos_in_a_table() -> None:
 
 
 def test_equal_weights_have_no_noise() -> None:
-    result = fitted(weights="uniform")
+    result = fitted(donor_weights="uniform")
     assert result.noisy_weights is None
-    assert result.weights.tolist() == [1 / 9] * 9
+    assert result.donor_weights.tolist() == [1 / 9] * 9
 
 
 @pytest.mark.parametrize("kind", ["paths", "gap", "placebos", "weights"])
@@ -108,3 +108,43 @@ def test_every_figure_is_drawn(kind: str) -> None:
 def test_a_figure_that_is_none_is_refused() -> None:
     with pytest.raises(ParameterError, match="allowed: paths, gap, placebos, weights"):
         fitted().plot("pie")
+
+
+@pytest.fixture(scope="module")
+def with_placebo() -> SyntheticControlResults:
+    X = np.add.outer(np.linspace(-0.4, 0.4, 9), np.linspace(0, 0.1, 8))
+    model = SyntheticControl.from_arrays(X, X.mean(axis=0) + 0.1, 5, 1.0, placebos=["donor 2"])
+    return model.fit(30, rng=4)
+
+
+def test_periods_that_were_not_paid_for_are_not_there(
+    with_placebo: SyntheticControlResults,
+) -> None:
+    table = with_placebo.tidy(0.1)
+    assert table["time"].tolist() == [6, 7, 8]
+    half = with_placebo.released.post.effect_noise.half_width(0.1)
+    assert (table["noise.high"] - table["estimate"]).tolist() == pytest.approx([half] * 3)
+
+
+def test_the_sheet_ends_with_the_mean(with_placebo: SyntheticControlResults) -> None:
+    sheet = with_placebo.sheet(0.05)
+    assert [row[0] for row in sheet.rows][-1] == "mean effect"
+    assert f"{with_placebo.att:.3f}" in sheet.rows[-1][1]
+    assert "do not cover" in sheet.notes[0]
+
+
+def test_the_treated_unit_is_the_first_row(with_placebo: SyntheticControlResults) -> None:
+    table = with_placebo.placebo_table()
+    assert table["unit"].tolist() == ["treated", "donor 2"]
+    assert table["att"].iloc[0] == with_placebo.att
+    # the series of a placebo is confidential, and noisy too
+    assert table["std.error.noise"].iloc[1] > table["std.error.noise"].iloc[0]
+    assert math.isnan(with_placebo.pre_rmse)
+
+
+def test_a_mean_by_itself_is_said_to_be_no_mean_of_the_rows() -> None:
+    X = np.add.outer(np.linspace(-0.4, 0.4, 9), np.linspace(0, 0.1, 8))
+    model = SyntheticControl.from_arrays(X, X.mean(axis=0), 3, 1.0, mean_effect=True)
+    result = model.fit(30, rng=4)
+    assert result.att != pytest.approx(result.effect.mean(), abs=1e-9)
+    assert "by itself too" in " ".join(result.summary().split())

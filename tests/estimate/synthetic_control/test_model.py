@@ -15,8 +15,8 @@ import pytest
 
 import dprct
 from dprct.errors import BudgetError, ModelPicklingError, ParameterError
-from dprct.estimate.synthetic import SyntheticControl
-from dprct.estimate.synthetic.donor_weights import usable
+from dprct.estimate.synthetic_control import SyntheticControl
+from dprct.estimate.synthetic_control.release import usable
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +37,7 @@ def test_it_is_at_the_top_level() -> None:
 def test_equal_weights_find_a_planted_effect() -> None:
     X = np.add.outer(np.linspace(-0.4, 0.4, 200), np.linspace(0, 0.1, 12))
     y = X.mean(axis=0) + np.where(np.arange(12) < 8, 0.0, 0.3)
-    model = SyntheticControl.from_arrays(X, y, 8, 1.0, weights="uniform")
+    model = SyntheticControl.from_arrays(X, y, 8, 1.0, donor_weights="uniform")
     result = model.fit(epsilon=40)
     assert result.effect.to_numpy() == pytest.approx(np.full(4, 0.3), abs=40 * 4 * 2 / 200 / 40)
     assert result.att_interval(1e-6)[0] < 0.3 < result.att_interval(1e-6)[1]
@@ -49,13 +49,13 @@ def test_ridge_weights_find_whom_the_treated_unit_is_like() -> None:
     y = X[:3].mean(axis=0) + np.where(np.arange(66) < 60, 0.0, 0.2)
     ridge = SyntheticControl.from_arrays(X, y, 60, 1.0, lam=10.0).fit(epsilon=3000)
     assert ridge.att == pytest.approx(0.2, abs=0.1)
-    assert ridge.weights.iloc[:3].sum() > 0.8
+    assert ridge.donor_weights.iloc[:3].sum() > 0.8
 
 
 def test_the_law_of_the_path_is_the_one_that_is_stated() -> None:
     """The path less its noiseless value, over 4,000 fits: spread within 6 standard errors."""
     X, y = factors(n=20, T=12, T0=10)
-    model = SyntheticControl.from_arrays(X, y, 10, 1.0, weights="uniform")
+    model = SyntheticControl.from_arrays(X, y, 10, 1.0, donor_weights="uniform")
     rng = np.random.default_rng(5)
     results = [model.fit(epsilon=2, rng=rng) for _ in range(2000)]
     errors = np.array([r.counterfactual.to_numpy() - X[:, 10:].mean(axis=0) for r in results])
@@ -92,7 +92,7 @@ def test_the_guarantee_says_what_holds(noise, delta, measure, protect) -> None:
 def test_a_protected_unit_is_noisy_and_the_interval_covers() -> None:
     X, y = factors()
     model = SyntheticControl.from_arrays(
-        X, y, 10, 1.0, protect_treated=True, weights="uniform", pre_fit=True
+        X, y, 10, 1.0, protect_treated=True, donor_weights="uniform", pre_fit=True
     )
     truth = float((y[10:] - X[:, 10:].mean(axis=0)).mean())
     rng = np.random.default_rng(7)
@@ -123,11 +123,13 @@ def test_auto_follows_the_public_rule_and_not_the_data() -> None:
     X, y = factors(n=30)
     for epsilon in (1, 10, 100, 1000):
         chosen = {
-            SyntheticControl.from_arrays(data, y, 10, 1.0, weights="auto").fit(epsilon, rng=1).rule
+            SyntheticControl.from_arrays(data, y, 10, 1.0, donor_weights="auto")
+            .fit(epsilon, rng=1)
+            .rule
             for data in (X, -X, np.zeros_like(X))
         }
         assert len(chosen) == 1
-    few = SyntheticControl.from_arrays(X, y, 10, 1.0, weights="auto")
+    few = SyntheticControl.from_arrays(X, y, 10, 1.0, donor_weights="auto")
     assert few.fit(0.5, rng=1).rule == "uniform"
     assert few.fit(5000, rng=1).rule == "ridge"
     assert "chosen from public facts" in str(few.plan(1))
@@ -148,8 +150,8 @@ def test_what_is_used_is_released() -> None:
     result = SyntheticControl.from_arrays(X, y, 10, 1.0, pre_fit=True).fit(epsilon=5)
     assert result.noisy_weights is not None
     again = usable(result.noisy_weights.to_numpy(), result.released.weight_sd)
-    assert again.tolist() == result.weights.tolist()
-    assert result.weights.sum() == pytest.approx(1)
+    assert again.tolist() == result.donor_weights.tolist()
+    assert result.donor_weights.sum() == pytest.approx(1)
 
 
 def test_results_pickle_and_models_do_not(panel, schema, asked) -> None:
@@ -168,7 +170,7 @@ def test_results_pickle_and_models_do_not(panel, schema, asked) -> None:
 
 @pytest.mark.parametrize("engine", [pd.DataFrame, pl.from_pandas])
 def test_a_panel_of_any_engine(panel, schema, asked, engine) -> None:
-    model = SyntheticControl(engine(panel()), schema, weights="uniform", **asked)
+    model = SyntheticControl(engine(panel()), schema, donor_weights="uniform", **asked)
     result = model.fit(epsilon=200)
     frame = panel()
     pool = frame[frame["region"] != "Łódź"].groupby("year")["output"].mean()
@@ -185,7 +187,7 @@ def test_a_stata_file_says_what_its_panel_is(shared) -> None:
     data, schema = dprct.read_dta(path)
     asked = {"outcome": "cigsale", "treated": "California", "treatment_time": 1989, "bound": 300}
     with pytest.raises(dprct.errors.SchemaError, match="may be missing"):
-        SyntheticControl(data, schema, **asked)
+        SyntheticControl(data, schema, unit="state", **asked)
     schema = schema.declare(cigsale={"missing": "never"})
     with pytest.raises(dprct.errors.ColumnError, match="xtset names 'index'"):
         SyntheticControl(
@@ -193,7 +195,7 @@ def test_a_stata_file_says_what_its_panel_is(shared) -> None:
         )
     model = SyntheticControl(
         data, schema, unit="state", outcome="cigsale", treated="California", treatment_time=1989,
-        bound=(0, 300), weights="uniform",
+        bound=(0, 300), donor_weights="uniform",
     )  # fmt: skip
     assert model.n == 38
     result = model.fit(epsilon=1000)
@@ -244,12 +246,12 @@ def test_inside_fit_every_value_maps() -> None:
 
 
 MISTAKES = {
-    "weights": ({"weights": "simplex"}, "allowed: ridge, uniform, auto"),
+    "donor_weights": ({"donor_weights": "simplex"}, "allowed: ridge, uniform, auto"),
     "noise": ({"noise": "normal"}, "allowed: laplace, gaussian, concentrated"),
     "lam": ({"lam": 0}, "lam=0; give a number above 0"),
     "small lam": ({"lam": 1e-13}, "lam=1e-13 is too small"),
     "placebos": ({"placebos": "b"}, "placebos='b'"),
-    "shares": ({"shares": {"weights": 1}}, "for each of weights, prediction"),
+    "budget_shares": ({"budget_shares": {"donor_weights": 1}}, "each of donor_weights, prediction"),
 }
 
 
@@ -262,7 +264,7 @@ def test_each_mistake_has_its_sentence(mistake: str) -> None:
 
 
 def test_other_relations_are_refused(panel, schema, asked) -> None:
-    with pytest.raises(ParameterError, match="allowed: 'replace-one'"):
+    with pytest.raises(ParameterError, match="allowed: replace-one"):
         SyntheticControl(panel(), schema, neighbors="add-remove", **asked)
 
 
@@ -284,5 +286,8 @@ def test_the_documentation_says_first_who_is_protected() -> None:
 def test_representation_has_no_values() -> None:
     X, y = factors(n=8)
     model = SyntheticControl.from_arrays(X, y, 10, 1.0)
-    assert repr(model) == "SyntheticControl(8 donors, 14 periods, treated: treated, weights: ridge)"
+    assert (
+        repr(model)
+        == "SyntheticControl(8 donors, 14 periods, treated: treated, donor weights: ridge)"
+    )
     assert "8 donors" in repr(model.fit(1))

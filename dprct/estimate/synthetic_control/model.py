@@ -1,0 +1,512 @@
+"""SyntheticControl: a counterfactual path from confidential donors, under differential privacy."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from dprct.defaults import (
+    CONTROL_SHARES,
+    MEAN_SHARE,
+    PLACEBO_SHARE,
+    PRE_FIT_SHARE,
+    ridge_pays,
+    ridge_penalty,
+)
+from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.noise_law import PathNoise
+from dprct.estimate.synthetic_control.allocation import WEIGHTS, ControlAllocation, Form, Noise
+from dprct.estimate.synthetic_control.panel import (
+    OfArrays,
+    PanelFacts,
+    noted_name,
+    number,
+    panel_of,
+    scale_of,
+)
+from dprct.estimate.synthetic_control.plan import (
+    consequences_of,
+    facts_of,
+    guarantee_of,
+    warnings_of,
+)
+from dprct.estimate.synthetic_control.release import Series, UnitRelease, public_norm, released
+from dprct.estimate.synthetic_control.results import SyntheticControlResults
+from dprct.model import Facts, Model, Spec
+from dprct.privacy.allocation import split
+from dprct.privacy.budget import exact
+from dprct.queries import LARGEST_PENALTY
+from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice, check_schema, one_name
+from dprct.schema.facts import given
+from dprct.schema.own import check_own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from dprct.estimate.synthetic_control.allocation import Rule
+    from dprct.estimate.synthetic_control.panel import Bound, Name, Panel
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget, Real
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
+    from dprct.queries.donors import Scale
+    from dprct.schema import Schema
+
+Weights = Literal["ridge", "uniform", "auto"]
+Drawn = tuple[UnitRelease, ...]
+"""What a fit drew: of the treated unit first, then of placebos."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticControlSpec(Spec[PanelFacts]):
+    """What a synthetic control is asked for; the fields are options of :class:`SyntheticControl`.
+
+    ``unit`` and ``time`` are None for a panel that was given as arrays.
+    """
+
+    method: ClassVar[str] = "SyntheticControl (noise on ridge weights and on the path)"
+
+    outcome: str
+    treated: Name
+    treatment_time: float
+    unit: str | None = None
+    time: str | None = None
+    donors: Iterable[Name] | None = None
+    donor_weights: Weights = "ridge"
+    lam: float | None = None
+    bound: Bound | None = None
+    protect_treated: bool = False
+    mean_effect: bool = False
+    pre_fit: bool = False
+    placebos: str | tuple[Name, ...] = ()
+    budget_shares: Mapping[str, Real] | None = None
+    noise: Noise = "laplace"
+    neighbors: str = "replace-one"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcome, unit and time."""
+        named = (self.outcome, self.unit, self.time)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options and outcome; and of the panel, once it is known."""
+        schema = facts.schema
+        yield lambda: check_choice("neighbors", self.neighbors, ("replace-one",))
+        yield lambda: check_choice("donor_weights", self.donor_weights, get_args(Weights))
+        yield lambda: check_choice("noise", self.noise, get_args(Noise))
+        yield self._check_mean
+        yield lambda: check_complete(schema, self.outcome)
+        yield lambda: check_own(schema.column(self.outcome))
+        yield lambda: self.scale(facts)
+        yield lambda: penalty_of(self.lam, 1)
+        known = isinstance(self.donor_weights, str) and self.donor_weights in get_args(Weights)
+        if isinstance(facts, PanelFacts) and known:
+            yield lambda: placebos_of(self.placebos, facts.panel)
+            yield lambda: [self.shares(rule) for rule in self.rules]
+            yield lambda: [form.parts() for form in self.forms(facts).values()]
+
+    def _check_mean(self) -> None:
+        if self.mean_effect and self.noise != "laplace":
+            raise ParameterError(
+                f"mean_effect=True buys nothing with noise={self.noise!r}, where the mean of the "
+                "path is as precise; leave it out, or use noise='laplace'"
+            )
+
+    def scale(self, facts: Facts) -> Scale:
+        """Return the public bounds of the outcome.
+
+        Raises
+        ------
+        SchemaError, ParameterError
+        """
+        return scale_of(self.bound, facts.schema.column(self.outcome))
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules for weights that a fit may use: both where the budget decides which."""
+        return ("ridge", "uniform") if self.donor_weights == "auto" else (self.donor_weights,)
+
+    def shares(self, rule: Rule) -> dict[str, Fraction]:
+        """Return the share of the budget that each part has.
+
+        Raises
+        ------
+        ParameterError
+        """
+        return shares_of(
+            self.budget_shares, rule, pre_fit=self.pre_fit, placebos=bool(self.placebos),
+            auto=self.donor_weights == "auto", mean_effect=self.mean_effect,
+        )  # fmt: skip
+
+    def forms(self, facts: PanelFacts) -> dict[Rule, Form]:
+        """Return what a fit releases, by rule.
+
+        Raises
+        ------
+        ParameterError
+        """
+        panel = facts.panel
+        pretended, penalty = placebos_of(self.placebos, panel), penalty_of(self.lam, panel.T0)
+        y_norm = None
+        if facts.target is not None:
+            y_norm = public_norm(self.scale(facts), facts.target[: panel.T0])
+        return {
+            rule: Form(
+                len(panel.names), len(panel.times), panel.T0, rule, penalty, y_norm, self.pre_fit,
+                pretended, self.shares(rule),
+            )
+            for rule in self.rules
+        }  # fmt: skip
+
+    def allocation(self, facts: PanelFacts, budget: Budget) -> ControlAllocation:
+        """Return the mechanisms that a budget buys; which weights is a function of public facts."""
+        scale, forms = self.scale(facts), self.forms(facts)
+        if len(forms) == 1:
+            [form] = forms.values()
+            return form.allocation(budget, self.noise, scale, "")
+        why = "(chosen from public facts: dprct.defaults.ridge_pays)"
+        ridge = forms["ridge"].allocation(budget, self.noise, scale, why)
+        equal = forms["uniform"].allocation(budget, self.noise, scale, why)
+        pays = ridge_pays(
+            ridge.form.n,
+            ridge.weight_sd,
+            ridge.path_sd() / scale.bound,
+            equal.path_sd() / scale.bound,
+        )
+        return ridge if pays else equal
+
+    def guarantee(self, facts: PanelFacts, allocation: Allocation) -> Guarantee:
+        """Return what a fit promises."""
+        assert isinstance(allocation, ControlAllocation)
+        words = (record_of(facts.schema, self.unit), self.outcome, facts.panel.treated)
+        return guarantee_of(allocation, words)
+
+    def plan(self, facts: PanelFacts, allocation: Allocation) -> Plan:
+        """Return the price and the noise of each part."""
+        assert isinstance(allocation, ControlAllocation)
+        return Plan(
+            self.method,
+            allocation.budget,
+            facts_of(allocation),
+            tuple(consequences_of(allocation.form)),
+            tuple(warnings_of(allocation)),
+        )
+
+
+class SyntheticControl(
+    OfArrays, Model[SyntheticControlSpec, PanelFacts, Drawn, SyntheticControlResults]
+):
+    """The path of a treated unit without treatment, from donors that are protected.
+
+    One record is one donor's whole series: a donor may be a state, not a person.  The people in a
+    state are not the unit of this guarantee, and the treated unit is public by default.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, one row per unit and period, in any order; balanced and complete.
+    schema : Schema
+        With bounds for the outcome, unless ``bound`` is given.
+    outcome : str
+    treated : str or number
+        The treated unit: its name, its code, or the label of its code.
+    treatment_time : number
+        The first period with treatment.
+    unit, time : str, optional
+        Columns; by default what ``xtset`` noted in the .dta file.
+    donors : iterable of str or number, optional
+        Units to use; all others by default.
+    donor_weights : {"ridge", "uniform", "auto"}
+        Ridge weights (noisy, then shrunk to equal ones and put on the simplex); equal weights,
+        which cost nothing; or whichever :func:`dprct.defaults.ridge_pays` expects to be better,
+        from public facts.
+    lam : number, optional
+        Penalty, for data divided by the bound; ``20 T0`` if not given.
+    bound : number or (low, high), optional
+        Public bounds of the outcome, instead of those of the schema.
+    protect_treated : bool
+        Whether the treated unit's series is confidential too; the effect then has its noise.
+    mean_effect : bool
+        Whether the mean after treatment is released by itself too, for part of the path's share;
+        it makes ``att`` more precise where there are more than three periods after treatment.
+    pre_fit : bool
+        Whether the synthetic path before treatment is released; it has its price.
+    placebos : "all", or iterable of str or number
+        Donors to be treated in pretence; each run has its price.
+    budget_shares : mapping from part to number, optional
+        Of the budget, of sum one, for each of ``donor_weights``, ``prediction``, ``mean``,
+        ``pre_fit`` and ``placebos`` that there is; :mod:`dprct.defaults` if not given.
+    noise : {"laplace", "gaussian", "concentrated"}
+        Pure privacy; Gaussian differential privacy; zero-concentrated privacy.  The last two need
+        ``delta``.
+    neighbors : {"replace-one"}
+        Which data sets are neighbours.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError
+        If the panel is unbalanced, incomplete or too small, or a public fact is missing.
+
+    Notes
+    -----
+    Relation: one donor's series is replaced by any other within the bounds; who the donors are, n,
+    periods, bounds and lam are public, and so is the treated unit unless ``protect_treated``.
+    With data divided by B = max |bound| and y the treated unit:
+
+    1. ``f = (X X' + lam/2)^-1 X y`` on the pre-periods, rounded to a grid, with noise from
+       :func:`dprct.privacy.ridge.ridge_l1` (Laplace) or :func:`~dprct.privacy.ridge.ridge_l2`;
+    2. ``g``: f shrunk towards equal weights and projected on the simplex, by post-processing;
+    3. ``X_post' g`` with noise: one donor moves each of the T - T0 values by at most
+       ``max(g) (high - low)``, and their mean, if it is asked for, by as much.
+
+    What is protected beside donors moves f by ``target_l2`` and its own path by ``high - low``.
+    The noise of steps 1 and 3 is exact, on integers.  Series outside the bounds count as the
+    nearest bound.  The noise of step 3 follows the released g in the unit of the outcome, and its
+    cost does not: :class:`~dprct.estimate.synthetic_control.allocation.ControlAllocation` proves
+    it.
+
+    References
+    ----------
+    Rho, Cummings and Misra, "Differentially Private Synthetic Control" (the published forms are in
+    ``dprct.published.SyntheticControl``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.add.outer(np.linspace(-0.5, 0.5, 40), np.linspace(0, 0.2, 12))
+    >>> y = X.mean(axis=0) + np.where(np.arange(12) < 8, 0, 0.3)
+    >>> model = SyntheticControl.from_arrays(X, y, 8, bound=1, donor_weights="uniform")
+    >>> result = model.fit(epsilon=20)
+    >>> bool(abs(result.att - 0.3) < 0.2), result.guarantee.unit
+    (True, 'donor')
+    """
+
+    saved_types = (UnitRelease, Series, PathNoise)
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        outcome: str,
+        treated: Name,
+        treatment_time: float,
+        unit: str | None = None,
+        time: str | None = None,
+        donors: Iterable[Name] | None = None,
+        donor_weights: Weights = "ridge",
+        lam: float | None = None,
+        bound: Bound | None = None,
+        protect_treated: bool = False,
+        mean_effect: bool = False,
+        pre_fit: bool = False,
+        placebos: str | Iterable[Name] = (),
+        budget_shares: Mapping[str, Real] | None = None,
+        noise: Noise = "laplace",
+        neighbors: str = "replace-one",
+    ) -> None:
+        check_schema(schema)
+        self._set_up(
+            data, schema, None, outcome=outcome, treated=treated, treatment_time=treatment_time,
+            unit=noted_name(schema, "unit", unit), time=noted_name(schema, "time", time),
+            donors=donors, donor_weights=donor_weights, lam=lam, bound=bound,
+            protect_treated=protect_treated, mean_effect=mean_effect, pre_fit=pre_fit,
+            placebos=placebos, budget_shares=budget_shares, noise=noise, neighbors=neighbors,
+        )  # fmt: skip
+
+    def _set_up(
+        self,
+        data: Any,
+        schema: Schema,
+        panel: Panel | None,
+        *,
+        outcome: str,
+        protect_treated: bool = False,
+        mean_effect: bool = False,
+        pre_fit: bool = False,
+        placebos: str | Iterable[Name] = (),
+        **options: Any,
+    ) -> None:
+        """Bind a table, whose panel is known already where it was given as arrays."""
+        spec = SyntheticControlSpec(
+            outcome=one_name(outcome, "outcome"), protect_treated=bool(protect_treated),
+            mean_effect=bool(mean_effect), pre_fit=bool(pre_fit), placebos=listed(placebos),
+            **options,
+        )  # fmt: skip
+        facts = self._bind(spec, data, schema, in_memory=True)
+        rows = self._table.rows()
+        if panel is None:
+            panel = panel_of(
+                rows, facts.schema, outcome=spec.outcome, treated=spec.treated,
+                treatment_time=spec.treatment_time, unit=spec.unit, time=spec.time,
+                donors=spec.donors,
+            )  # fmt: skip
+        target = None if spec.protect_treated else panel.target(rows)
+        self.facts = PanelFacts(facts.schema, facts.n, panel, target)
+        spec.require(self.facts)
+
+    @property
+    def n(self) -> int:
+        """Donors, each of which is one record."""
+        return len(self.facts.panel.names)
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
+        assert isinstance(allocation, ControlAllocation)
+        return released(allocation, self.facts, self._table.rows(), noise)
+
+    def _study(self, plan: Plan) -> dict[str, Any]:
+        """Return the public facts that a draw rests on: those of the panel as well."""
+        panel, target = self.facts.panel, self.facts.target
+        public = (panel.names, panel.treated, panel.times.tolist(), panel.T0)
+        series = None if target is None else target.tolist()
+        digest = hashlib.sha256(repr((public, series)).encode()).hexdigest()
+        return {**super()._study(plan), "panel": digest}
+
+    def _read(
+        self,
+        drawn: Drawn,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> SyntheticControlResults:
+        assert isinstance(allocation, ControlAllocation)
+        treated, *pretended = drawn
+        form = allocation.form
+        return SyntheticControlResults(
+            released=treated,
+            placebos=tuple(pretended),
+            times=self.facts.panel.times,
+            T0=form.T0,
+            target=self.facts.target,
+            rule=form.rule,
+            lam=form.lam,
+            guarantee=guarantee,
+            outcome=self.spec.outcome,
+            ledger=ledger,
+        )
+
+    def __repr__(self) -> str:
+        panel = self.facts.panel
+        return (
+            f"SyntheticControl({self.n} donors, {len(panel.times)} periods, treated: "
+            f"{panel.treated}, donor weights: {self.spec.donor_weights})"
+        )
+
+
+def listed(placebos: Any) -> Any:
+    """Return a list of donors as a tuple, and anything else as it is, to be refused later."""
+    several = not isinstance(placebos, str) and hasattr(placebos, "__iter__")
+    return tuple(placebos) if several else placebos
+
+
+def check_complete(schema: Schema, outcome: object) -> None:
+    """Refuse an outcome that may be missing: whether it is, in a series, would be a private fact.
+
+    Raises
+    ------
+    SchemaError
+    """
+    name = one_name(outcome, "outcome")
+    if schema.column(name).missing != ():
+        raise SchemaError(
+            f"outcome {name!r} may be missing, or has no declared missing policy; declare "
+            "missing='never', for a synthetic control takes complete panels"
+        )
+
+
+def record_of(schema: Schema, unit: str | None) -> str:
+    """Return what one record is called: the schema's word where it is for these units."""
+    declared = schema.unit
+    return declared.name if declared.id is not None and declared.id == unit else "donor"
+
+
+def penalty_of(lam: object, T0: int) -> float:
+    """Return the penalty, 20 T0 by default."""
+    if lam is None:
+        return ridge_penalty(T0)
+    penalty = number(lam)
+    if not 0 < penalty <= LARGEST_PENALTY:
+        raise ParameterError(
+            f"lam={given(lam)}; give a number above 0, such as 20 * T0, and at most "
+            f"{LARGEST_PENALTY:g}"
+        )
+    return penalty
+
+
+def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
+    """Return which donors are placebos."""
+    if isinstance(wanted, str) and wanted == "all":
+        wanted = panel.names
+    if isinstance(wanted, str) or not hasattr(wanted, "__iter__"):
+        raise ParameterError(f"placebos={given(wanted)}; give 'all' or a list of donors")
+    names = [str(name) for name in wanted]
+    unknown = [name for name in names if name not in panel.names]
+    if unknown or len(set(names)) < len(names):
+        raise ParameterError(
+            "placebos= names what is no donor, or a donor twice; name donors as the weights do"
+        )
+    if names and len(panel.names) < 3:
+        raise ParameterError("a placebo takes one donor away; it needs at least 3 donors")
+    return tuple(panel.names.index(name) for name in names)
+
+
+def shares_of(
+    asked: Mapping[str, Real] | None,
+    rule: Rule,
+    *,
+    pre_fit: bool,
+    placebos: bool,
+    auto: bool,
+    mean_effect: bool = False,
+) -> dict[str, Fraction]:
+    """Return the share of each part of the budget, adding up to one.
+
+    Parameters
+    ----------
+    asked : mapping, or None for the defaults
+    rule : {"ridge", "uniform"}
+    pre_fit, placebos : bool
+        Whether there are such parts.
+    auto : bool
+        Equal weights were chosen in place of ridge ones, whose share goes to the path.
+    mean_effect : bool
+        Whether the mean after treatment is a part of its own.
+
+    Raises
+    ------
+    ParameterError
+        If another part is named, or shares do not add up.
+
+    Examples
+    --------
+    >>> shares_of(None, "ridge", pre_fit=False, placebos=False, auto=False)
+    {'donor_weights': Fraction(1, 2), 'prediction': Fraction(1, 2)}
+    """
+    wanted = ["prediction"] if rule == "uniform" else [WEIGHTS, "prediction"]
+    wanted += ["mean"] * mean_effect + ["pre_fit"] * pre_fit + ["placebos"] * placebos
+    if asked is None:
+        return _default_shares(wanted)
+    if auto and rule == "uniform" and hasattr(asked, "items") and WEIGHTS in asked:
+        moved = exact(asked[WEIGHTS], "share") + exact(asked.get("prediction", 0), "share")
+        asked = {**asked, "prediction": moved}
+        del asked[WEIGHTS]
+    return split(asked, dict.fromkeys(wanted, 1))
+
+
+def _default_shares(wanted: Sequence[str]) -> dict[str, Fraction]:
+    """Return the default shares: fixed ones for what is extra, the rest in proportion."""
+    placebo = PLACEBO_SHARE if "placebos" in wanted else Fraction(0)
+    fit = (1 - placebo) * PRE_FIT_SHARE if "pre_fit" in wanted else Fraction(0)
+    left = {name: CONTROL_SHARES[name] for name in wanted if name in CONTROL_SHARES}
+    rest = (1 - placebo - fit) / sum(left.values())
+    found = {name: share * rest for name, share in left.items()}
+    if "mean" in wanted:
+        found["mean"] = found["prediction"] * MEAN_SHARE
+        found["prediction"] -= found["mean"]
+    return found | {k: v for k, v in (("pre_fit", fit), ("placebos", placebo)) if v}
