@@ -21,7 +21,6 @@ from dprct.release.calibration import Calibration
 from dprct.release.covariates import covariates_of
 from dprct.release.keys import key_limits
 from dprct.release.layout import Layout, prepared_schema
-from dprct.release.model import ReleaseModel
 from dprct.release.outcomes import Target, check_room, targets_of
 from dprct.release.public_rows import PublicRows
 from dprct.release.regressions import (
@@ -36,6 +35,7 @@ from dprct.release.regressions import (
 )
 from dprct.release.shares import Division, division, plan_of, share_of
 from dprct.release.slopes import Slopes
+from dprct.release.unconverted import UnconvertedRelease
 from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.base import Design
-    from dprct.encode import Coded
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
@@ -69,7 +68,7 @@ class Drawn:
     effects: Sequence[Any]
 
 
-class Calibrated(ReleaseModel):
+class Calibrated(UnconvertedRelease):
     """Release a synthetic file on which the reader's own regression returns private effects.
 
     Parameters
@@ -284,10 +283,6 @@ class Calibrated(ReleaseModel):
     def _division(self, budget: Budget) -> Division:
         gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
         return division(budget, self.share, self.wanted, self._covariates, gamma_share)
-
-    def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
-        """Return none: covariates are encoded with bins of their own, outcomes not at all."""
-        return ()
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
         part = self._division(budget)

@@ -22,7 +22,6 @@ import dprct
 from dprct import Budget
 from dprct.errors import DprctError, DprctWarning, ParameterError
 from dprct.privacy.noise import Secure
-from dprct.release.model import ReleaseModel
 from dprct.release.regressions import _KNOWN
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def fitting(case: Any, model: Any) -> dict[str, Any]:
     if hasattr(model, "power"):
         found["power"] = model.power(*asked).to_csv()
     options = {}
-    if isinstance(model, ReleaseModel):
+    if hasattr(model, "rehearse"):
         options = {"confirm": True}
         guarantee = model.guarantee(Budget(EPSILON, case.delta))
         found["announced"] = model._announced(guarantee).unsealed().digest()

@@ -155,7 +155,7 @@ def test_mv_histogram_shows_a_lone_person_with_probability_delta(
 
 @pytest.mark.audit
 def test_marginals(computed_once: Any, certified: Any) -> None:
-    computed_once("dprct.release.marginals.one_way_counts")
+    computed_once("dprct.release.histogram.one_way_counts")
     *tables, schema = only("a", "b")
     models = tuple(Marginals(data, schema) for data in tables)
     scale = 4 / float(EPSILON)
