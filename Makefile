@@ -6,7 +6,7 @@
 #   make check   format, lint, types and tests
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
-#   make audit   the end-to-end privacy audits, which take minutes; their table is docs/audit.md
+#   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper

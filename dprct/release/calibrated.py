@@ -282,7 +282,10 @@ class Calibrated(UnconvertedRelease):
 
     def _division(self, budget: Budget) -> Division:
         gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
-        return division(budget, self.share, self.wanted, self._covariates, gamma_share)
+        part = division(budget, self.share, self.wanted, self._covariates, gamma_share)
+        if self._slopes is not None:
+            self._slopes.mechanism(part.slopes)  # refuses, before a charge, what cannot be drawn
+        return part
 
     def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
         part = self._division(budget)

@@ -113,7 +113,7 @@ def _effect(y: Bounds, w: Bounds, **options: Any) -> Any:
 
 
 def _calibrated(y: Bounds, w: Bounds, covariates: Any) -> Any:
-    schema = declared(y, w, "y", "w", "t")
+    schema = declared(y, w, "y", "w").declare(t={"fate": "public"})
     return dprct.Calibrated.from_formula(
         "y ~ t + w", rows(y, w), schema, treatment="t", covariates=covariates
     )
@@ -231,7 +231,8 @@ def test_every_strict_method_is_tried_with_extreme_bounds(registered_strict: set
         ),
         (
             lambda tiny: _weighted(
-                UNIT, UNIT, errors="conditional", shares={"effect": 1 - tiny, "variance": tiny}
+                UNIT, UNIT, errors="conditional",
+                budget_shares={"effect": 1 - tiny, "variance": tiny},
             ),
             1e-6,
         ),

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from papers.rct import timings
-from papers.rct import timings as steps
 from papers.rct.liberia import OUTCOMES
 from papers.rct.printed import asked
 from papers.rct.sources import Source, find_sources
@@ -51,9 +50,9 @@ def test_steps_are_over_the_histogram_and_parts_of_their_total(
     def seconds(wanted: Asked, source: Source, repeats: int) -> dict[str, dict[str, float]]:
         return dict.fromkeys(OUTCOMES, TAKEN)
 
-    monkeypatch.setattr(steps, "fastest", fastest)
-    monkeypatch.setattr(steps, "_seconds", seconds)
-    page = steps.compared_steps(Source("liberia", None))
+    monkeypatch.setattr(timings, "fastest", fastest)
+    monkeypatch.setattr(timings, "_step_seconds", seconds)
+    page = timings.compared_steps(Source("liberia", None))
     assert len(page) == 192
     page = page.set_index(["panel", "row", "method", "arm"])
     one = page.loc[("Full Baseline", "arrested_ltav", "GenM-9", "proxies")]
@@ -69,7 +68,7 @@ def test_every_step_of_every_outcome_is_timed(shared: Path) -> None:
     source = find_sources(shared / "data", 1)["liberia"]
     wanted = asked(8, "Reduced Subset", "", "GenM-9")
     assert wanted is not None
-    found = steps._seconds(wanted, source, 1)
+    found = timings._step_seconds(wanted, source, 1)
     assert tuple(found) == OUTCOMES
     for taken in found.values():
         parts = [taken[step] for step in ("proxies", "parameters", "outcome")]

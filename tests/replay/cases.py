@@ -1,0 +1,336 @@
+"""Every strict method with every option that its constructor takes.
+
+``CASES`` is what the auditor runs.  A new option of a constructor, or a new word that an option
+allows, fails ``test_completeness.py`` until a case here gives it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+import dprct
+
+from .neighbours import DELTAS, HUGE, MOST, NARROW, SIGNED, WIDE, Case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CASES: dict[str, Case] = {}
+GIVEN: dict[type, list[dict[str, Any]]] = {}
+"""The options that cases give to each class."""
+
+
+def case(method: Any, name: str, *, private: str, public: str = "", given: dict[str, Any],
+         engine: bool = False, **facts: Any) -> None:  # fmt: skip
+    """Register a case; ``private`` and ``public`` are names of columns, with spaces between."""
+    GIVEN.setdefault(method, []).append(given)
+    words = f"{method.__module__.split('.')[1]}.{method.__name__}: {name}"
+
+    def make(table: Any, schema: Any) -> Any:
+        data = pl.from_pandas(table, nan_to_null=True).lazy() if engine else table
+        return method(data, schema, **given)
+
+    assert words not in CASES
+    CASES[words] = Case(
+        words, make, tuple(private.split()), tuple(public.split()), **facts
+    )  # fmt: skip
+
+
+def _fates(**fates: str) -> dict[str, dict[str, str]]:
+    return {name: {"fate": fate} for name, fate in fates.items()}
+
+
+CONFIRM = {"options": {"confirm": True}}
+BOTH = (0.0, *DELTAS)
+TINY = (40, 8, 2)
+
+
+for engine in (False, True):
+    case(
+        dprct.MVHistogram, "all columns" + ", in Polars" * engine, private="y x g", given={},
+        facts={"y": {"fate": "modelled", "bins": 3}, **_fates(x="modelled", g="modelled")},
+        may_miss={"y": "private"}, deltas=BOTH, sizes=TINY, engine=engine, **CONFIRM,
+    )  # fmt: skip
+case(
+    dprct.MVHistogram, "named columns, zeta, kept notes", private="y x w", public="v",
+    given={"columns": ["y", "x"], "zeta": 0.5, "keep": []},
+    facts=_fates(w="filler", v="public"), deltas=BOTH, sizes=TINY, **CONFIRM,
+)  # fmt: skip
+case(
+    dprct.MVHistogram, "two rows a person", private="y x pid", given={}, rows=2,
+    facts={"y": {"fate": "modelled", "bins": 2}, **_fates(x="modelled", pid="key")},
+    deltas=BOTH, sizes=TINY, **CONFIRM,
+)  # fmt: skip
+case(
+    dprct.MVHistogram, "withheld, dropped, exclusive", private="y t w x y2", given={},
+    facts={"y": {"fate": "modelled", "bins": 2}, "t": {"fate": "modelled"},
+           **_fates(w="withheld", x="drop", y2="filler")},
+    deltas=BOTH, sizes=TINY, **CONFIRM,
+)  # fmt: skip
+for engine in (False, True):
+    case(
+        dprct.Marginals, "all columns" + ", in Polars" * engine, private="y x g", given={},
+        facts={"y": {"fate": "modelled", "bins": 3}, **_fates(x="modelled", g="modelled")},
+        may_miss={"y": "private", "x": "private"}, deltas=BOTH, sizes=TINY, engine=engine,
+        **CONFIRM,
+    )  # fmt: skip
+case(
+    dprct.Marginals, "named columns, bins by default, two rows a person", private="y x pid w",
+    given={"columns": ["y", "x"], "default_bins": 4, "keep": []}, rows=2,
+    facts=_fates(pid="key", w="filler"), deltas=BOTH, sizes=TINY, **CONFIRM,
+)  # fmt: skip
+
+
+ATE = dprct.PrivateATE
+Y = {"outcome": "y", "treatment": "t"}
+
+
+def effect(name: str, given: dict[str, Any], *, private: str = "y", public: str = "t",
+           **facts: Any) -> None:  # fmt: skip
+    """Register a case of PrivateATE."""
+    case(ATE, name, private=private, public=public, given={"outcome": "y", **given}, **facts)
+
+
+def halves(frame: Any, rng: Any) -> Any:
+    """Treat half of the rows."""
+    return (rng.permutation(len(frame)) < len(frame) // 2).astype(float)
+
+
+def cut(rows: Any) -> Any:
+    """Return a public index of a covariate."""
+    return 0.25 * rows["w"].to_numpy()
+
+
+for engine in (False, True):
+    effect("two arms" + ", in Polars" * engine, {"treatment": "t"}, engine=engine)
+effect("two arms, tiny", {"treatment": "t", "attrition": True, "levels": (0.05, 0.01)},
+       sizes=(6, 4, 2), arms=("alternate", "one", "none"))  # fmt: skip
+effect("three arms", {"treatment": ["t", "t2"]}, public="t t2", arms=("three",), sizes=(36, 12))
+CODES = dprct.Complete([0.0, 1.0, 2.0], arm="arm")
+effect("another control", {"assignment": CODES, "control": 0.0}, public="arm", sizes=(36, 12))
+effect(
+    "two outcomes, weights, sd",
+    {"outcome": ["y", "y2"], "treatment": "t", "weights": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
+    private="y y2",
+)
+for rule in ("public", "private"):
+    for engine in (False, True):
+        effect(f"missing {rule}" + ", in Polars" * engine, {"treatment": "t", "missing": rule},
+               may_miss={"y": rule}, engine=engine)  # fmt: skip
+effect("missing is a number", {"treatment": "t", "missing": 0.5}, may_miss={"y": "private"})
+effect(
+    "missing by outcome", {"outcome": ["y", "y2"], "treatment": "t",
+                           "missing": {"y": "private", "y2": "public"}},
+    private="y y2", may_miss={"y": "private", "y2": "public"},
+)  # fmt: skip
+FACTORIAL = dprct.Factorial([dprct.Simple("t"), dprct.Simple("t2")])
+for rule in ("arms", "main", "factorial"):
+    effect(f"factorial, {rule}", {"assignment": FACTORIAL, "effects": rule}, public="t t2",
+           arms=("cross",), sizes=(40, 16))  # fmt: skip
+for rule in ("weight", "ignore"):
+    effect(f"blocks, {rule}", {"assignment": dprct.Block("t", block="block"), "blocks": rule},
+           public="t block")  # fmt: skip
+effect("blocks of two, pooled",
+       {"assignment": dprct.Block("t", block="pair"),
+        "blocks": dict.fromkeys(map(float, range(8)), "rest")},
+       public="t pair", arms=("alternate",), sizes=(16,))  # fmt: skip
+CLUSTERS = dprct.Cluster("t", cluster="cluster")
+effect("clusters, persons", {"assignment": CLUSTERS, "unit": "person"}, public="t cluster")
+effect("clusters", {"assignment": CLUSTERS, "unit": "cluster", "largest_cluster": 2},
+       public="t cluster")  # fmt: skip
+INDEX: dict[str, dict[str, Any]] = {
+    "a formula": {"index": "0.25*w"},
+    "a function": {"index": cut, "index_columns": ["w"]},
+}
+for words, index in INDEX.items():
+    effect(f"index is {words}", {**Y, **index, "index_bounds": (-1, 1)}, private="y w",
+           bounds=(NARROW, SIGNED))  # fmt: skip
+PRIVATE = {"neighbors": "replace-one"}
+DESIGNS: dict[str, tuple[Any, str]] = {
+    "simple": (dprct.Simple("t"), "t"),
+    "complete": (dprct.Complete("t", shares=0.5), "t"),
+    "blocks": (dprct.Block("t", block="block", shares=0.5), "t block"),
+    "two arms": (dprct.Simple(["t", "t2"], shares=[0.3, 0.3]), "t t2"),
+    "factorial": (FACTORIAL, "t t2"),
+    "custom": (dprct.Custom(halves, "t", shares=0.5), "t"),
+}
+EXCLUSIVE = {name: {"exclusive": "arm"} for name in ("t", "t2")}
+for words, (design, columns) in DESIGNS.items():
+    apart = words == "two arms"
+    effect(
+        f"treatment private, {words}",
+        {"assignment": design, **PRIVATE},
+        private=f"y {columns}",
+        public="",
+        sizes=(40, 8),
+        arms=("three",) if apart else ("alternate", "one", "none"),
+        facts=EXCLUSIVE if apart else {},
+    )
+effect("treatment private, missing public", {"assignment": dprct.Simple("t"), **PRIVATE,
+       "missing": "public"}, private="y t", public="", may_miss={"y": "public"})  # fmt: skip
+effect("treatment private, missing a number", {"assignment": dprct.Simple("t"), **PRIVATE,
+       "missing": 0.0}, private="y t", public="", may_miss={"y": "private"})  # fmt: skip
+
+
+FILE = _fates(y="modelled", t="public", w="modelled", x="modelled")
+
+
+def calibrated(name: str, given: dict[str, Any], *, private: str = "y w x", public: str = "t",
+               facts: dict[str, Any] | None = None, **more: Any) -> None:  # fmt: skip
+    """Register a case of Calibrated."""
+    named = {name: FILE[name] for name in (*private.split(), *public.split()) if name in FILE}
+    case(
+        dprct.Calibrated, name, private=private, public=public, facts={**named, **(facts or {})},
+        given={"outcome": "y", "treatment": "t", "terms": ["w", "C(x)"], **given},
+        **{"sizes": (40, 16), **CONFIRM, **more},
+    )  # fmt: skip
+
+
+for rule in ("auto", "histogram", "marginals", "filler"):
+    calibrated(f"covariates {rule}", {"covariates": rule}, deltas=(0.0,) if rule == "filler" else
+               (0.0, 1e-4))  # fmt: skip
+calibrated("in Polars", {"covariates": "histogram"}, engine=True)
+calibrated("share, specifications, levels, kept notes",
+           {"covariates": "marginals", "share": 0.5, "specifications": ["", "w"],
+            "levels": (0.1,), "keep": []})  # fmt: skip
+calibrated("strictly legal", {"covariates": "filler", "legal": "strict"})
+calibrated("coefficients of covariates", {"covariates": "marginals", "gamma": "moments",
+           "legal": "calibrated"}, deltas=DELTAS)  # fmt: skip
+calibrated("no coefficients, public column", {"covariates": "filler", "gamma": "zero"},
+           public="t v", facts=_fates(v="public"))  # fmt: skip
+for rule in ("public", "private"):
+    for engine in (False, True):
+        calibrated(f"missing {rule}" + ", in Polars" * engine,
+                   {"covariates": "filler", "missing": rule}, may_miss={"y": rule},
+                   engine=engine)  # fmt: skip
+calibrated("missing is a number", {"covariates": "filler", "missing": 0.5},
+           may_miss={"y": "private"})  # fmt: skip
+calibrated("covariates may be missing", {"covariates": "histogram"}, may_miss={"x": "private"})
+calibrated("two outcomes, weights, sd", {"outcome": ["y", "y2"], "terms": ["w"],
+           "covariates": "filler", "weights": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
+           private="y y2 w", facts=_fates(y2="modelled"))  # fmt: skip
+for rule in ("weight", "ignore"):
+    calibrated(f"blocks, {rule}", {"terms": ["w", "C(block)"], "covariates": "filler",
+               "treatment": None, "assignment": dprct.Block("t", block="block"), "blocks": rule},
+               private="y w", public="t block", facts=_fates(block="public"))  # fmt: skip
+calibrated("clusters", {"terms": ["w"], "covariates": "marginals", "treatment": None,
+           "assignment": CLUSTERS, "unit": "cluster", "largest_cluster": 2},
+           private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
+calibrated("another control, attrition",
+           {"terms": ["w"], "covariates": "filler", "treatment": None, "attrition": True,
+            "assignment": CODES, "control": 0.0},
+           private="y w", public="arm", facts=_fates(arm="public"), sizes=(36, 18))  # fmt: skip
+for words, index in INDEX.items():
+    calibrated(f"index is {words}", {"covariates": "filler", **index, "index_bounds": (-1, 1)},
+               bounds=(NARROW, SIGNED))  # fmt: skip
+
+
+def weighting(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of IPW."""
+    case(
+        dprct.IPW, name,
+        **{"private": "y w x t", "deltas": DELTAS, "sizes": (40, 24), **facts},
+        given={"treatment": "t", "covariates": ["w", "x"], "outcome": "y", **given},
+    )  # fmt: skip
+
+
+for engine in (False, True):
+    weighting("the effect" + ", in Polars" * engine, {}, engine=engine)
+for rule in ("ate", "att", "atc"):
+    for noise in ("laplace", "gaussian"):
+        weighting(f"{rule}, {noise}", {"estimand": rule, "noise": noise, "errors": "total"})
+    weighting(f"{rule}, Hajek", {"estimand": rule, "hajek": True, "noise": "gaussian"})
+for rule in ("att", "atc"):
+    weighting(f"{rule}, treatment public",
+              {"estimand": rule, "neighbors": "replace-one-design-public", "hajek": False},
+              private="y w x", public="t")  # fmt: skip
+weighting("penalty, trimming, split, shares",
+          {"lam": 0.1, "trim": 0.2, "split": 0.5, "errors": "conditional", "alphas": (0.1,),
+           "budget_shares": {"effect": 0.6, "variance": 0.4}, "weights": None})  # fmt: skip
+weighting("balance and overlap", {"balance": ["w"], "overlap": True, "treated": 1.0})
+weighting("missing is a number", {"missing": {"y": 0.5, "w": 0.0}},
+          may_miss={"y": "private", "w": "private"})  # fmt: skip
+
+
+FEATURES = {"outcome": "y", "features": ["w", "x"]}
+TERMS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "bins, categorical": {"bins": 4, "categorical": ["x"]},
+    "pairs and groups": {"pairs": [("w", "x")], "groups": ["g"]},
+    "projection": {"projection": ["w"]},
+}
+
+
+def additive(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of PrivateAdditive."""
+    case(dprct.PrivateAdditive, name, given={**FEATURES, **given},
+         **{"private": "y w x g", "deltas": BOTH, "sizes": TINY, **facts})  # fmt: skip
+
+
+for words, terms in TERMS.items():
+    additive(words, terms)
+additive("in Polars", {}, engine=True)
+additive("clip, missing is a number", {"clip": 0.5, "missing": 0.5, "neighbors": "replace-one"},
+         may_miss={"y": "private", "x": "private"})  # fmt: skip
+
+
+def learner(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of CATE."""
+    case(dprct.CATE, name, given={**FEATURES, "treatment": "t", **given},
+         **{"private": "y w x g t", "deltas": BOTH, "sizes": (40, 16), **facts})  # fmt: skip
+
+
+for words, terms in TERMS.items():
+    learner(words, terms)
+for engine in (False, True):
+    learner("propensity known" + ", in Polars" * engine, {"propensity": 0.5}, engine=engine)
+learner("treatment assigned", {"assignment": dprct.Simple("t")})
+learner("assigned by blocks", {"assignment": dprct.Block("t", block="block", shares=0.5)},
+        private="y w x t block")  # fmt: skip
+for rule in ("dr", "r", "s"):
+    learner(f"{rule}-learner", {"learner": rule, "propensity": 0.5, "neighbors": "replace-one"})
+learner("R-learner, propensity estimated", {"learner": "r"})
+learner("clip, parts, trimming, missing is a number",
+        {"clip": 1.0, "trim": 0.2, "missing": 0.5,
+         "parts": {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}},
+        may_miss={"y": "private"})  # fmt: skip
+
+
+CONTROL: dict[str, Any] = {
+    "outcome": "y", "unit": "region", "time": "year", "treatment_time": 2004,
+}  # fmt: skip
+
+
+def control(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of SyntheticControl; the last region is the treated one."""
+
+    def method(table: Any, schema: Any, **options: Any) -> Any:
+        treated = table["region"].max()
+        if options.pop("_donors", False):
+            options["donors"] = [d for d in np.unique(table["region"]) if d != treated]
+        return dprct.SyntheticControl(table, schema, treated=treated, **options)
+
+    words = f"estimate.SyntheticControl: {name}"
+    options = {**CONTROL, **given}
+    said = {**options, "treated": "the last", **({"donors": "all"} if "_donors" in given else {})}
+    GIVEN.setdefault(dprct.SyntheticControl, []).append(said)
+    made: Callable[..., Any] = lambda table, schema: method(table, schema, **options)  # noqa: E731
+    CASES[words] = Case(words, made, ("y",), panel=True, **{"sizes": (5, 2), **facts})
+
+
+for rule in ("ridge", "uniform", "auto"):
+    for noise in ("laplace", "gaussian", "concentrated"):
+        control(f"{rule}, {noise}", {"weights": rule, "noise": noise},
+                deltas=(0.0,) if noise == "laplace" else DELTAS)  # fmt: skip
+control("penalty, bounds of its own, donors named", {"lam": 2.0, "bound": (-1, 2), "_donors": True})
+control("the treated is protected", {"protect_treated": True, "neighbors": "replace-one"},
+        treated_private=True)  # fmt: skip
+control("mean, path before, placebos",
+        {"mean_effect": True, "pre_fit": True, "placebos": "all",
+         "shares": {"weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
+                    "placebos": 0.2}})  # fmt: skip
+
+__all__ = ["CASES", "GIVEN", "HUGE", "MOST", "WIDE"]

@@ -1,0 +1,252 @@
+"""Pairs of legal tables that differ in one unit, and agree in whatever the guarantee calls public.
+
+Tables are made of corners: all at one bound, all different, everything missing, two rows.  The
+changed unit takes corners too, because that is where sensitivities are reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from dprct import Budget, Column, Schema, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NARROW, SIGNED, WIDE, HUGE = (0.0, 1.0), (-3.0, 5.0), (-1e6, 1e6), (-1e99, 1e99)
+BOUNDS = (NARROW, SIGNED, WIDE, HUGE)
+EPSILONS = (1.0, 0.5, 3.0, 0.01, 50.0, 1e-6)
+DELTAS = (1e-4, 0.05, 1e-9)
+"""The first is what the first pair of a case has: all rows at a bound, one at the other."""
+MOST = 64
+"""Levels that ids, blocks of two and clusters can have."""
+
+NEVER: dict[str, Any] = {"missing": ()}
+
+
+def _levels(*values: float, storage: str = "byte") -> dict[str, Any]:
+    return {"type": storage, "levels": tuple(map(float, values)), **NEVER}
+
+
+FIELDS: dict[str, Column] = {
+    "y": Column("y", bounds=NARROW, **NEVER),
+    "y2": Column("y2", bounds=(0.0, 10.0), **NEVER),
+    "w": Column("w", bounds=(-1.0, 1.0), **NEVER),
+    "v": Column("v", bounds=(0.0, 8.0), decimals=2, **NEVER),
+    "x": Column("x", **_levels(0, 1, 2)),
+    "g": Column("g", "str4", levels=("a", "b"), **NEVER),
+    "t": Column("t", **_levels(0, 1)),
+    "t2": Column("t2", **_levels(0, 1)),
+    "arm": Column("arm", **_levels(0, 1, 2)),
+    "block": Column("block", **_levels(1, 2)),
+    "pair": Column("pair", **_levels(*range(MOST))),
+    "cluster": Column("cluster", **_levels(*range(MOST))),
+    "pid": Column("pid", "int", **NEVER),
+}
+"""Columns that cases are made of; ``v`` is free to be public, ``pid`` names persons."""
+
+
+@dataclass(frozen=True, repr=False)
+class Case:
+    """A way to bind a method to a table, and who is protected in that table.
+
+    Parameters
+    ----------
+    name : str
+    make : callable
+        From table and schema to a model.
+    private : tuple of str
+        Columns of which the guarantee protects the values.
+    public : tuple of str
+        Columns that no neighbour changes.
+    may_miss : mapping from column to "public" or "private"
+        Whether who has a value is public; other columns miss nothing.
+    rows : int
+        Of one person; more than one need ``pid``.
+    deltas : tuple of float
+        0 is pure.
+    sizes : tuple of int
+        Numbers of rows, even.
+    facts : mapping from column to facts
+    panel : bool
+        The table is a panel of donors, of which one has another series.
+    """
+
+    name: str
+    make: Any
+    private: tuple[str, ...]
+    public: tuple[str, ...] = ()
+    may_miss: Mapping[str, str] = field(default_factory=dict)
+    rows: int = 1
+    deltas: tuple[float, ...] = (0.0,)
+    sizes: tuple[int, ...] = (40, 16, 8)
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    bounds: tuple[tuple[float, float], ...] = BOUNDS
+    epsilons: tuple[float, ...] = EPSILONS
+    arms: tuple[str, ...] = ("alternate", "halves")
+    panel: bool = False
+    treated_private: bool = False
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def schema(self, bounds: tuple[float, float]) -> Schema:
+        """Return the public facts, with these bounds of the outcome."""
+        names = ("region", "year", "y") if self.panel else (*self.private, *self.public)
+        columns = []
+        for name in names:
+            column = PANEL[name] if name in PANEL else FIELDS[name]
+            if name == "y":
+                column = replace(column, bounds=bounds)
+            if name in self.may_miss:
+                column = replace(column, missing=(".", ".a"))
+            columns.append(replace(column, **self.facts.get(name, {})))
+        schema = Schema(tuple(columns), dataset_id="study")
+        if self.rows > 1:
+            return schema.declare(unit=Unit("person", id="pid", max_rows=self.rows))
+        return schema
+
+
+PANEL = {"region": Column("region", "byte", **NEVER), "year": Column("year", "int", **NEVER)}
+PERIODS = 6
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two tables, their schema, and a budget."""
+
+    case: Case
+    schema: Schema
+    one: pd.DataFrame
+    other: pd.DataFrame
+    budget: Budget
+
+    def make(self, table: Any) -> Any:
+        """Return the model of the case on a table."""
+        return self.case.make(table, self.schema)
+
+
+@st.composite
+def pairs(draw: Any, case: Case) -> Pair:
+    """Draw a pair of neighbours for a case."""
+    bounds = draw(st.sampled_from(case.bounds))
+    schema, size = case.schema(bounds), draw(st.sampled_from(case.sizes))
+    tables = _panel(draw, case, schema, size) if case.panel else _rows(draw, case, schema, size)
+    delta = draw(st.sampled_from(case.deltas))
+    return Pair(case, schema, *tables, Budget(draw(st.sampled_from(case.epsilons)), delta))
+
+
+def _rows(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    arms = draw(st.sampled_from(case.arms))
+    columns: dict[str, Any] = {}
+    for name in (*case.private, *case.public):
+        if name in ("t", "t2", "arm", "block", "pair", "cluster", "pid"):
+            columns[name] = _design(name, n, arms, case)
+        else:
+            columns[name] = _values(draw, schema.column(name), n, name in case.may_miss)
+    one = pd.DataFrame(columns)
+    other = one.copy()
+    place = draw(st.integers(0, n // case.rows - 1))
+    for row in range(case.rows * place, case.rows * (place + 1)):
+        for name in case.private:
+            if name == "pid":
+                other.loc[row, name] = float(MOST + place)  # another person, as often
+                continue
+            if case.may_miss.get(name) == "public" and pd.isna(one.loc[row, name]):
+                continue
+            options = _corners(schema.column(name))
+            if case.may_miss.get(name) == "private" and not pd.isna(one.loc[row, name]):
+                options = [np.nan, *options]
+            # where both are drawn from corners, half of the pairs would not differ in a column
+            moved = [value for value in options if value != one.loc[row, name]]
+            other.loc[row, name] = draw(st.sampled_from(moved))
+    _keep_exclusive(schema, other)
+    return one, other
+
+
+def _keep_exclusive(schema: Schema, table: pd.DataFrame) -> None:
+    """Leave of several exclusive columns the first that is 1, so that the row stays legal."""
+    groups = {column.exclusive for column in schema.columns if column.exclusive}
+    for group in groups:
+        names = [column.name for column in schema.columns if column.exclusive == group]
+        for later, name in enumerate(names[1:], 1):
+            table.loc[table[names[:later]].any(axis=1), name] = 0.0
+
+
+def _design(name: str, n: int, arms: str, case: Case) -> Any:
+    row = np.arange(n)
+    if name == "pid":
+        return 1.0 + row // case.rows
+    if name in ("pair", "cluster"):
+        return (row // 2).astype(float)
+    if name == "block":
+        return 1.0 + (row // 4) % 2
+    if "cluster" in case.public:  # all of a cluster are in one arm
+        return ((row // 2) % 2 == (name == "t2")).astype(float)
+    order = row if arms == "alternate" else (row * 2) // n
+    if name == "arm":
+        return (row % 3).astype(float)
+    if arms == "one":
+        return (row == n - 1).astype(float) * (name == "t")
+    if arms == "none":
+        return np.zeros(n)
+    if arms == "cross":
+        return ((row if name == "t" else row // 2) % 2).astype(float)
+    if arms == "three":
+        return (row % 3 == (1 if name == "t" else 2)).astype(float)
+    return (order % 2).astype(float)
+
+
+def _corners(column: Column) -> list[Any]:
+    if column.levels is not None:
+        return list(column.levels)
+    assert column.bounds is not None
+    low, high = column.bounds
+    return [low, high, 0.0 if low <= 0 <= high else low]
+
+
+def _values(draw: Any, column: Column, n: int, may_miss: bool) -> Any:
+    corners = _corners(column)
+    kind = draw(st.sampled_from(["low", "high", "turns", *(["holes", "missing"] * may_miss)]))
+    values = [corners[i % len(corners)] for i in range(n)]
+    if kind in ("low", "high"):
+        values = [corners[kind == "high"]] * n
+    if kind == "missing":
+        values = [np.nan] * n
+    if kind == "holes":
+        values = [np.nan if i % 3 == 0 else value for i, value in enumerate(values)]
+    return pd.Series(values, dtype=object) if column.is_text else np.array(values, float)
+
+
+def _panel(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draw a panel of ``n`` donors and, the last, a treated region."""
+    corners = _corners(schema.column("y"))[:2]
+    series = np.empty((n + 1, PERIODS))
+    kind = draw(st.sampled_from(["low", "high", "turns", "steps"]))
+    for region in range(n + 1):
+        for year in range(PERIODS):
+            turn = {"low": 0, "high": 1, "turns": year % 2, "steps": (region + year) % 2}[kind]
+            series[region, year] = corners[turn]
+    moved = series.copy()
+    changed = draw(st.integers(0, n if case.treated_private else n - 1))
+    moved[changed] = [draw(st.sampled_from(corners)) for _ in range(PERIODS)]
+    if (moved == series).all():
+        moved[changed] = [sum(corners) - value for value in series[changed]]
+    return _long(series), _long(moved)
+
+
+def _long(series: Any) -> pd.DataFrame:
+    regions, years = series.shape
+    return pd.DataFrame(
+        {
+            "region": np.repeat(np.arange(float(regions)), years),
+            "year": np.tile(2000.0 + np.arange(years), regions),
+            "y": series.ravel(),
+        }
+    )

@@ -1,0 +1,135 @@
+"""No option of a strict method is without a case, nor any word that an option allows."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+import pytest
+
+import dprct
+from dprct import published
+from dprct.privacy.budget import Budget
+
+from .cases import CASES, GIVEN
+from .test_published import CASES as PUBLISHED_CASES
+from .test_published import FLOATING, WITHOUT_GUARANTEE
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+STRICT = [
+    dprct.MVHistogram,
+    dprct.Marginals,
+    dprct.Calibrated,
+    dprct.PrivateATE,
+    dprct.IPW,
+    dprct.CATE,
+    dprct.PrivateAdditive,
+    dprct.SyntheticControl,
+]
+BOUND = {"self", "data", "schema"}
+NO_CHOICE: dict[tuple[type, str], set[Any]] = {
+    (dprct.PrivateATE, "neighbors"): {"replace-one", "replace-one-design-public"},
+    (dprct.IPW, "neighbors"): {"replace-one", "replace-one-design-public"},
+}
+"""Words of options whose annotation does not list them."""
+
+REFUSED_BY_CALIBRATED = {"neighbors", "effects"}
+"""Options of an effect that a calibrated file has one word for; ``check_options`` says which."""
+
+
+def options(method: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a constructor; ``**options`` are those of the effects."""
+    found = dict(inspect.signature(method).parameters)
+    if any(p.kind is p.VAR_KEYWORD for p in found.values()):
+        assert method is dprct.Calibrated
+        own = {name: p for name, p in found.items() if p.kind is not p.VAR_KEYWORD}
+        effects = inspect.signature(dprct.PrivateATE).parameters
+        passed_on = {n: p for n, p in effects.items() if n not in REFUSED_BY_CALIBRATED}
+        found = {**passed_on, **own}
+    return {name: p for name, p in found.items() if name not in BOUND}
+
+
+def words(method: type, option: inspect.Parameter) -> set[Any]:
+    """Return the words that the annotation of an option allows."""
+    home = vars(sys.modules[method.__module__])
+    found = set(NO_CHOICE.get((method, option.name), ()))
+    for name in re.findall(r"[A-Za-z_]+", str(option.annotation)):
+        found |= _literals(home.get(name) or _alias(name, method))
+    found |= set(re.findall(r"'([^']+)'", str(option.annotation))) - {"None"}
+    return found
+
+
+def _alias(name: str, method: type) -> Any:
+    """Return an alias that the module imports for type checkers only."""
+    source = inspect.getsource(sys.modules[method.__module__])
+    line = re.search(rf"^\s+from (dprct[\w.]+) import .*\b{name}\b", source, re.MULTILINE)
+    module: ModuleType | None = sys.modules.get(line[1]) if line else None
+    return getattr(module, name, None)
+
+
+def _literals(alias: Any) -> set[Any]:
+    if get_origin(alias) is Literal:
+        return set(get_args(alias))
+    return set().union(*(_literals(part) for part in get_args(alias))) if alias else set()
+
+
+@pytest.mark.parametrize("method", STRICT, ids=lambda method: method.__name__)
+def test_every_option_has_a_case(method: type) -> None:
+    given: dict[str, list[Any]] = {}
+    for one in GIVEN[method]:
+        for name, value in one.items():
+            given.setdefault(name, []).append(value)
+    asked = options(method)
+    assert set(asked) <= set(given), f"no case gives {set(asked) - set(given)}"
+    for name, option in asked.items():
+        said = {value for value in given[name] if isinstance(value, (str, bool))}
+        default = {option.default} if isinstance(option.default, str) else set()
+        missing = words(method, option) - said - default
+        assert not missing, f"no case gives {name}={missing}"
+        if isinstance(option.default, bool):
+            assert (not option.default) in said, f"no case gives {name}={not option.default}"
+
+
+def test_words_are_found_in_annotations() -> None:
+    found = {
+        (method.__name__, name): words(method, option)
+        for method in STRICT
+        for name, option in options(method).items()
+    }
+    assert found["IPW", "estimand"] == {"ate", "att", "atc"}
+    assert found["CATE", "learner"] == {"dr", "r", "s"}
+    assert found["SyntheticControl", "noise"] == {"laplace", "gaussian", "concentrated"}
+    assert found["SyntheticControl", "weights"] == {"ridge", "uniform", "auto"}
+    assert found["PrivateATE", "effects"] == {"arms", "main", "factorial"}
+    assert found["PrivateATE", "blocks"] == {"weight", "ignore"}
+    assert found["Calibrated", "covariates"] == {"auto", "histogram", "marginals", "filler"}
+    assert found["Calibrated", "gamma"] == {"zero", "moments"}
+
+
+def test_every_public_method_is_here() -> None:
+    """A public class with ``fit`` and ``guarantee`` is audited, or has no guarantee."""
+    for home, known in ((dprct, set(STRICT)), (published, {*FLOATING, *WITHOUT_GUARANTEE})):
+        for name in home.__all__:
+            thing = getattr(home, name)
+            if isinstance(thing, type) and {"fit", "guarantee"} <= set(dir(thing)):
+                assert thing in known, f"{name} has no case"
+
+
+@pytest.mark.parametrize("method", FLOATING, ids=lambda method: method.__name__)
+def test_every_option_of_a_published_guarantee_has_a_case(method: type) -> None:
+    given: dict[str, set[Any]] = {}
+    for case in PUBLISHED_CASES.values():
+        if case.method is method:
+            for name, value in case.given.items():
+                given.setdefault(name, set()).add(repr(value))
+    asked = set(options(method))
+    assert asked <= set(given), f"no case gives {asked - set(given)}"
+
+
+def test_cases_have_names_of_their_methods() -> None:
+    assert len(CASES) == sum(map(len, GIVEN.values()))
+    assert Budget(1)

@@ -1,0 +1,211 @@
+"""The auditor finds faults that were put into the package on purpose.
+
+Each test plants one, says what the auditor must report of it, and shows that the same pair of
+neighbours is fine without it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dprct
+from dprct import Budget
+from dprct.privacy import histogram, mechanisms
+from dprct.queries import additive, propensity
+
+from .auditor import Auditor
+from .cases import CASES
+from .neighbours import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def rows(n: int = 40, **columns: Any) -> pd.DataFrame:
+    """All at a bound, half of them treated."""
+    base = {"y": 0.0, "y2": 0.0, "w": -1.0, "x": 0.0, "t": np.tile([0.0, 1.0], n // 2), "g": "a"}
+    return pd.DataFrame({**base, **columns}, index=range(n)).astype({"g": object})
+
+
+def pair(name: str, delta: float = 0.0, epsilon: float = 1.0, **moved: Any) -> Pair:
+    """Return a pair for a case of which the first row takes other values."""
+    case = CASES[name]
+    one = rows()[[*case.private, *case.public]]
+    other = one.copy()
+    for column, value in moved.items():
+        other.loc[0, column] = value
+    return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(epsilon, delta))
+
+
+def findings(planted: Pair) -> str:
+    """Return what the auditor reports of a pair."""
+    with pytest.MonkeyPatch.context() as patch:
+        found = Auditor(patch, at_length=False).audit(
+            planted.make, planted.one, planted.other, planted.budget, **planted.case.options
+        )
+    assert not found.refused
+    return "\n".join(found.findings)
+
+
+def small_laplace(patch: pytest.MonkeyPatch) -> None:
+    """Laplace noise is 10 % small, in vectors and in histograms."""
+    for module in (mechanisms, histogram):
+        right = module.laplace_scale
+        patch.setattr(module, "laplace_scale", lambda *asked, right=right: 0.9 * right(*asked))
+
+
+def small_gaussian(patch: pytest.MonkeyPatch) -> None:
+    """Gaussian noise is 10 % small."""
+    from dataclasses import replace
+
+    right = mechanisms.analytic_gaussian
+
+    def wrong(*asked: Any) -> Any:
+        noise = right(*asked)
+        return replace(noise, scale=0.9 * noise.scale)
+
+    patch.setattr(mechanisms, "analytic_gaussian", wrong)
+
+
+def one_more_query(patch: pytest.MonkeyPatch) -> None:
+    """Something is drawn with a tenth of epsilon that nobody charged."""
+    right = dprct.PrivateATE._draw
+
+    def wrong(self: Any, budget: Budget, noise: Any) -> Any:
+        right(self, Budget(budget.epsilon / 10), noise)
+        return right(self, budget, noise)
+
+    patch.setattr(dprct.PrivateATE, "_draw", wrong)
+
+
+def leaked_mask(patch: pytest.MonkeyPatch) -> None:
+    """A row of the file has a value where the confidential row has one."""
+    right = dprct.MVHistogram._columns
+
+    def wrong(self: Any, *given: Any) -> Any:
+        mask = np.isnan(self._frame["y"].to_numpy())
+        return {**right(self, *given), "y": np.where(mask, np.nan, right(self, *given)["y"])}
+
+    patch.setattr(dprct.MVHistogram, "_columns", wrong)
+
+
+def side_of_the_box(patch: pytest.MonkeyPatch) -> None:
+    """Noise covers what one coordinate moves, in place of the Euclidean length of all."""
+    side = (2 * additive.HALF_STEPS) ** 2
+    patch.setattr(additive.AdditiveLayout, "l2_squared", property(lambda layout: side))
+
+
+def rows_in_the_box(patch: pytest.MonkeyPatch) -> None:
+    """Rows of a propensity model fill the box of their bounds; the proof has them in a ball."""
+    patch.setattr(propensity, "_ROUNDING", 0.25)
+
+
+def noise_by_the_data(patch: pytest.MonkeyPatch) -> None:
+    """The scale of the noise is chosen by the data."""
+    right = dprct.PrivateATE._draw
+
+    def wrong(self: Any, budget: Budget, noise: Any) -> Any:
+        top = float(self._frame["y"].to_numpy().max())
+        return right(self, Budget(budget.epsilon / Fraction(1 + top)), noise)
+
+    patch.setattr(dprct.PrivateATE, "_draw", wrong)
+
+
+def truth_in_the_state(patch: pytest.MonkeyPatch) -> None:
+    """What is saved for the ledger has a sum without noise."""
+    right = dprct.PrivateATE._state
+
+    def wrong(self: Any, found: Any) -> Any:
+        return {**right(self, found), "check": float(self._frame["y"].to_numpy().sum())}
+
+    patch.setattr(dprct.PrivateATE, "_state", wrong)
+
+
+def draw_without_mechanism(patch: pytest.MonkeyPatch) -> None:
+    """Noise is added to a sum that says nothing of its sensitivity."""
+    right = dprct.PrivateATE._draw
+
+    def wrong(self: Any, budget: Budget, noise: Any) -> Any:
+        noise.discrete_laplace(1.0, 1)
+        return right(self, budget, noise)
+
+    patch.setattr(dprct.PrivateATE, "_draw", wrong)
+
+
+def note_by_the_data(patch: pytest.MonkeyPatch) -> None:
+    """A plan warns of what the confidential rows hold."""
+    from dataclasses import replace
+
+    right = dprct.PrivateATE.plan
+
+    def wrong(self: Any, *asked: Any) -> Any:
+        plan = right(self, *asked)
+        high = (self._frame["y"].to_numpy() == 1).any()
+        return replace(plan, warnings=("somebody is at the bound",)) if high else plan
+
+    patch.setattr(dprct.PrivateATE, "plan", wrong)
+
+
+EFFECT = "estimate.PrivateATE: two arms"
+HISTOGRAM = "release.MVHistogram: all columns"
+MARGINALS = "release.Marginals: all columns"
+ADDITIVE, WEIGHTED = "estimate.PrivateAdditive: plain", "estimate.IPW: the effect"
+EVERYTHING = {"y": 1.0, "x": 2.0, "g": "b"}
+
+FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
+    "Laplace noise 10 % small, an effect": (
+        small_laplace, lambda: pair(EFFECT, y=1.0), "loss: log ratio",
+    ),
+    "Laplace noise 10 % small, all cells": (
+        small_laplace, lambda: pair(HISTOGRAM, **EVERYTHING), "loss: log ratio",
+    ),
+    "Laplace noise 10 % small, at a tiny epsilon": (
+        small_laplace, lambda: pair(MARGINALS, epsilon=1e-6, **EVERYTHING), "loss: log ratio",
+    ),
+    "Gaussian noise 10 % small": (
+        small_gaussian, lambda: pair(MARGINALS, 1e-6, **EVERYTHING), "sum of (shift / sigma)^2",
+    ),
+    "one query uncharged": (one_more_query, lambda: pair(EFFECT, y=1.0), "loss: log ratio"),
+    "a mask leaked": (
+        leaked_mask, lambda: pair(HISTOGRAM, y=np.nan), "after the fit: result.protected['y']",
+    ),
+    "a side of the box for the ball": (
+        side_of_the_box, lambda: pair(ADDITIVE, 1e-6, y=1.0, w=1.0, x=2.0),
+        "sum of (shift / sigma)^2",
+    ),
+    "rows of the box for those of the ball": (
+        rows_in_the_box, lambda: pair(WEIGHTED, 1e-6, t=1.0, w=1.0, x=2.0),
+        "sum of (shift / sigma)^2",
+    ),
+    "noise chosen by the data": (
+        noise_by_the_data, lambda: pair(EFFECT, y=1.0), "the neighbour has other noise",
+    ),
+    "truth in a saved state": (
+        truth_in_the_state, lambda: pair(EFFECT, y=1.0), "after the fit: state['check']",
+    ),
+    "a draw without a mechanism": (
+        draw_without_mechanism, lambda: pair(EFFECT, y=1.0), "drawn outside a mechanism",
+    ),
+    "a warning by the data": (
+        note_by_the_data, lambda: pair(EFFECT, y=1.0), "before the fit: plan.warnings",
+    ),
+}  # fmt: skip
+
+
+MOST_PARTITIONS = 40
+"""So that a fault goes unseen with probability 2^-40; most are seen at once."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: str) -> None:
+    plant, neighbours, said = FAULTS[fault]
+    assert findings(neighbours()) == ""
+    with pytest.MonkeyPatch.context() as patch:
+        plant(patch)
+        # where rows are parted at random, half of the partitions have the person in the other part
+        assert any(said in findings(neighbours()) for _ in range(MOST_PARTITIONS))
