@@ -11,12 +11,20 @@ from __future__ import annotations
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from dprct.errors import ColumnError, DprctError, DprctWarning, LedgerError, ParameterError
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    DprctWarning,
+    LedgerError,
+    ParameterError,
+    SchemaError,
+)
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged, resumable
@@ -26,7 +34,7 @@ from dprct.schema.legal import validate
 from dprct.schema.table import check_rows, eager, names_of, row_count, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.allocation import Allocation
@@ -74,6 +82,11 @@ class BoundTable(HoldsRows):
     n: int
 
     def __init__(self, data: Any, *, in_memory: bool = False) -> None:
+        if isinstance(data, (list, tuple, Mapping)):
+            raise SchemaError(
+                f"data is {type(data).__name__}; one fit reads one table: merge the files first "
+                "and protect once, or release them separately with the same key map and ledger"
+            )
         self.frame = eager(data) if in_memory else table(data)
         self.n = row_count(self.frame)
 
@@ -81,6 +94,12 @@ class BoundTable(HoldsRows):
     def names(self) -> list[str]:
         """Names of the columns, which are public."""
         return names_of(self.frame)
+
+    def with_frame(self, frame: Table) -> BoundTable:
+        """Return the same rows with columns that were made of each of them alone."""
+        made = BoundTable.__new__(BoundTable)
+        made.frame, made.n = frame, self.n
+        return made
 
     def check_there(self) -> None:
         """Refuse a table that is gone or has another number of rows now; one pass in an engine.
@@ -113,6 +132,26 @@ class Facts:
 
     schema: Schema
     n: int
+
+
+def bound(spec: Spec[Any], table: BoundTable, schema: Schema) -> Facts:
+    """Return the facts of a table if it, its schema and a specification fit each other.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError, FormulaError, EngineError
+        If a public fact is missing, or specification, schema and table contradict each other.
+    """
+    check_schema(schema)
+    there = table.names
+    for name in spec.columns:
+        if name not in there:
+            where = "the data (from another file? merge first, protect once)"
+            raise ColumnError.unknown(name, there, where)
+    facts = Facts(schema.seal_beside_data(), table.n)
+    spec.require(facts)
+    validate(facts.schema, table.frame, spec.columns)
+    return facts
 
 
 AnyFacts = TypeVar("AnyFacts", bound=Facts)
@@ -210,16 +249,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         SchemaError, ColumnError, ParameterError, FormulaError, EngineError
             If a public fact is missing, or specification, schema and table contradict each other.
         """
-        check_schema(schema)
         self.spec, self._table = spec, BoundTable(data, in_memory=in_memory)
-        there = self._table.names
-        for name in spec.columns:
-            if name not in there:
-                raise ColumnError.unknown(name, there, "the data")
-        facts = Facts(schema.seal_beside_data(), self._table.n)
-        spec.require(facts)
-        validate(facts.schema, self._table.frame, spec.columns)
-        return facts
+        return bound(spec, self._table, schema)
 
     @property
     def method(self) -> str:
