@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -18,7 +19,14 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from dprct.errors import ColumnError, DprctError, DprctWarning, LedgerError, ParameterError
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    DprctWarning,
+    LedgerError,
+    ParameterError,
+    SchemaError,
+)
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged, resumable
@@ -36,7 +44,7 @@ from dprct.schema.table import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.allocation import Allocation
@@ -84,6 +92,11 @@ class BoundTable(HoldsRows):
     n: int
 
     def __init__(self, data: Any, *, in_memory: bool = False) -> None:
+        if isinstance(data, (list, tuple, Mapping)):
+            raise SchemaError(
+                f"data is {type(data).__name__}; one fit reads one table: merge the files first "
+                "and protect once, or release them separately with the same key map and ledger"
+            )
         self.frame = eager(data) if in_memory else table(data)
         self.n = row_count(self.frame)
 
@@ -91,6 +104,12 @@ class BoundTable(HoldsRows):
     def names(self) -> list[str]:
         """Names of the columns, which are public."""
         return names_of(self.frame)
+
+    def with_frame(self, frame: Table) -> BoundTable:
+        """Return the same rows with columns that were made of each of them alone."""
+        made = BoundTable.__new__(BoundTable)
+        made.frame, made.n = frame, self.n
+        return made
 
     def check_there(self) -> None:
         """Refuse a table that is gone or has another number of rows now; one pass in an engine.
@@ -133,6 +152,28 @@ class Facts:
 
     schema: Schema
     n: int
+
+
+def bound(spec: Spec[Any], table: BoundTable, schema: Schema, also: Iterable[str] = ()) -> Facts:
+    """Return the facts of a table if it, its schema and a specification fit each other.
+
+    ``also`` are columns that must be legal besides those of the method: a file shows them.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError, FormulaError, EngineError
+        If a public fact is missing, or specification, schema and table contradict each other.
+    """
+    check_schema(schema)
+    there, columns = table.names, (*spec.columns, *also)
+    for name in columns:
+        if name not in there:
+            where = "the data (from another file? merge first, protect once)"
+            raise ColumnError.unknown(name, there, where)
+    facts = Facts(schema.seal_beside_data(), table.n)
+    spec.require(facts)
+    validate(facts.schema, table.frame, columns)
+    return facts
 
 
 AnyFacts = TypeVar("AnyFacts", bound=Facts)
@@ -240,16 +281,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         SchemaError, ColumnError, ParameterError, FormulaError, EngineError
             If a public fact is missing, or specification, schema and table contradict each other.
         """
-        check_schema(schema)
         self.spec, self._table = spec, BoundTable(data, in_memory=in_memory)
-        there, columns = self._table.names, (*spec.columns, *also)
-        for name in columns:
-            if name not in there:
-                raise ColumnError.unknown(name, there, "the data")
-        facts = Facts(schema.seal_beside_data(), self._table.n)
-        spec.require(facts)
-        validate(facts.schema, self._table.frame, columns)
-        return facts
+        return bound(spec, self._table, schema, also)
 
     @property
     def method(self) -> str:

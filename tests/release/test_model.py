@@ -114,7 +114,7 @@ ARM_AND_AGE = {"arm": {"fate": "withheld"}, "age": {"fate": "withheld"}}
         (table(0), small(), ["got", "arm", "age"], SchemaError, "no rows"),
         (table().set_axis(["got", "arm", "got"], axis=1), small(), ["got"], SchemaError,
          "named twice: got"),
-        ([1, 2], small(), ["got"], SchemaError, "list; give a pandas or Polars"),
+        ([1, 2], small(), ["got"], SchemaError, "list; one fit reads one table"),
         (table(), small(), None, SchemaError, "no column is modelled"),
         (table(), small(), ["got"], SchemaError, "no fate declared for: arm, age"),
         (table(), small(), ["gott"], ColumnError, "did you mean 'got'"),

@@ -89,7 +89,7 @@ def test_no_confidential_cell_is_read(make: Any, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(histogram, "cell_counts", never)
     monkeypatch.setattr(histogram, "one_way_counts", never)
-    monkeypatch.setattr("dprct.estimate.mechanism.difference_aggregates", never)
+    monkeypatch.setattr("dprct.estimate.ate.release.difference_aggregates", never)
     model.resume("1", accountant=accountant)
 
 

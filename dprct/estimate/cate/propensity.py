@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dprct.assignment.base import Design
 from dprct.errors import ParameterError
-from dprct.estimate.hidden import check_hidden, hidden_arms
+from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dprct.errors import ParameterError
-from dprct.estimate.normal_laplace import quantile
+from dprct.estimate.noise_law import quantile
 from dprct.estimate.synthetic.path_noise import PathNoise
 
 

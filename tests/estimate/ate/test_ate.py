@@ -99,17 +99,17 @@ def test_the_budget_is_charged_once_and_before_the_draw(trial: Trial, schema: Sc
     assert accountant.spent == Budget(0.75)
 
 
-def test_outcomes_divide_the_budget_by_weights(trial: Trial, schema: Schema) -> None:
+def test_outcomes_divide_the_budget(trial: Trial, schema: Schema) -> None:
     data = two_arms(trial())
-    options = {"treatment": "t", "missing": "public", "weights": {"y": 0.75, "got": 0.25}}
+    options = {"treatment": "t", "missing": "public", "budget_shares": {"y": 0.75, "got": 0.25}}
     result = PrivateATE(data, schema, outcome=["y", "got"], **options).fit(epsilon=1, rng=1)
     assert list(result.params.index) == ["y: t", "got: t"]
     n = int(data.groupby("t")["got"].count().min())
     assert result.effects[0].scales[0] == pytest.approx(45 / 300 / (0.67 * 0.75), rel=1e-6)
     assert result.effects[1].scales[0] == pytest.approx(1 / n / (0.67 * 0.25), rel=1e-6)
     assert np.isnan(result.cov_params().iloc[0, 1])
-    with pytest.raises(ParameterError, match="weights"):
-        PrivateATE(data, schema, outcome=["y", "got"], **{**options, "weights": {"y": 1}})
+    with pytest.raises(ParameterError, match="budget_shares"):
+        PrivateATE(data, schema, outcome=["y", "got"], **{**options, "budget_shares": {"y": 1}})
 
 
 def test_missing_needs_a_policy_and_each_policy_its_estimand(trial: Trial, schema: Schema) -> None:
@@ -158,16 +158,18 @@ def test_clusters_cost_by_the_unit_that_is_protected(schema: Schema) -> None:
     design = Cluster("t", cluster="village")
     people = PrivateATE(data, schema, outcome="y", assignment=design).fit(epsilon=2, rng=1)
     whole = PrivateATE(
-        data, schema, outcome="y", assignment=design, unit="cluster", largest_cluster=12
+        data, schema, outcome="y", assignment=design, privacy_unit="cluster", largest_cluster=12
     ).fit(epsilon=2, rng=1)
     of_person, of_cluster = people.effects[0], whole.effects[0]
     assert of_cluster.scales[0] == pytest.approx(12 * of_person.scales[0])
     assert of_person.variances[0].rho == pytest.approx(19 * of_cluster.variances[0].rho)
     assert whole.guarantee.unit == "cluster of village"
     with pytest.raises(SchemaError, match="largest_cluster"):
-        PrivateATE(data, schema, outcome="y", assignment=design, unit="cluster")
+        PrivateATE(data, schema, outcome="y", assignment=design, privacy_unit="cluster")
     with pytest.raises(ParameterError, match="largest_cluster"):
-        PrivateATE(data, schema, outcome="y", assignment=design, unit="cluster", largest_cluster=9)
+        PrivateATE(
+            data, schema, outcome="y", assignment=design, privacy_unit="cluster", largest_cluster=9
+        )
 
 
 def test_the_plan_costs_nothing_and_does_not_look(trial: Trial, schema: Schema) -> None:
@@ -195,8 +197,8 @@ def test_what_is_not_an_experiment_is_refused(trial: Trial, schema: Schema) -> N
         PrivateATE.from_formula("village ~ t", data, schema)
     with pytest.raises(ParameterError, match="not one of the design"):
         PrivateATE(data, schema, outcome="y", assignment=Complete("t", shares=0.3))
-    with pytest.raises(ParameterError, match="levels="):
-        PrivateATE.from_formula("y ~ t", data, schema, levels=[0.9])
+    with pytest.raises(ParameterError, match="alphas="):
+        PrivateATE.from_formula("y ~ t", data, schema, alphas=[0.9])
     with pytest.raises(ParameterError, match="rho="):
         PrivateATE.from_formula("y ~ t", data, schema).fit(epsilon=1e5)
     several = replace(schema, unit=replace(schema.unit, id="village", max_rows=100))
@@ -246,6 +248,8 @@ def factorial_trial(n: int) -> pd.DataFrame:
 
 
 def test_factorial_effects_are_contrasts_of_arm_means(schema: Schema) -> None:
+    factors = [replace(schema.column(name), exclusive=None) for name in ("t", "t2")]
+    schema = schema.with_columns(factors)
     data = factorial_trial(20_000)
     design = Factorial([Complete("t"), Complete("t2")])
     model = PrivateATE(data, schema, outcome="y", assignment=design, effects="factorial")
@@ -279,7 +283,7 @@ def test_blocks_of_one_are_pooled_and_clusters_weighted_by_block(schema: Schema)
     with pytest.raises(ParameterError, match=r"blocks=\{'label': 'pool'"):
         PrivateATE(data, schema, **options)
     model = PrivateATE(data, schema, **options, blocks={1: "rest", 2: "rest"})
-    assert model.outcomes[0].arms.sizes == ((2000, 2000), (2001, 2001))
+    assert model.facts.outcomes[0].arms.sizes == ((2000, 2000), (2001, 2001))
     assert model.fit(epsilon=8).params["t"] == pytest.approx(2, abs=0.2)
     home = np.arange(8_000) // 10
     data = data.iloc[:8_000].assign(t=(home % 2).astype(float), t2=home.astype(float))

@@ -8,13 +8,20 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.mechanism import Outcome, released, state_of
+from dprct.estimate.ate.release import Outcome, Released, mechanisms_of, state_of
 from dprct.privacy.arms import Arms
 from dprct.privacy.noise import source
 from dprct.schema import Column
 from dprct.schema.table import eager
 
 Y = Column("y", bounds=(2.0, 6.0))
+
+
+def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
+    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
+    parts = tuple(mechanisms_of(outcome, epsilon).values())
+    found: Released = outcome.release(frame, epsilon, parts, noise)
+    return found
 
 
 def outcome(*sizes: int, **options: Any) -> Outcome:
@@ -48,7 +55,7 @@ def test_what_cannot_be_drawn_is_refused_before_it_is_charged(
 def test_scales_are_sensitivity_over_epsilon(sizes: tuple[int, ...]) -> None:
     given, epsilon = outcome(*sizes), Fraction(2)
     frame = eager(pd.DataFrame({"y": np.full(sum(sizes), 3.0)}))
-    found = released(given, frame, epsilon, source(1))
+    found = drawn(given, frame, epsilon, source(1))
     of_effect, of_variance = (float(part) for part in given.split(epsilon)[:2])
     first = found.effects[0]
     expected = [4 / 10 / of_effect] + ([4 / 40 / of_effect] if len(sizes) > 2 else [])
@@ -61,7 +68,7 @@ def test_scales_are_sensitivity_over_epsilon(sizes: tuple[int, ...]) -> None:
 def test_the_noise_has_the_scales_that_are_claimed(sizes: tuple[int, ...]) -> None:
     given, noise = outcome(*sizes), source(2)
     frame = eager(pd.DataFrame({"y": np.full(sum(sizes), 3.0)}))
-    draws = [released(given, frame, Fraction(2), noise) for _ in range(1_500)]
+    draws = [drawn(given, frame, Fraction(2), noise) for _ in range(1_500)]
     first = draws[0].effects[0]
     values = np.array([d.effects[0].value for d in draws])
     variances = np.array([d.effects[0].variances[0].value for d in draws])
@@ -79,7 +86,7 @@ def test_the_saved_state_is_what_was_released_and_json() -> None:
     import json
 
     given = outcome(4, 4)
-    found = released(given, eager(pd.DataFrame({"y": [3.0] * 8})), Fraction(1), source(1))
+    found = drawn(given, eager(pd.DataFrame({"y": [3.0] * 8})), Fraction(1), source(1))
     state = json.loads(json.dumps(state_of([given], [found])))
     assert state["y"]["effects"][0]["value"] == found.effects[0].value
     assert state["y"]["control"] == found.control

@@ -14,8 +14,8 @@ from scipy import stats
 from dprct.assignment import Block, Cluster
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.contrasts import arm_contrasts
-from dprct.estimate.counted import CountedOutcome
+from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
+from dprct.estimate.ate.results import arm_contrasts
 from dprct.privacy.arms import Arms
 from dprct.privacy.noise import source
 from dprct.schema import Column
@@ -32,6 +32,13 @@ FALSE_ALARM = 1e-9
 Y = Column("y", bounds=(0.0, 4.0), missing=(".",))
 
 
+def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
+    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
+    parts = tuple(mechanisms_of(outcome, epsilon).values())
+    found: Released = outcome.release(frame, epsilon, parts, noise)
+    return found
+
+
 def outcome_of(sizes: tuple[int, ...], column: Column = Y) -> CountedOutcome:
     codes = np.repeat(np.arange(len(sizes)), sizes)
     return CountedOutcome(column, Arms(codes, (sizes,)), Fraction(1))
@@ -43,7 +50,7 @@ def test_the_effect_is_a_difference_of_means_of_who_has_a_value() -> None:
     y[:10_000] /= 2
     y[rng.random(20_000) < np.repeat([0.4, 0.1], 10_000)] = np.nan
     outcome, epsilon = outcome_of((10_000, 10_000)), Fraction(4)
-    found = outcome.release(eager(pd.DataFrame({"y": y})), epsilon, source(2))
+    found = drawn(outcome, eager(pd.DataFrame({"y": y})), epsilon, source(2))
     control, treated = y[:10_000], y[10_000:]
     for mean, own in zip(found.means, (control, treated), strict=True):
         has = own[~np.isnan(own)]
@@ -63,7 +70,7 @@ def test_the_squares_are_about_the_own_mean_and_their_noise_is_the_smaller_for_i
     rows = np.full(4_000, 2.0)
     outcome, epsilon = outcome_of((2_000, 2_000)), Fraction(4)
     middle, bound = (
-        outcome.release(eager(pd.DataFrame({"y": y})), epsilon, source(2)).means[0].variance
+        drawn(outcome, eager(pd.DataFrame({"y": y})), epsilon, source(2)).means[0].variance
         for y in (rows, rows + 2)
     )
     assert bound.scale == pytest.approx(4 * middle.scale, rel=0.02)
@@ -77,13 +84,13 @@ def test_an_arm_with_too_few_values_is_anything_and_never_an_error(values: int) 
     y = np.full(400, np.nan)
     y[:200], y[200 : 200 + values] = 1.0, 4.0
     outcome = outcome_of((200, 200))
-    found = outcome.release(eager(pd.DataFrame({"y": y})), Fraction(1), source(3))
+    found = drawn(outcome, eager(pd.DataFrame({"y": y})), Fraction(1), source(3))
     effect = found.effects[0]
     assert found.means[1].value == 2.0
     half = effect.half_width(0.05)
     assert effect.value - half < -4 < 4 < effect.value + half
     assert "may be anything" in " ".join(outcome.remarks(found))
-    both = outcome.release(eager(pd.DataFrame({"y": np.full(400, np.nan)})), Fraction(1), source(4))
+    both = drawn(outcome, eager(pd.DataFrame({"y": np.full(400, np.nan)})), Fraction(1), source(4))
     assert both.effects[0].value == 0
     assert both.effects[0].p_value((0.05,)) > 0.9
 
@@ -91,9 +98,7 @@ def test_an_arm_with_too_few_values_is_anything_and_never_an_error(values: int) 
 def test_an_error_is_infinite_nowhere_whatever_the_rows_hold() -> None:
     for value in (np.inf, -np.inf, 1e300, -1e300):
         y = np.full(200, value)
-        found = outcome_of((100, 100)).release(
-            eager(pd.DataFrame({"y": y})), Fraction(8), source(5)
-        )
+        found = drawn(outcome_of((100, 100)), eager(pd.DataFrame({"y": y})), Fraction(8), source(5))
         assert np.isfinite(found.effects[0].half_width(0.05))
         assert 0 <= found.control <= 4
 
@@ -141,7 +146,7 @@ def test_what_is_expected_is_what_is_released_without_attrition() -> None:
     frame = eager(pd.DataFrame({"y": np.where(rng.random(4_000) < 0.5, 0.0, 4.0)}))
     outcome = outcome_of((2_000, 2_000))
     (now,) = outcome.expected(Fraction(2), 4.0, arm_contrasts(("control", "t")))
-    found = outcome.release(frame, Fraction(2), source(1)).effects[0]
+    found = drawn(outcome, frame, Fraction(2), source(1)).effects[0]
     assert now.standard_error((0.05,)) == pytest.approx(found.standard_error((0.05,)), rel=0.1)
     (none,) = outcome_of((20, 20)).expected(Fraction(1), 4.0, arm_contrasts(("control", "t")))
     assert none.half_width(0.05) > 4
@@ -195,7 +200,7 @@ def covered(scenario: Scenario, runs: int, seed: int) -> tuple[int, int]:
     for _ in range(runs):
         y = scenario.draw(rng, len(lost))
         y[rng.random(len(lost)) < lost] = np.nan
-        effect = outcome.release(eager(pd.DataFrame({"y": y})), epsilon, noise).effects[0]
+        effect = drawn(outcome, eager(pd.DataFrame({"y": y})), epsilon, noise).effects[0]
         hits += abs(effect.value) <= effect.half_width(0.05)
         unknown += any(part.scale == 0 for part in effect.variances)
     return hits, unknown

@@ -8,7 +8,7 @@ import pytest
 
 from dprct.assignment import Block, Complete, Factorial, Simple
 from dprct.errors import ParameterError
-from dprct.estimate.contrasts import arm_contrasts, contrasts_of, parse_contrast
+from dprct.estimate.ate.results import arm_contrasts, contrasts_of, parse_contrast
 
 ARMS = ("control", "a", "b", "cash-only")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dprct import Calibrated, Complete, PrivateATE, read_dta
-from dprct.estimate.power import COLUMNS
+from dprct.estimate.ate.plan import COLUMNS
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_intervals_tables_and_p_values_agree(
     trial: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = PrivateATE(trial(), schema, outcome="y", treatment=["t", "t2"], levels=(0.05, 0.01))
+    model = PrivateATE(trial(), schema, outcome="y", treatment=["t", "t2"], alphas=(0.05, 0.01))
     result = model.fit(epsilon=1, rng=2)
     half = (result.conf_int()[1] - result.conf_int()[0]) / 2
     assert (half <= 1.96 * result.bse + 1e-9).all()
@@ -80,7 +80,7 @@ def test_results_are_plotted_by_outcome(trial: Callable[..., pd.DataFrame], sche
     assert [ax.get_title() for ax in axes] == ["y", "got"]
     assert [text.get_text() for text in axes[0].get_yticklabels()] == ["t", "t2"]
     assert any("simulation" in text.get_text() for text in axes[0].texts)
-    assert len(result.contrast("t - t2").plot(0.1)) == 2
+    assert len(result.contrast("t - t2").plot(alpha=0.1)) == 2
     with pytest.raises(ParameterError, match="alpha"):
-        result.plot(0)
+        result.plot(alpha=0)
     plt.close("all")

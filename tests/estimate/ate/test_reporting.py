@@ -5,14 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dprct.estimate.contrasts import arm_contrasts
+from dprct.estimate.ate import ATEFacts
+from dprct.estimate.ate.release import Outcome, Released
+from dprct.estimate.ate.results import arm_contrasts, results_of
 from dprct.estimate.effects import NoisyMean, NoisyVariance, combined
-from dprct.estimate.mechanism import Outcome, Released
-from dprct.estimate.reporting import results_of
+from dprct.estimate.experiment import compared
 from dprct.privacy.arms import Arms
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.schema import Column
+from dprct.schema import Column, Schema
 
 ARMS = Arms(np.repeat([0, 1, 2], 4).astype(np.int64), ((4, 4, 4),))
 GUARANTEE = Guarantee.of(Budget(1), "replace-one-design-public")
@@ -28,9 +29,18 @@ def test_the_covariance_is_known_within_outcomes_only() -> None:
     arms = ("control", "t", "u")
     effects = tuple(combined(means, contrast.weights) for contrast in arm_contrasts(arms))
     found = [Released(effects, 0.5, 0.1, means)] * 2
-    result = results_of(
-        outcomes, found, arms, arm_contrasts(arms), (0.05,), GUARANTEE, "charged to no ledger", 12
-    )
+    facts = ATEFacts(
+        schema=Schema(tuple(outcome.column for outcome in outcomes)),
+        n=12,
+        comparison=compared(
+            ["t", "u"], None, control=None, blocks="weight", privacy_unit="person",
+            largest_cluster=None,
+        ),
+        contrasts=arm_contrasts(arms),
+        outcomes=tuple(outcomes),
+        indexes={},
+    )  # fmt: skip
+    result = results_of(found, facts, (0.05,), GUARANTEE, "charged to no ledger")
     assert list(result.params.index) == ["a: t", "a: u", "b: t", "b: u"]
     cov = result.cov_params()
     assert cov.loc["a: t", "a: u"] == pytest.approx(shared.at(0.05) + 2 * 0.1**2)

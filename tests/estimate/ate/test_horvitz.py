@@ -14,9 +14,9 @@ from scipy import stats
 from dprct.assignment import Complete, Simple
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.contrasts import arm_contrasts
-from dprct.estimate.horvitz import HiddenOutcome
-from dprct.estimate.normal_laplace import quantile
+from dprct.estimate.ate.release import HiddenOutcome, Released, mechanisms_of
+from dprct.estimate.ate.results import arm_contrasts
+from dprct.estimate.noise_law import quantile
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 1e-9
 HALF = Simple("t", shares=0.5)
+
+
+def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
+    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
+    parts = tuple(mechanisms_of(outcome, epsilon).values())
+    found: Released = outcome.release(frame, epsilon, parts, noise)
+    return found
 
 
 def private(data: pd.DataFrame, schema: Schema, **options: Any) -> PrivateATE:
@@ -143,7 +150,7 @@ def test_what_is_expected_is_what_is_released() -> None:
     outcome = HiddenOutcome(column, arms, Fraction(1))
     names = arm_contrasts(("control", "t"))
     (now,) = outcome.expected(Fraction(4), 1.0, names)
-    found = outcome.release(frame, Fraction(4), source(1)).effects[0]
+    found = drawn(outcome, frame, Fraction(4), source(1)).effects[0]
     assert found.scales == now.scales
     assert found.standard_error((0.05,)) == pytest.approx(now.standard_error((0.05,)), rel=0.1)
 
@@ -212,7 +219,7 @@ def covered(scenario: Scenario, runs: int, seed: int) -> int:
         table = {"y": scenario.draw(rng, n)} | {
             name: (arm == a + 1).astype(float) for a, name in enumerate(columns)
         }
-        effect = outcome.release(eager(pd.DataFrame(table)), epsilon, noise).effects[0]
+        effect = drawn(outcome, eager(pd.DataFrame(table)), epsilon, noise).effects[0]
         found[run], variances[run], scales = effect.value, effect.variance(0.05), effect.scales
     return int((np.abs(found) <= quantile(0.05, variances, scales)).sum())
 

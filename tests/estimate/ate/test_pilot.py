@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.pilot import Linear, is_file, pilot_index
+from dprct.estimate.ate.index import Linear, is_file, pilot_index
 from dprct.schema import Column, Schema
 
 SCHEMA = Schema((Column("y"), Column("age"), Column("years of school")))

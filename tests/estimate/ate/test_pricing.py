@@ -8,11 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dprct.estimate.contrasts import arm_contrasts
-from dprct.estimate.counted import CountedOutcome
-from dprct.estimate.horvitz import HiddenOutcome
-from dprct.estimate.mechanism import Outcome
-from dprct.estimate.pricing import price_of
+from dprct.estimate.ate.plan import price_of
+from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
+from dprct.estimate.ate.results import arm_contrasts
 from dprct.privacy.arms import Arms
 from dprct.queries import HiddenArms
 from dprct.schema import Column

@@ -9,7 +9,7 @@ import pytest
 from dprct.assignment import Complete
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.index import indexes_of
+from dprct.estimate.ate.index import indexes_of
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -190,4 +190,4 @@ def test_several_outcomes_name_theirs() -> None:
     with pytest.raises(ParameterError, match="mapping from outcome"):
         PrivateATE(data, schema, **options, index="age", **BOUNDS)
     model = PrivateATE(data, schema, **options, index={"y": "age"}, index_bounds={"y": (0, 10)})
-    assert [outcome.column.bounds for outcome in model.outcomes] == [(0, 10), (0, 1)]
+    assert [outcome.column.bounds for outcome in model.facts.outcomes] == [(0, 10), (0, 1)]

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dprct.estimate.contrasts import arm_contrasts
-from dprct.estimate.mechanism import Outcome
-from dprct.estimate.normal_laplace import cdf
-from dprct.estimate.planning import detectable, expected, facts_of, warnings_of
+from dprct.estimate.ate.plan import detectable, expected, facts_of, warnings_of
+from dprct.estimate.ate.release import Outcome
+from dprct.estimate.ate.results import arm_contrasts
+from dprct.estimate.noise_law import cdf
 from dprct.privacy.arms import Arms
 from dprct.schema import Column
 

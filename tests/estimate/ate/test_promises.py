@@ -8,7 +8,7 @@ import pytest
 
 from dprct.assignment import Complete
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.promises import promise_of
+from dprct.estimate.ate.plan import promise_of
 from dprct.privacy.budget import Budget
 
 if TYPE_CHECKING:
@@ -39,14 +39,7 @@ def test_a_promise_rests_on_what_is_public_and_says_so(
     model = PrivateATE(
         trial(), schema, outcome=["y", "got"], assignment=Complete(["t", "t2"]), **asked
     )
-    promise = promise_of(
-        Budget(1),
-        model.outcomes,
-        model.compared,
-        unit=schema.unit,
-        n=model.n,
-        design_columns=model.design_columns,
-    )
+    promise = promise_of(Budget(1), model.facts)
     assert promise == model.guarantee(Budget(1))
     assert promise.relation == relation
     assert known in " ".join(promise.public_facts)

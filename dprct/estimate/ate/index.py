@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import EngineError, FormulaError, ParameterError, withheld
-from dprct.estimate.pilot import is_file, pilot_index
 from dprct.formula import parse
+from dprct.formula.expressions import spelled
+from dprct.io import read
 from dprct.privacy.noise import source
 from dprct.queries import Clipped, covariates, with_residual
 from dprct.schema.arguments import listed_names
 from dprct.schema.facts import given
-from dprct.schema.legal import validate
+from dprct.schema.table import eager, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,98 @@ if TYPE_CHECKING:
     from dprct.schema.table import Table
 
     Array = NDArray[np.float64]
+
+
+_FILES = (
+    *(".dta", ".csv", ".parquet", ".tab", ".tsv"),
+    *(".sav", ".zsav", ".por", ".sas7bdat", ".xpt", ".rds", ".rda", ".rdata"),
+)
+_DIGITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A linear function of columns; prints as a formula.
+
+    Parameters
+    ----------
+    constant : float
+    slopes : tuple of (column, coefficient)
+    """
+
+    constant: float
+    slopes: tuple[tuple[str, float], ...]
+
+    def __call__(self, rows: pd.DataFrame) -> NDArray[np.float64]:
+        """Return the function of each row; (n,)."""
+        total = np.full(len(rows), self.constant)
+        for name, slope in self.slopes:  # no matrix product, whose rounding knows other rows
+            total = total + slope * rows[name].to_numpy(np.float64)
+        return total
+
+    def __str__(self) -> str:
+        parts = [f"{self.constant:.{_DIGITS}g}"]
+        parts += [f"{slope:.{_DIGITS}g}*{spelled(name)}" for name, slope in self.slopes]
+        return " + ".join(parts).replace("+ -", "- ")
+
+
+def is_file(rule: str | os.PathLike[str]) -> bool:
+    """Whether an index is the path of a data file rather than a formula.
+
+    Examples
+    --------
+    >>> is_file("pilot.csv"), is_file("2 + 1.5*age")
+    (True, False)
+    """
+    return isinstance(rule, os.PathLike) or Path(rule).suffix.lower() in _FILES
+
+
+def pilot_index(path: Path, outcome: str, columns: tuple[str, ...], schema: Schema) -> Linear:
+    """Fit the outcome on covariates in a public file, by least squares on complete rows.
+
+    Parameters
+    ----------
+    path : Path
+        Of any kind that :func:`dprct.read` knows.
+    outcome : str
+    columns : tuple of str
+        Covariates, by the same names in both files.
+    schema : Schema
+        Of the confidential data.
+
+    Returns
+    -------
+    Linear
+        Coefficients of ten digits, as they are shown.
+
+    Raises
+    ------
+    ParameterError
+        If the pilot is the confidential file, or has too few complete rows.
+
+    Notes
+    -----
+    The pilot is public by declaration: nothing of the fit is private.  Of coefficients that the
+    pilot does not determine, the shortest solution is taken.
+    """
+    if schema.source is not None and path.exists() and path.samefile(schema.source):
+        raise ParameterError(
+            f"the pilot file {path.name!r} is the confidential file itself; an index comes from "
+            "other, public data"
+        )
+    frame = eager(read(path)[0])
+    y, *x = (numbers_of(frame, name)[0] for name in (outcome, *columns))
+    design = np.column_stack([np.ones_like(y), *x])
+    complete = np.isfinite(y) & np.isfinite(design).all(axis=1)
+    if complete.sum() < design.shape[1] + 1:
+        raise ParameterError(
+            f"the pilot file {path.name!r} has {int(complete.sum())} complete rows for "
+            f"{design.shape[1]} coefficients; give a larger pilot or fewer index_columns="
+        )
+    beta = np.linalg.lstsq(design[complete], y[complete], rcond=None)[0]
+    shown = [float(f"{b:.{_DIGITS}g}") for b in beta]
+    return Linear(shown[0], tuple(zip(columns, shown[1:], strict=True)))
+
 
 Bounds = tuple[float, float]
 IndexRule = Callable[[Any], Any] | str | os.PathLike[str]
@@ -229,6 +322,22 @@ def indexes_of(
     return found
 
 
+def covariate_names(
+    index: IndexRule | Mapping[str, IndexRule] | None, columns: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the covariates that indexes use: those that are listed, and those of formulas.
+
+    Examples
+    --------
+    >>> covariate_names("12 + 30*age", ())
+    ('age',)
+    """
+    rules = index.values() if isinstance(index, Mapping) else [index]
+    formulas = [rule for rule in rules if isinstance(rule, str) and not is_file(rule)]
+    written = [name for text in formulas for name in parse(f"~ I({text})").regressor_names]
+    return tuple(dict.fromkeys([*columns, *written]))
+
+
 def adjusted(
     frame: Table, outcomes: Sequence[Any], indexes: Mapping[str, Index], schema: Schema
 ) -> tuple[Table, tuple[Any, ...]]:
@@ -246,8 +355,6 @@ def adjusted(
         if index is None:
             found.append(outcome)
             continue
-        index.check(schema)
-        validate(schema, frame, index.names)
         values = index.values(covariates(frame, index.names, schema))
         frame = with_residual(frame, outcome.column.name, values, outcome.fill)
         column = replace(outcome.column, bounds=index.bounds, levels=None, type="double")

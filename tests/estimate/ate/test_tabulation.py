@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dprct.estimate.contrasts import Contrast, arm_contrasts
+from dprct.estimate.ate.results import Contrast, arm_contrasts, tabulated
 from dprct.estimate.effects import NoisyMean, NoisyVariance, combined
-from dprct.estimate.tabulation import tabulated
 
 MEANS = tuple(
     NoisyMean(value, b, NoisyVariance(v, b * b, 1.0))
