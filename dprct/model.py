@@ -11,22 +11,40 @@ from __future__ import annotations
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 
-from dprct.errors import ColumnError, DprctError, DprctWarning, LedgerError, ParameterError
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    DprctWarning,
+    LedgerError,
+    ParameterError,
+    SchemaError,
+)
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged, resumable
 from dprct.results.confidential import HoldsRows
 from dprct.schema.arguments import check_schema
 from dprct.schema.legal import validate
-from dprct.schema.table import check_rows, eager, names_of, row_count, table
+from dprct.schema.table import (
+    COMPANION,
+    check_rows,
+    collected,
+    eager,
+    names_of,
+    row_count,
+    table,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.allocation import Allocation
@@ -74,6 +92,11 @@ class BoundTable(HoldsRows):
     n: int
 
     def __init__(self, data: Any, *, in_memory: bool = False) -> None:
+        if isinstance(data, (list, tuple, Mapping)):
+            raise SchemaError(
+                f"data is {type(data).__name__}; one fit reads one table: merge the files first "
+                "and protect once, or release them separately with the same key map and ledger"
+            )
         self.frame = eager(data) if in_memory else table(data)
         self.n = row_count(self.frame)
 
@@ -81,6 +104,12 @@ class BoundTable(HoldsRows):
     def names(self) -> list[str]:
         """Names of the columns, which are public."""
         return names_of(self.frame)
+
+    def with_frame(self, frame: Table) -> BoundTable:
+        """Return the same rows with columns that were made of each of them alone."""
+        made = BoundTable.__new__(BoundTable)
+        made.frame, made.n = frame, self.n
+        return made
 
     def check_there(self) -> None:
         """Refuse a table that is gone or has another number of rows now; one pass in an engine.
@@ -94,6 +123,16 @@ class BoundTable(HoldsRows):
     def rows(self) -> Frame:
         """Return the table of a method that reads all rows at once."""
         return eager(self.frame)
+
+    def columns(self, names: Iterable[str]) -> Frame:
+        """Return columns that are needed row by row: read at once, and so in one order."""
+        if not isinstance(self.frame, nw.LazyFrame):
+            return self.frame
+        wanted, there = list(dict.fromkeys(names)), set(self.names)
+        if not wanted:
+            return nw.from_native(pd.DataFrame(), eager_only=True)
+        companions = [name + COMPANION for name in wanted if name + COMPANION in there]
+        return collected(self.frame.select(*wanted, *companions))
 
     def __repr__(self) -> str:
         return f"BoundTable({self.n:,} rows)"
@@ -113,6 +152,28 @@ class Facts:
 
     schema: Schema
     n: int
+
+
+def bound(spec: Spec[Any], table: BoundTable, schema: Schema, also: Iterable[str] = ()) -> Facts:
+    """Return the facts of a table if it, its schema and a specification fit each other.
+
+    ``also`` are columns that must be legal besides those of the method: a file shows them.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError, FormulaError, EngineError
+        If a public fact is missing, or specification, schema and table contradict each other.
+    """
+    check_schema(schema)
+    there, columns = table.names, (*spec.columns, *also)
+    for name in columns:
+        if name not in there:
+            where = "the data (from another file? merge first, protect once)"
+            raise ColumnError.unknown(name, there, where)
+    facts = Facts(schema.seal_beside_data(), table.n)
+    spec.require(facts)
+    validate(facts.schema, table.frame, columns)
+    return facts
 
 
 AnyFacts = TypeVar("AnyFacts", bound=Facts)
@@ -202,24 +263,26 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
     saved_types: ClassVar[tuple[type, ...]] = ()
     """The frozen dataclasses that a draw consists of, so that it can be saved and read again."""
 
-    def _bind(self, spec: AnySpec, data: Any, schema: Schema, *, in_memory: bool = False) -> Facts:
+    def _bind(
+        self,
+        spec: AnySpec,
+        data: Any,
+        schema: Schema,
+        *,
+        in_memory: bool = False,
+        also: Iterable[str] = (),
+    ) -> Facts:
         """Keep specification and table if they fit each other; what else is public is not known.
+
+        ``also`` are columns that must be legal besides those of the method: a file shows them.
 
         Raises
         ------
         SchemaError, ColumnError, ParameterError, FormulaError, EngineError
             If a public fact is missing, or specification, schema and table contradict each other.
         """
-        check_schema(schema)
         self.spec, self._table = spec, BoundTable(data, in_memory=in_memory)
-        there = self._table.names
-        for name in spec.columns:
-            if name not in there:
-                raise ColumnError.unknown(name, there, "the data")
-        facts = Facts(schema.seal_beside_data(), self._table.n)
-        spec.require(facts)
-        validate(facts.schema, self._table.frame, spec.columns)
-        return facts
+        return bound(spec, self._table, schema, also)
 
     @property
     def method(self) -> str:
@@ -334,9 +397,14 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         """
         ledger = resumable(accountant, self.schema)
         entry = ledger.entry(entry_id)
+        state = self._saved_for(ledger, entry)
         allocation = self._allocated(entry.budget)
         plan = self.spec.plan(self.facts, allocation)
-        state = self._saved_for(ledger, entry, plan)
+        if state.get(_STUDY) != self._study(plan):
+            raise LedgerError(
+                f"the data file or what the study declares is not what it was when entry "
+                f"{entry.id} was released; restore both to resume it"
+            )
         words = (
             f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
             "nothing now: resumed from its saved state, the rows are a fresh draw from the same "
@@ -409,8 +477,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         planned = hashlib.sha256(str(plan).encode()).hexdigest()
         return {"n": self.n, "facts": self.schema.digest(), "plan": planned}
 
-    def _saved_for(self, accountant: Accountant, entry: Entry, plan: Plan) -> dict[str, Any]:
-        """Return what was saved for an entry, if it paid for this method on these public facts.
+    def _saved_for(self, accountant: Accountant, entry: Entry) -> dict[str, Any]:
+        """Return what was saved for an entry, if it paid for this method.
 
         Raises
         ------
@@ -431,11 +499,6 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
             raise LedgerError(
                 f"entry {entry.id} paid for {entry.method!r}, not for {self.method!r}; resume it "
                 "with that method"
-            )
-        if state.get(_STUDY) != self._study(plan):
-            raise LedgerError(
-                f"the data file or what the study declares is not what it was when entry "
-                f"{entry.id} was released; restore both to resume it"
             )
         return state
 

@@ -85,8 +85,8 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/queries/bin_keys.py", "_cover", "argmax"): "terms of a key, from edges of bins",
     ("dprct/release/construction/start.py", "_arms", "unique"): "arms of a released design",
     ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",
-    ("dprct/release/histogram.py", "MVHistogram.plan", "describe"): "encodings say their levels",
-    ("dprct/release/marginals.py", "Marginals.plan", "describe"): "encodings say their levels",
+    ("dprct/release/histogram.py", "HistogramSpec.plan", "describe"): "encodings say their levels",
+    ("dprct/release/histogram.py", "MarginalsSpec.plan", "describe"): "encodings say their levels",
 }
 """(file, function, call) whose subject is public or already released, with the reason."""
 

@@ -2,9 +2,9 @@
 
 from dprct.estimate.additive import AdditiveResults, PrivateAdditive
 from dprct.estimate.ate import PrivateATE
+from dprct.estimate.ate.results import PrivateATEResults
 from dprct.estimate.cate import CATE, CATEResults
 from dprct.estimate.ipw import IPW, IPWResults
-from dprct.estimate.results import PrivateATEResults
 from dprct.estimate.synthetic_control import SyntheticControl, SyntheticControlResults
 
 __all__ = [

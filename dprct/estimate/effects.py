@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dprct.estimate.correction import correction
-from dprct.estimate.normal_laplace import cdf, quantile
+from dprct.estimate.noise_law import cdf, correction, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,9 +84,9 @@ class NoisyEffect:
         """Return what the half width would be without sampling error."""
         return float(quantile(alpha, 0.0, self.scales))
 
-    def standard_error(self, levels: Sequence[float]) -> float:
-        """Return the largest q / z over the levels at which z-intervals are to cover."""
-        return max(self.half_width(alpha) / normal_quantile(alpha) for alpha in levels)
+    def standard_error(self, alphas: Sequence[float]) -> float:
+        """Return the largest q / z over the alphas at which z-intervals are to cover."""
+        return max(self.half_width(alpha) / normal_quantile(alpha) for alpha in alphas)
 
     def p_value(self, alphas: Sequence[float]) -> float:
         """Return the largest level that an interval containing zero has.

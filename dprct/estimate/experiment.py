@@ -1,10 +1,12 @@
-"""The public side of an experiment: groups, arm sizes, blocks and clusters, checked at the door."""
+"""The public side of an experiment: groups, arm sizes, blocks and clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -16,21 +18,23 @@ from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.assignment.units import ROWS, Units, combined, units_of
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.pooling import pooled
 from dprct.privacy.arms import Arms, Combinations
-from dprct.queries import observed, observed_counts
+from dprct.queries import HiddenArms, observed, observed_counts
 from dprct.results.confidential import HoldsRows
 from dprct.schema.arguments import check_choice
 from dprct.schema.facts import Unit, given
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from dprct.assignment.groups import Level
+    from dprct.assignment.groups import Groups, Level
+    from dprct.assignment.units import Units
     from dprct.schema.facts import Column
+    from dprct.schema.schema import Schema
     from dprct.schema.table import Table
+
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
@@ -168,7 +172,7 @@ def experiment_of(
     *,
     control: Level | None,
     blocks: BlockRule,
-    unit: UnitRule,
+    privacy_unit: UnitRule,
     largest_cluster: int | None,
     attrition: bool,
 ) -> Experiment:
@@ -180,7 +184,7 @@ def experiment_of(
         If design and columns contradict each other, or the design is not one of those that
         ALGORITHMS.md, section 4, covers.
     """
-    design = _design(treatment, assignment)
+    design = design_of(treatment, assignment)
     rows, combinations = combined(data, [*design.columns, *design.uses])
     problems = design.groups.problems(rows)
     if assignment is not None and not problems:
@@ -200,7 +204,7 @@ def experiment_of(
     place = np.empty(len(order), np.int64)
     place[list(order)] = np.arange(len(order))
     block, cluster = _columns_of(design, blocks)
-    _check_clusters(cluster, unit, largest_cluster)
+    _check_clusters(cluster, privacy_unit, largest_cluster)
     if not block:
         _check_constant(design, rows)
     units = units_of(rows, block, cluster)
@@ -211,7 +215,7 @@ def experiment_of(
         design,
         names,
         order,
-        unit,
+        privacy_unit,
         place[design.groups.codes(rows)],
         units,
         bool(cluster),
@@ -233,7 +237,7 @@ def compared(
     *,
     control: Level | None,
     blocks: BlockRule,
-    unit: UnitRule,
+    privacy_unit: UnitRule,
     largest_cluster: int | None,
 ) -> Comparison:
     """Return what is compared, refusing rules that a design does not allow; no row is read.
@@ -242,19 +246,28 @@ def compared(
     ------
     ParameterError, SchemaError
     """
-    design = _design(treatment, assignment)
+    design = design_of(treatment, assignment)
     names, order = _control_first(design, control)
     _, cluster = _columns_of(design, blocks)
-    _check_clusters(cluster, unit, largest_cluster)
-    return Comparison(design, names, order, unit)
+    _check_clusters(cluster, privacy_unit, largest_cluster)
+    return Comparison(design, names, order, privacy_unit)
 
 
-def _design(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
+def design_of(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
+    """Return how treatment was assigned: as declared, or completely at random.
+
+    Raises
+    ------
+    ParameterError
+        If neither is given, or they name different columns.
+    """
     if assignment is None:
         if treatment is None:
             raise ParameterError(
                 "neither treatment= nor assignment= is given; name the 0/1 columns"
             )
+        if not treatment:
+            raise ParameterError("treatment= names no column; name the 0/1 columns of the arms")
         return Complete(treatment)
     if not isinstance(assignment, Design):
         raise ParameterError(
@@ -337,12 +350,14 @@ def _check_constant(design: Design, rows: Any) -> None:
 
 
 def _check_clusters(cluster: tuple[str, ...], unit: UnitRule, declared: int | None) -> None:
-    check_choice("unit", unit, ("person", "cluster"))
+    check_choice("privacy_unit", unit, ("person", "cluster"))
     if not cluster and (unit == "cluster" or declared is not None):
-        raise ParameterError("unit='cluster' and largest_cluster= need a design of clusters")
+        raise ParameterError(
+            "privacy_unit='cluster' and largest_cluster= need a design of clusters"
+        )
     if unit == "cluster" and declared is None:
         raise SchemaError(
-            "unit='cluster' needs largest_cluster=, the most rows that a cluster can have, "
+            "privacy_unit='cluster' needs largest_cluster=, the most rows that a cluster can have, "
             "from public knowledge"
         )
 
@@ -373,3 +388,240 @@ def _largest(
 
 def _shown(name: Level) -> str:
     return name if isinstance(name, str) else f"{name:g}"
+
+
+def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64]) -> Units:
+    """Return units with some blocks put together; blocks that are not named stay.
+
+    Parameters
+    ----------
+    units : Units
+        With B blocks.
+    pools : mapping from label of a block to name of a pool
+        Labels as in the design: the value of the block column, or a tuple where several columns
+        make the blocks; None is a missing value.
+    chances : (n, G) array
+        Declared probability of each group for each row.
+
+    Raises
+    ------
+    ParameterError
+        If a label is no block, a pool has no name, or its blocks have different declared shares.
+
+    Notes
+    -----
+    Given the number of each arm in each block, the pooled difference in means is unbiased where
+    the blocks of a pool have the same shares (exactly so in proportion to them), and its variance
+    formula is that of complete randomisation within the pool, which is conservative.  Pools are
+    declared, so that they are public like the blocks: they do not enter the privacy argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dprct.assignment.units import Units
+    >>> units = Units(np.arange(3), np.array([0, 1, 2]), ["a", "b", "c"])
+    >>> pooled(units, {"a": "north", "c": "north"}, np.full((3, 2), 0.5)).block.tolist()
+    [0, 1, 0]
+    """
+    known = set(units.labels)
+    for label, pool in pools.items():
+        if label not in known:
+            raise ParameterError(
+                f"blocks= names {given(label)}, which is no block of the design; give labels as "
+                "they stand in the block column (a tuple where several columns make the blocks)"
+            )
+        if not isinstance(pool, str) or not pool:
+            raise ParameterError(f"blocks= has the pool {given(pool)}; give its name, as text")
+    named: list[Hashable] = [
+        ("pool", pools[label]) if label in pools else ("block", label) for label in units.labels
+    ]
+    places = {name: place for place, name in enumerate(dict.fromkeys(named))}
+    block = np.array([places[name] for name in named], np.int64)[units.block]
+    _check_alike(block[units.member], chances, list(places))
+    return replace(units, block=block, labels=list(places))
+
+
+def _check_alike(
+    block: NDArray[np.int64], chances: NDArray[np.float64], names: list[Hashable]
+) -> None:
+    first = np.zeros(len(names), np.int64)
+    first[block[::-1]] = np.arange(len(block))[::-1]
+    alike = np.isclose(chances, chances[first[block]], rtol=0, atol=1e-12).all(axis=1)
+    if not alike.all():
+        raise ParameterError(
+            "the declared shares differ between blocks of one pool, so that pooling would be "
+            "biased; pool blocks with the same shares"
+        )
+
+
+_SAME = 1e-12
+_FINEST_SHARE = 10**7
+
+
+def check_hidden(design: Design | None, schema: Schema) -> None:
+    """Refuse a design whose probabilities would not be public facts were treatment private.
+
+    Raises
+    ------
+    ParameterError, SchemaError
+        If no design is declared, clusters were assigned, shares are not the same for everybody or
+        lack a legal block, or the schema allows a row that is in no group of the design.
+
+    Notes
+    -----
+    Who is in which arm and block is private, and so is how many are.  Whether the data could have
+    come from the design would be a fact about them, which whoever knows all rows but one could read
+    the last one from.  What is refused here is therefore a function of design and schema, and every
+    table that is legal in the schema passes.
+    """
+    if design is None:
+        raise ParameterError(
+            "neighbors='replace-one' needs assignment=, such as dprct.Complete('treat', "
+            "shares=0.5): the probabilities of the arms are public facts, their sizes are not"
+        )
+    parts = list(_parts(design))
+    if any(getattr(one, "cluster_columns", ()) for one in parts):
+        raise ParameterError(
+            "clusters were assigned, and neighbors='replace-one' protects the treatment of one "
+            "person, who shares it with the cluster; use 'replace-one-design-public'"
+        )
+    if any(_varies(one) for one in parts):
+        raise ParameterError(
+            "the declared shares differ between blocks, and with neighbors='replace-one' nobody's "
+            "block is public; use 'replace-one-design-public'"
+        )
+    for one in parts:
+        _check_blocks(one, schema)
+    _check_groups(design.groups, schema)
+
+
+def hidden_arms(design: Design, order: Sequence[int], n: int) -> HiddenArms:
+    """Return the arms of a design, with the probabilities that are public facts.
+
+    Parameters
+    ----------
+    design : Design
+    order : sequence of int, length A
+        The design's group of each arm, the control group first.
+    n : int
+        Rows; public.
+
+    Raises
+    ------
+    ParameterError
+        If a group has no share.
+
+    Notes
+    -----
+    A share is the fraction of denominator up to 10^7 that is nearest to the design's number, so
+    that 0.3 is three tenths and 1/3 a third, exactly.
+    """
+    chances = design.common(n)
+    shares = tuple(_exact(float(chances[group])) for group in order)
+    if 0 in shares:
+        raise ParameterError("a group has the declared share 0; leave it out of the design")
+    groups = design.groups
+    return HiddenArms(groups.columns, tuple(groups.values[group] for group in order), shares, n)
+
+
+def _parts(design: Design) -> Iterator[Design]:
+    yield design
+    for factor in getattr(design, "factors", ()):
+        yield from _parts(factor)
+
+
+def _varies(design: Design) -> bool:
+    law = getattr(design, "law", None)
+    rows = np.array(law.rows) if law is not None else np.zeros((1, 1))
+    return not np.allclose(rows, rows[:1], rtol=0, atol=_SAME)
+
+
+def _check_blocks(design: Design, schema: Schema) -> None:
+    """Refuse shares by block that lack a block which the schema allows."""
+    law = getattr(design, "law", None)
+    if law is None or not law.blocks:
+        return
+    legal = [_labels(schema.column(name)) for name in getattr(design, "block_columns", ())]
+    # more legal blocks than declared ones cannot all be declared, and may be too many to list
+    if prod(map(len, legal)) <= len(law.blocks):
+        labels = legal[0] if len(legal) == 1 else product(*legal)
+        if set(labels) <= set(law.blocks):
+            return
+    raise ParameterError(
+        "shares= lacks a block that the schema allows, and nobody's block is public; give one "
+        "share for all, or shares for every declared level (None where a block may be missing)"
+    )
+
+
+def _labels(column: Column) -> tuple[Hashable, ...]:
+    """Return the blocks that a column can make, as the keys of a mapping of shares name them."""
+    if column.levels is None or (column.missing is None and not column.is_text):
+        raise SchemaError(
+            f"block column {column.name!r} has no declared levels or no declared missing policy, "
+            "and shares= is a mapping; declare levels=[...] and missing='never' (or the codes that "
+            "are legal), or give one share for all blocks"
+        )
+    return (*column.levels, *([None] if column.missing else []))
+
+
+def _check_groups(groups: Groups, schema: Schema) -> None:
+    """Refuse a schema that allows a row which is in no group."""
+    columns = {name: schema.column(name) for name in groups.columns}
+    legal = {name: _legal(column, groups) for name, column in columns.items()}
+    together: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        if column.exclusive is not None and set(legal[name]) <= {0.0, 1.0}:
+            together.setdefault(column.exclusive, []).append(name)
+    alone = [[name] for name in columns if not any(name in found for found in together.values())]
+    parts = [*alone, *together.values()]
+    states = [_states(part, legal) for part in parts]
+    # more legal rows than groups cannot all be in one, and may be too many to list
+    if prod(map(len, states)) <= len(groups.values):
+        names = [name for part in parts for name in part]
+        places = [names.index(name) for name in groups.columns]
+        rows = [sum(found, ()) for found in product(*states)]
+        if {tuple(row[i] for i in places) for row in rows} <= set(groups.values):
+            return
+    listed = ", ".join(map(repr, groups.columns))
+    raise SchemaError(
+        f"treatment is private, and the schema allows rows of {listed} that are in no group of the "
+        "design; declare arms of which everybody is in one at most exclusive='arm', and where no "
+        "arm is the control group leave the column of the group to compare with out of the design"
+    )
+
+
+def _legal(column: Column, groups: Groups) -> tuple[float | str, ...]:
+    """Return the values that a treatment column can have, all of them values of groups."""
+    name = column.name
+    known = {values[groups.columns.index(name)] for values in groups.values}
+    if column.missing != () and not column.is_text:
+        raise SchemaError(
+            f"treatment {name!r} is private and may be missing, or has no declared missing policy; "
+            "declare missing='never', as everybody is in some group"
+        )
+    if column.levels is None or not set(column.levels) <= known:
+        shown = ", ".join(x if isinstance(x, str) else f"{x:g}" for x in sorted(known, key=str))
+        raise SchemaError(
+            f"treatment {name!r} is private, and the schema allows values of it that no group of "
+            f"the design has; declare its levels, here {shown}"
+        )
+    return column.levels
+
+
+def _states(
+    names: Sequence[str], legal: dict[str, tuple[float | str, ...]]
+) -> list[tuple[float | str, ...]]:
+    """Return what a row can have in columns of which at most one is 1, or in a single column."""
+    if len(names) == 1:
+        return [(value,) for value in legal[names[0]]]
+    rows = [tuple(float(name == one) for name in names) for one in (None, *names)]
+    return [
+        row
+        for row in rows
+        if all(value in legal[name] for name, value in zip(names, row, strict=True))
+    ]
+
+
+def _exact(share: float) -> Fraction:
+    near = Fraction(share).limit_denominator(_FINEST_SHARE)
+    return near if abs(float(near) - share) <= _SAME else Fraction(share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,7 @@ def effects_plot(
     facets: Sequence[tuple[str, Sequence[str], Sequence[NoisyEffect]]],
     alpha: float,
     *,
-    axes: Sequence[Axes] | None = None,
+    ax: Axes | Sequence[Axes] | None = None,
     watermark: str = "",
 ) -> list[Axes]:
     """Draw effects with their intervals, one panel per outcome.
@@ -35,7 +36,7 @@ def effects_plot(
         Names and effects of each outcome, drawn from top to bottom.
     alpha : float
         Intervals have level ``1 - alpha``.
-    axes : sequence of Axes, optional
+    ax : Axes or sequence of Axes, optional
         One per outcome; new ones if not given.
     watermark : str
 
@@ -65,19 +66,21 @@ def effects_plot(
     ('y', ['t'])
     >>> plt.close(ax.figure)
     """
-    if axes is None:
+    if ax is None:
         rows = sorted(len(names) for _, names, _ in facets)[-1]
         axes = panels(len(facets), size=(_WIDTH, _MARGIN + _ROW * rows))
+    else:
+        axes = list(ax) if isinstance(ax, Iterable) else [ax]
     if len(axes) != len(facets):
         raise ParameterError(
-            f"axes= has {len(axes)} axes for {len(facets)} outcomes; give one for each"
+            f"ax= has {len(axes)} axes for {len(facets)} outcomes; give one for each"
         )
-    for ax, (outcome, names, effects) in zip(axes, facets, strict=True):
-        _panel(ax, names, effects, alpha)
-        ax.set_title(outcome, fontsize=10)
-        ax.set_xlabel(f"Effect, with {100 * (1 - alpha):g}% interval")
+    for panel, (outcome, names, effects) in zip(axes, facets, strict=True):
+        _panel(panel, names, effects, alpha)
+        panel.set_title(outcome, fontsize=10)
+        panel.set_xlabel(f"Effect, with {100 * (1 - alpha):g}% interval")
         if watermark:
-            stamp(ax, watermark)
+            stamp(panel, watermark)
     axes[0].legend(fontsize=8)
     return list(axes)
 

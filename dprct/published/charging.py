@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
+from dprct.privacy.allocation import Allocation
 from dprct.results.charging import Receipt, charged, noted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
+    from dprct.privacy.rules import Charge
     from dprct.schema import Schema
 
 UNCHARGED = "charged to no ledger, because nothing is promised: it is in no total"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unpriced(Allocation):
+    """A budget that is the parameter of an algorithm without a promise: no mechanism, no price."""
+
+    parts: Mapping[str, Mechanism] = field(default_factory=dict)
+
+    def cost(self) -> Charge:
+        """Refuse to name a price.
+
+        Raises
+        ------
+        ParameterError
+        """
+        raise ParameterError("what promises nothing has no price; note it in the ledger instead")
 
 
 def charged_or_noted(

@@ -11,8 +11,8 @@ import numpy as np
 from dprct.errors import ParameterError, SchemaError
 from dprct.published.charging import UNCHARGED
 from dprct.published.histogram import MVHistogram
+from dprct.release.histogram import Marginals
 from dprct.release.histogram import MVHistogram as StrictHistogram
-from dprct.release.marginals import Marginals
 from dprct.results.charging import Receipt
 from dprct.schema.facts import FileFacts
 from dprct.schema.legal import validate
@@ -49,7 +49,7 @@ class Covariates:
     """
 
     names: tuple[str, ...]
-    model: ReleaseModel | None
+    model: ReleaseModel[Any, Any, Any] | None
     given: Columns
 
     @property
@@ -89,7 +89,10 @@ class Covariates:
         """
         if self.strict:
             assert self.model is not None
-            receipt = self.model._charge(self.model.guarantee(budget), accountant, noise)
+            allocation = self.model._allocated(budget)
+            receipt = self.model._charge(
+                self.model.guarantee(budget), allocation, accountant, noise
+            )
             return replace(receipt, words=f"{receipt.words} (for the covariates alone)")
         if accountant is not None:
             raise ParameterError(
@@ -98,12 +101,12 @@ class Covariates:
             )
         return Receipt(UNCHARGED)
 
-    def draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Columns]:
+    def draw(self, budget: Budget, noise: NoiseSource) -> tuple[Mapping[str, Any], Columns]:
         """Return the released state, to be saved, and the columns X~, each (n,)."""
         if self.model is None:
             return {}, self.given
-        state, drawn = self.model._draw(self.model._per_row(budget), noise)
-        return state, self.model._columns(drawn, noise)
+        drawn = self.model._draw(self.model._allocated(budget), noise)
+        return self.model._state(drawn), self.model._columns(drawn, noise)
 
 
 def covariates(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.privacy.budget import Budget, Real
+from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
 from dprct.published.genmodel_draws import (
     From,
@@ -20,7 +21,7 @@ from dprct.published.genmodel_draws import (
     proxies,
     sanitised,
 )
-from dprct.published.informed import Imputed, ModelInformed, Rows
+from dprct.published.informed import Imputed, InformedSpec, ModelInformed
 from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance
 from dprct.results.base import LinearResults
 from dprct.schema.arguments import check_choice
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dprct.assignment import Design
+    from dprct.privacy.allocation import Allocation as Mechanisms
+    from dprct.privacy.budget import Real
     from dprct.published.covariates import XMethod
-    from dprct.published.informed import MissingOutcomes
+    from dprct.published.informed import InformedFacts, MissingOutcomes, Rows
     from dprct.published.outcomes import OutcomeFit
     from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
@@ -46,7 +49,122 @@ _FULLEST = 0.38
 """Share of a normal sample in the fullest bin of one standard deviation."""
 
 
-class GenModel(ModelInformed):
+@dataclass(frozen=True, kw_only=True)
+class GenModelSpec(InformedSpec):
+    """What GenModel is asked for: the options of :class:`GenModel`."""
+
+    method: ClassVar[str] = "published.GenModel (dp_rct Algorithm 3, misprints corrected)"
+
+    rule: Allocation
+    settings: Settings
+
+    def effects(self, facts: InformedFacts) -> tuple[str, ...]:
+        """Return the regressors that a treatment enters."""
+        by_term = {
+            ":".join(factor.label for factor in term): {n for f in term for n in f.names}
+            for term in self.roles.right.terms
+        }
+        return tuple(
+            name
+            for name, term in zip(facts.regressors, facts.terms, strict=True)
+            if by_term.get(term, set()) & set(self.roles.treatment)
+        )
+
+    def divided(
+        self, facts: InformedFacts, budget: Budget, names: dict[str, list[str]] | None = None
+    ) -> Division:
+        """Return what every step gets, of the regressors of each outcome.
+
+        Raises
+        ------
+        ParameterError, BudgetError
+            If the allocation leaves nothing for some step.
+        """
+        if names is None:
+            columns = np.array(facts.regressors)
+            names = {fit.outcome: columns[fit.kept].tolist() for fit in facts.fits}
+        return self.rule.divide(
+            budget,
+            list(names),
+            self.effects(facts),
+            names,
+            covariates=bool(facts.covariates.names),
+            variance=self.settings.has_private_variance,
+        )
+
+    def plan(self, facts: InformedFacts, allocation: Mechanisms) -> Plan:
+        """Return how the budget is divided, what is drawn, and what is not promised."""
+        parts = self.divided(facts, allocation.budget)
+        settings = self.settings
+        scale, bins = self.worst(parts)
+        first = next(iter(parts.outcomes.values()))
+        variance = "confidential"
+        if settings.sigma == "private":
+            variance = f"private, epsilon={float(3 * first.variance):.3g} in three parts"
+        treated = self.effects(facts)
+        effects = [c for name, c in first.coefficients.items() if name in treated]
+        others = [c for name, c in first.coefficients.items() if name not in treated]
+        numbers = {
+            "model": self.roles.formula.text,
+            "B": f"{settings.B:,} proxies",
+            "epsilon": f"{parts.covariates} for X~, {float(first.epsilon):.3g} for every outcome",
+            "residual variance": variance,
+            "effects": _each(effects),
+            "other coefficients": _each(others),
+        }
+        consequences = (
+            "epsilon is the parameter of noise that hides one simulated proxy, not one person",
+            "in its worst histogram noise hides the fullest bin with probability about "
+            f"{min(1.0, bins / 2 * math.exp(-_FULLEST / scale)):.2g}; then that coefficient, or "
+            "the residual variance and with it everything, may be anything",
+        )
+        return self.planned(facts, parts.total, numbers, consequences, self._refusal(scale, bins))
+
+    def worst(self, parts: Division) -> tuple[float, int]:
+        """Return scale and bins of the histogram whose fullest bin its noise hides most easily."""
+        settings = self.settings
+        # the number of a range's bins depends on the data; this is that of a coefficient of sd one
+        range_bins = Bins(-math.ceil(settings.v), math.ceil(settings.v)).size
+        found = []
+        for share in parts.outcomes.values():
+            if share.variance:
+                own = DPVariance(share.variance, 0, settings.sigma_min, settings.sigma_max)
+                found.append((own.mode(settings.B).scale, own.bins.size))
+            smallest = min(c.range_ for c in share.coefficients.values())
+            mode = DPRange(1.0, smallest, 0, settings.v).mode(settings.B)
+            found.append((mode.scale, range_bins))
+        return max(found, key=lambda one: one[0] * math.log(one[1]))
+
+    def _refusal(self, scale: float, bins: int) -> str:
+        """Refuse where more than half an empty bin is expected above the fullest one."""
+        settings = self.settings
+        worst = scale * math.log(bins)
+        if worst <= _FULLEST:
+            return ""
+        enough = math.ceil(settings.B * worst / _FULLEST / 1000) * 1000
+        return (
+            f"B={settings.B} is too small for the noise of its histograms: their fullest bin is "
+            f"hidden, and coefficients may be anywhere within -{settings.v:g} and "
+            f"{settings.v:g}; give B={enough} or more, a larger epsilon, fewer regressors, or "
+            "confirm=True"
+        )
+
+    def x_budget(self, facts: InformedFacts, budget: Budget) -> Budget:
+        """Return the share of the covariates."""
+        if not facts.covariates.names:
+            return Budget(0, budget.delta)
+        own = self.rule.epsilon_x
+        return Budget(self.rule.covariates * budget.epsilon if own is None else own, budget.delta)
+
+    def reason(self, facts: InformedFacts, budget: Budget) -> str:
+        """Return why nothing is promised."""
+        variant = ""
+        if self.settings.sigma == "confidential":
+            variant = "; the residual variance is that of the confidential fit as it is"
+        return f"{REASON}{variant}; {facts.covariates.words(self.x_budget(facts, budget))}"
+
+
+class GenModel(ModelInformed[GenModelSpec]):
     """Release an experiment through Algorithm 3: **no differential-privacy guarantee**.
 
     Parameters
@@ -110,8 +228,6 @@ class GenModel(ModelInformed):
     {'Intercept': 2.0, 't': 5.0, 'x': 1.0}
     """
 
-    method = "published.GenModel (dp_rct Algorithm 3, misprints corrected)"
-
     def __init__(
         self,
         data: Any,
@@ -134,8 +250,8 @@ class GenModel(ModelInformed):
         sigma: Sigma = "private",
         confidential_from: From = "last step",
     ) -> None:
-        self.allocation = Allocation.section4() if allocation is None else allocation
-        self.settings = _checked(
+        self._rule = Allocation.section4() if allocation is None else allocation
+        self._settings = _checked(
             Settings(B, v, alpha, sigma_min, sigma_max, sigma, confidential_from)
         )
         super().__init__(
@@ -150,15 +266,9 @@ class GenModel(ModelInformed):
             attrition=attrition,
             keep=keep,
         )
-        by_term = {
-            ":".join(factor.label for factor in term): {n for f in term for n in f.names}
-            for term in self.roles.right.terms
-        }
-        self._effects = tuple(
-            name
-            for name, term in zip(self.regressors, self._terms, strict=True)
-            if by_term.get(term, set()) & set(self.roles.treatment)
-        )
+
+    def _specified(self, **common: Any) -> GenModelSpec:
+        return GenModelSpec(rule=self._rule, settings=self._settings, **common)
 
     def division(self, epsilon: Real, delta: Real = 0) -> Division:
         """Return what every step gets; the parts add up to the budget exactly.
@@ -168,115 +278,31 @@ class GenModel(ModelInformed):
         ParameterError, BudgetError
             If the allocation leaves nothing for some step.
         """
-        names = np.array(self.regressors)
-        return self._divided(
-            Budget.asked(epsilon, delta),
-            {fit.outcome: names[fit.kept].tolist() for fit in self._fits},
-        )
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return how the budget is divided, what is drawn, and what is not promised.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            In [0, 1); all of it goes to the covariates.
-        """
-        parts = self.division(epsilon, delta)
-        settings = self.settings
-        scale, bins = self._worst(parts)
-        first = next(iter(parts.outcomes.values()))
-        variance = "confidential"
-        if settings.sigma == "private":
-            variance = f"private, epsilon={float(3 * first.variance):.3g} in three parts"
-        effects = [c for name, c in first.coefficients.items() if name in self._effects]
-        others = [c for name, c in first.coefficients.items() if name not in self._effects]
-        facts = {
-            "model": self.roles.formula.text,
-            "B": f"{settings.B:,} proxies",
-            "epsilon": f"{parts.covariates} for X~, {float(first.epsilon):.3g} for every outcome",
-            "residual variance": variance,
-            "effects": _each(effects),
-            "other coefficients": _each(others),
-        }
-        consequences = (
-            "epsilon is the parameter of noise that hides one simulated proxy, not one person",
-            "in its worst histogram noise hides the fullest bin with probability about "
-            f"{min(1.0, bins / 2 * math.exp(-_FULLEST / scale)):.2g}; then that coefficient, or "
-            "the residual variance and with it everything, may be anything",
-        )
-        return self._planned(parts.total, facts, consequences, self._refusal(scale, bins))
-
-    def _divided(self, budget: Budget, names: dict[str, list[str]]) -> Division:
-        return self.allocation.divide(
-            budget,
-            list(names),
-            self._effects,
-            names,
-            covariates=bool(self._covariates.names),
-            variance=self.settings.has_private_variance,
-        )
-
-    def _worst(self, parts: Division) -> tuple[float, int]:
-        """Return scale and bins of the histogram whose fullest bin its noise hides most easily."""
-        settings = self.settings
-        # the number of a range's bins depends on the data; this is that of a coefficient of sd one
-        range_bins = Bins(-math.ceil(settings.v), math.ceil(settings.v)).size
-        found = []
-        for share in parts.outcomes.values():
-            if share.variance:
-                own = DPVariance(share.variance, 0, settings.sigma_min, settings.sigma_max)
-                found.append((own.mode(settings.B).scale, own.bins.size))
-            smallest = min(c.range_ for c in share.coefficients.values())
-            mode = DPRange(1.0, smallest, 0, settings.v).mode(settings.B)
-            found.append((mode.scale, range_bins))
-        return max(found, key=lambda one: one[0] * math.log(one[1]))
-
-    def _refusal(self, scale: float, bins: int) -> str:
-        """Refuse where more than half an empty bin is expected above the fullest one."""
-        settings = self.settings
-        worst = scale * math.log(bins)
-        if worst <= _FULLEST:
-            return ""
-        enough = math.ceil(settings.B * worst / _FULLEST / 1000) * 1000
-        return (
-            f"B={settings.B} is too small for the noise of its histograms: their fullest bin is "
-            f"hidden, and coefficients may be anywhere within -{settings.v:g} and "
-            f"{settings.v:g}; give B={enough} or more, a larger epsilon, fewer regressors, or "
-            "confirm=True"
-        )
-
-    def _x_budget(self, budget: Budget) -> Budget:
-        if not self._covariates.names:
-            return Budget(0, budget.delta)
-        own = self.allocation.epsilon_x
-        share = self.allocation.covariates * budget.epsilon if own is None else own
-        return Budget(share, budget.delta)
-
-    def _reason(self, budget: Budget) -> str:
-        variant = ""
-        if self.settings.sigma == "confidential":
-            variant = "; the residual variance is that of the confidential fit as it is"
-        return f"{REASON}{variant}; {self._covariates.words(self._x_budget(budget))}"
+        return self.spec.divided(self.facts, Budget.asked(epsilon, delta))
 
     def _impute(self, rows: Rows, budget: Budget, rng: np.random.Generator) -> Imputed:
         designs: dict[bytes, ReleasedDesign] = {}
-        for fit in self._fits:
+        for fit in self.facts.fits:
             key = fit.kept.tobytes()
             if key not in designs:
                 designs[key] = ReleasedDesign.of(rows.design[:, fit.kept])
-        columns = np.array(self.regressors)
-        own = {fit.outcome: designs[fit.kept.tobytes()] for fit in self._fits}
-        names = {f.outcome: columns[f.kept][own[f.outcome].kept].tolist() for f in self._fits}
-        parts = self._divided(budget, names)
+        columns = np.array(self.facts.regressors)
+        own = {fit.outcome: designs[fit.kept.tobytes()] for fit in self.facts.fits}
+        names = {f.outcome: columns[f.kept][own[f.outcome].kept].tolist() for f in self.facts.fits}
+        parts = self.spec.divided(self.facts, budget, names)
+        settings = self.spec.settings
         outcomes, notes, estimates = {}, [], {}
-        for fit in self._fits:
+        for fit in self.facts.fits:
             name, released = fit.outcome, own[fit.outcome]
-            drawn = proxies(released, fit.beta, fit.sigma2, self.settings.B, rng)
+            drawn = proxies(released, fit.beta, fit.sigma2, settings.B, rng)
             found = sanitised(
-                released, drawn, fit.sigma2, parts.outcomes[name], names[name], self.settings, rng
+                released,
+                drawn,
+                fit.sigma2,
+                parts.outcomes[name],
+                names[name],
+                settings,
+                rng,
             )
             note = self._floor_note(name) if found.at_floor else ""
             notes += [note] if note else []
@@ -286,7 +312,7 @@ class GenModel(ModelInformed):
         return Imputed(outcomes, tuple(notes), estimates)
 
     def _floor_note(self, outcome: str) -> str:
-        floor = self.settings.sigma_min
+        floor = self.spec.settings.sigma_min
         return (
             f"the private residual variance of {outcome!r} was below its floor and was raised to "
             f"sigma_min^2 = {floor**2:.3g}; what is drawn with it says little of its errors"
@@ -311,10 +337,10 @@ class GenModel(ModelInformed):
             cov_type="nonrobust",
             guarantee=self.guarantee(budget),
             outcome=fit.outcome,
-            formula=self.roles.formula.text,
+            formula=self.spec.roles.formula.text,
             title="GenModel: noisy means of simulated coefficients",
             bse_noise=pd.Series(found.noise_sd, index=names),
-            layout=self.regressors,
+            layout=self.facts.regressors,
             notes=(note,) if note else (),
         )
 

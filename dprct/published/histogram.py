@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprct.defaults import bins_by_zeta
 from dprct.privacy.aggregate import MOVED_ROWS
-from dprct.privacy.budget import Budget, Real
 from dprct.privacy.guarantee import Guarantee
-from dprct.published.charging import charged_or_noted
-from dprct.published.codes import coded
-from dprct.release.model import ReleaseModel, modelled
+from dprct.published.charging import Unpriced, charged_or_noted
+from dprct.published.codes import DataCodes, coded
+from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice
-from dprct.schema.table import eager
+from dprct.schema.arguments import check_choice, check_schema, listed_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from dprct.encode import Coded
+    from dprct.model import Facts
     from dprct.privacy.accountant import Accountant
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.results.charging import Receipt
     from dprct.schema.schema import Schema
@@ -54,7 +54,79 @@ class Reweighted:
     probabilities: Array
 
 
-class MVHistogram(ReleaseModel):
+@dataclass(frozen=True, kw_only=True)
+class HistogramSpec(ReleaseSpec[ReleaseFacts]):
+    """What the published histogram is asked for: the options of :class:`MVHistogram`."""
+
+    method: ClassVar[str] = (
+        "published.MVHistogram (dp_rct Algorithm 1 as published, misprints corrected)"
+    )
+
+    zeta: float = 2 / 3
+    neighbors: Neighbors = "replace-one"
+
+    def eta(self, n: int) -> int:
+        """Return how many bins a column with many values gets."""
+        return bins_by_zeta(n, self.zeta)
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options and fates."""
+        yield lambda: self.eta(facts.n)
+        yield lambda: check_choice("neighbors", self.neighbors, get_args(Neighbors))
+        yield from super().checks(facts)
+
+    def scale(self, n: int, epsilon: float) -> float:
+        """Return the scale of the noise on a proportion."""
+        return MOVED_ROWS[self.neighbors] / (n * epsilon)
+
+    def allocation(self, facts: ReleaseFacts, budget: Budget) -> Allocation:
+        """Return no mechanism: epsilon is the parameter of noise that promises nothing."""
+        return Unpriced(budget=budget)
+
+    def guarantee(self, facts: ReleaseFacts, allocation: Allocation) -> Guarantee:
+        """Return the guarantee: none, with the reason."""
+        return Guarantee.none(
+            REASON,
+            not_covered=("anybody in the data", *(f"column {name}" for name in facts.public)),
+        )
+
+    def plan(self, facts: ReleaseFacts, allocation: Allocation) -> Plan:
+        """Return the parameters of the algorithm, and what they do not promise."""
+        budget = allocation.budget
+        epsilon = float(budget.epsilon)
+        s = MOVED_ROWS[self.neighbors]
+        scale = self.scale(facts.n, epsilon)
+        numbers = {
+            "guarantee": "NONE, whatever epsilon is; it is only the parameter of the noise",
+            "n": f"{facts.n:,} rows",
+            "eta": f"{self.eta(facts.n)} bins for columns with more than "
+            f"{facts.n**self.zeta:.1f} values",
+            "noise": f"Laplace of scale {s}/(n epsilon) = {scale:.3g} on every proportion",
+        }
+        if budget.delta:
+            numbers["threshold"] = (
+                f"{_cutoff(epsilon, float(budget.delta), facts.n):.3g} if delta is "
+                "above 2/q, q the number of distinct rows; else 0"
+            )
+        consequences = (
+            "bin edges and combinations are those of real people: the file has no combination "
+            "that nobody has, and with many columns each one is a single person's",
+            "nothing is charged, a ledger beside the data gets an entry without price; the "
+            "certificate, the notes and the label of the file say that there is no guarantee",
+        )
+        return Plan(self.method, budget, numbers, consequences)
+
+    def limits(self, facts: ReleaseFacts) -> tuple[str, ...]:
+        """Return what the file is not good for."""
+        return (
+            "protecting people: there is no guarantee",
+            "smallest and largest values are those of the confidential file",
+            "columns that are filler, withheld or keys carry no information",
+            "standard errors computed on this file do not contain the noise of its weights",
+        )
+
+
+class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
     """Release a table through Algorithm 1 as published: **no differential-privacy guarantee**.
 
     Parameters
@@ -114,7 +186,6 @@ class MVHistogram(ReleaseModel):
     """
 
     needs_rows = True
-    method = "published.MVHistogram (dp_rct Algorithm 1 as published, misprints corrected)"
 
     def __init__(
         self,
@@ -126,89 +197,47 @@ class MVHistogram(ReleaseModel):
         neighbors: Neighbors = "replace-one",
         keep: Iterable[str] = (),
     ) -> None:
-        self.eta = bins_by_zeta(len(eager(data)), zeta)
-        check_choice("neighbors", neighbors, get_args(Neighbors))
+        check_schema(schema)
         if columns is None and all(c.fate is None for c in schema.columns):
             columns = [c.name for c in schema.columns if c.derived is None]
-        super().__init__(data, schema, columns=columns, keep=keep)
-        self.zeta, self.neighbors = zeta, neighbors
-        pairs = [
-            coded(self._all_rows(), self.schema.column(name), self.eta, self.n**zeta)
-            for name in modelled(self.schema)
-        ]
-        self._codings = tuple(coding for coding, _ in pairs)
-        self._codes = np.column_stack([codes for _, codes in pairs])
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return the parameters of the algorithm, and what they do not promise.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            In [0, 1).
-        """
-        budget = Budget.asked(epsilon, delta)
-        s = MOVED_ROWS[self.neighbors]
-        scale = s / (self.n * float(budget.epsilon))
-        facts = {
-            "guarantee": "NONE, whatever epsilon is; it is only the parameter of the noise",
-            "n": f"{self.n:,} rows",
-            "eta": f"{self.eta} bins for columns with more than {self.n**self.zeta:.1f} values",
-            "noise": f"Laplace of scale {s}/(n epsilon) = {scale:.3g} on every proportion",
-        }
-        if budget.delta:
-            facts["threshold"] = (
-                f"{_cutoff(float(budget.epsilon), float(budget.delta), self.n):.3g} if delta is "
-                "above 2/q, q the number of distinct rows; else 0"
-            )
-        consequences = (
-            "bin edges and combinations are those of real people: the file has no combination "
-            "that nobody has, and with many columns each one is a single person's",
-            "nothing is charged, a ledger beside the data gets an entry without price; the "
-            "certificate, the notes and the label of the file say that there is no guarantee",
+        schema = fated(schema, columns)
+        spec = HistogramSpec(
+            columns=tuple(modelled(schema)),
+            zeta=zeta,
+            neighbors=neighbors,
+            keep=listed_names(keep, "keep"),
         )
-        return Plan(self.method, budget, facts, consequences)
+        facts = self._open(spec, data, schema)
+        self.facts = ReleaseFacts(facts.schema, facts.n)
+        self._codings = tuple(coding for coding, _ in self._coded())
 
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return the guarantee: none, with the reason."""
-        return Guarantee.none(
-            REASON,
-            not_covered=("anybody in the data", *(f"column {name}" for name in self._public)),
-        )
-
-    def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
-        """No public codes: the data define them."""
-        return ()
+    def _coded(self) -> list[tuple[DataCodes, NDArray[np.int64]]]:
+        """Return how each column is coded, and its codes (n,); confidential, both of them."""
+        rows, eta, most = self._table.rows(), self.spec.eta(self.n), self.n**self.spec.zeta
+        return [coded(rows, self.schema.column(name), eta, most) for name in self.spec.columns]
 
     def _charge(
-        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
+        self,
+        guarantee: Guarantee,
+        allocation: Allocation,
+        accountant: Accountant | None,
+        noise: NoiseSource,
     ) -> Receipt:
         return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
 
-    def _per_row(self, budget: Budget) -> Budget:
-        return budget
-
-    def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Reweighted]:
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Reweighted:
         rng = noise.post_processing_rng()
-        cells, counts = np.unique(self._codes, axis=0, return_counts=True)
-        scale = MOVED_ROWS[self.neighbors] / (self.n * float(budget.epsilon))
-        cutoff = threshold(float(budget.epsilon), float(budget.delta), self.n, len(cells))
-        return {}, Reweighted(cells, reweighted(counts / self.n, scale, cutoff, rng))
+        codes = np.column_stack([codes for _, codes in self._coded()])
+        cells, counts = np.unique(codes, axis=0, return_counts=True)
+        epsilon, delta = float(allocation.budget.epsilon), float(allocation.budget.delta)
+        cutoff = threshold(epsilon, delta, self.n, len(cells))
+        scale = self.spec.scale(self.n, epsilon)
+        return Reweighted(cells, reweighted(counts / self.n, scale, cutoff, rng))
 
     def _columns(self, drawn: Reweighted, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         rng = noise.post_processing_rng()
         rows = drawn.codes[rng.choice(len(drawn.codes), self.n, p=drawn.probabilities)]
         return {c.column.name: c.decode(rows[:, j], rng) for j, c in enumerate(self._codings)}
-
-    def _limits(self) -> tuple[str, ...]:
-        return (
-            "protecting people: there is no guarantee",
-            "smallest and largest values are those of the confidential file",
-            "columns that are filler, withheld or keys carry no information",
-            "standard errors computed on this file do not contain the noise of its weights",
-        )
 
 
 def threshold(epsilon: float, delta: float, n: int, q: int) -> float:

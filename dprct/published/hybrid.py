@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dprct.privacy.budget import Budget, Real
-from dprct.published.informed import Imputed, ModelInformed, Rows
+from dprct.published.informed import Imputed, InformedSpec, ModelInformed
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget
+    from dprct.published.informed import InformedFacts, Rows
     from dprct.results.plan import Plan
 
 REASON = (
@@ -18,7 +21,34 @@ REASON = (
 )
 
 
-class Hybrid(ModelInformed):
+@dataclass(frozen=True, kw_only=True)
+class HybridSpec(InformedSpec):
+    """What the Hybrid method is asked for: the options of :class:`Hybrid`."""
+
+    method: ClassVar[str] = "published.Hybrid (dp_rct Algorithm 2)"
+
+    def plan(self, facts: InformedFacts, allocation: Allocation) -> Plan:
+        """Return how X~ and T~ are drawn, and what is not promised."""
+        return self.planned(
+            facts,
+            allocation.budget,
+            {"model": self.roles.formula.text},
+            (
+                "outcomes are drawn from the confidential fit: coefficients can be estimated from "
+                "the file as well as n rows allow, with no noise against that",
+            ),
+        )
+
+    def x_budget(self, facts: InformedFacts, budget: Budget) -> Budget:
+        """Return all of it: outcomes are drawn without noise."""
+        return budget
+
+    def reason(self, facts: InformedFacts, budget: Budget) -> str:
+        """Return why nothing is promised."""
+        return f"{REASON}; {facts.covariates.words(budget)}"
+
+
+class Hybrid(ModelInformed[HybridSpec]):
     """Release an experiment through Algorithm 2: **no differential-privacy guarantee**.
 
     Parameters
@@ -92,33 +122,8 @@ class Hybrid(ModelInformed):
     ((400, 3), False)
     """
 
-    method = "published.Hybrid (dp_rct Algorithm 2)"
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return how X~ and T~ are drawn, and what is not promised.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            In [0, 1).
-        """
-        budget = Budget.asked(epsilon, delta)
-        return self._planned(
-            budget,
-            {"model": self.roles.formula.text},
-            (
-                "outcomes are drawn from the confidential fit: coefficients can be estimated from "
-                "the file as well as n rows allow, with no noise against that",
-            ),
-        )
-
-    def _x_budget(self, budget: Budget) -> Budget:
-        return budget
-
-    def _reason(self, budget: Budget) -> str:
-        return f"{REASON}; {self._covariates.words(budget)}"
+    def _specified(self, **common: Any) -> HybridSpec:
+        return HybridSpec(**common)
 
     def _impute(self, rows: Rows, budget: Budget, rng: np.random.Generator) -> Imputed:
-        return Imputed({fit.outcome: fit.draw(rows.design, rng) for fit in self._fits})
+        return Imputed({fit.outcome: fit.draw(rows.design, rng) for fit in self.facts.fits})

@@ -12,7 +12,8 @@ import pandas as pd
 from dprct.assignment.units import units_of
 from dprct.defaults import MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import ParameterError
-from dprct.estimate.ate import PrivateATE
+from dprct.estimate.ate import PrivateATE, drawn_of, promise_of, results_of, state_of, states_of
+from dprct.estimate.ate import released as released_effects
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import observed
@@ -21,7 +22,6 @@ from dprct.release.calibration import Calibration
 from dprct.release.covariates import covariates_of
 from dprct.release.keys import key_limits
 from dprct.release.layout import Layout, prepared_schema
-from dprct.release.model import ReleaseModel
 from dprct.release.outcomes import Target, check_room, targets_of
 from dprct.release.public_rows import PublicRows
 from dprct.release.regressions import (
@@ -36,6 +36,7 @@ from dprct.release.regressions import (
 )
 from dprct.release.shares import Division, division, plan_of, share_of
 from dprct.release.slopes import Slopes
+from dprct.release.unconverted import UnconvertedRelease
 from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.base import Design
-    from dprct.encode import Coded
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
@@ -69,7 +69,7 @@ class Drawn:
     effects: Sequence[Any]
 
 
-class Calibrated(ReleaseModel):
+class Calibrated(UnconvertedRelease):
     """Release a synthetic file on which the reader's own regression returns private effects.
 
     Parameters
@@ -107,8 +107,8 @@ class Calibrated(ReleaseModel):
     keep : iterable of str
         Characteristics to keep besides the allow-list.
     **options
-        Of :class:`dprct.PrivateATE`: ``weights``, ``missing``, ``blocks``, ``unit``, ``sd``,
-        ``control``, ``largest_cluster``, ``attrition``.
+        Of :class:`dprct.PrivateATE`: ``budget_shares``, ``missing``, ``blocks``, ``privacy_unit``,
+        ``sd``, ``control``, ``largest_cluster``, ``attrition``.
 
     Raises
     ------
@@ -187,9 +187,9 @@ class Calibrated(ReleaseModel):
             )
         self.ate = PrivateATE(
             data, schema, outcome=names, treatment=treatment, assignment=assignment,
-            levels=levels, **options,
+            alphas=levels, **options,
         )  # fmt: skip
-        experiment = self.ate.experiment
+        experiment = self.ate.facts.experiment
         arms = arm_terms(experiment.design, experiment.arms)
         self.regressions = regressions_of(
             names, arms, terms, specifications, experiment.design.columns
@@ -198,7 +198,7 @@ class Calibrated(ReleaseModel):
         if gamma == "moments":
             check_slopes(self.regressions)
         self._clusters = cluster_column(experiment.design)
-        prepared = prepared_schema(schema, self.regressions, self.ate.design_columns)
+        prepared = prepared_schema(schema, self.regressions, self.ate.facts.design_columns)
         self.wanted, self.legal, self.gamma = covariates, legal, gamma
         self.share = share_of(share, covariates)
         super().__init__(data, prepared, keep=keep)
@@ -212,9 +212,9 @@ class Calibrated(ReleaseModel):
             rows=experiment.largest if experiment.unit == "cluster" else 1,
         )
         self._layout.check_public(self._public)
-        columns = [outcome.column for outcome in self.ate.outcomes]
+        columns = [outcome.column for outcome in self.ate.facts.outcomes]
         self._slopes = None if gamma == "zero" else Slopes.of(self._covariates, columns)
-        self._valid = self._rehearsed().valid(self.ate.levels, subsets=gamma == "zero")
+        self._valid = self._rehearsed().valid(self.ate.spec.alphas, subsets=gamma == "zero")
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -271,7 +271,7 @@ class Calibrated(ReleaseModel):
 
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a release at this budget promises; free."""
-        effects = self.ate.guarantee(budget)
+        effects = promise_of(budget, self.ate.facts)
         file = super().guarantee(budget)
         shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
         hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
@@ -279,7 +279,7 @@ class Calibrated(ReleaseModel):
 
     @property
     def _unit_of_charge(self) -> Unit | None:
-        return self.ate.experiment.cluster_unit
+        return self.ate.facts.experiment.cluster_unit
 
     def _division(self, budget: Budget) -> Division:
         gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
@@ -288,21 +288,19 @@ class Calibrated(ReleaseModel):
             self._slopes.mechanism(part.slopes)  # refuses, before a charge, what cannot be drawn
         return part
 
-    def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
-        """Return none: covariates are encoded with bins of their own, outcomes not at all."""
-        return ()
-
     def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
         part = self._division(budget)
         state, covariates = self._covariates.draw(part.rule, part.covariates, noise)
         states: dict[str, Any] = {"covariates": state}
-        slopes = None
+        slopes, rows = None, self.ate._table
         if self._slopes is not None:
-            states["slopes"], slopes = self._slopes.draw(self.ate._frame, part.slopes, noise)
-        effects = self.ate._draw(part.effects, noise)
-        states["effects"] = self.ate._state(effects)
+            states["slopes"], slopes = self._slopes.draw(rows.frame, part.slopes, noise)
+        facts = self.ate.facts
+        allocation = self.ate.spec.allocation(facts, part.effects)
+        effects = released_effects(facts.outcomes, allocation, rows, noise)
+        states["effects"] = state_of(facts.outcomes, effects)
         states["drawn"] = {
-            "effects": self.ate._saved(effects),
+            "effects": states_of(effects),
             "slopes": None if slopes is None else slopes.tolist(),
         }
         return states, Drawn(part.rule, covariates, slopes, effects)
@@ -311,7 +309,8 @@ class Calibrated(ReleaseModel):
         drawn, rule = state["drawn"], state["covariates"]["rule"]
         slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
         covariates = self._covariates.revived(state["covariates"])
-        return Drawn(rule, covariates, slopes, self.ate._revived(drawn["effects"]))
+        effects = drawn_of(self.ate.facts.outcomes, drawn["effects"])
+        return Drawn(rule, covariates, slopes, effects)
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""
@@ -323,7 +322,9 @@ class Calibrated(ReleaseModel):
         if noise.simulation:
             guarantee = guarantee.as_simulation()
         rng = noise.post_processing_rng()
-        estimates = self.ate._results(drawn.effects, guarantee, receipt.words)
+        estimates = results_of(
+            drawn.effects, self.ate.facts, self.ate.spec.alphas, guarantee, receipt.words
+        )
         columns, indices = self._columns(drawn, noise), None
         if self._slopes is not None and drawn.slopes is not None:
             indices = self._slopes.indices(columns, drawn.slopes)
@@ -336,7 +337,7 @@ class Calibrated(ReleaseModel):
         )
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
-        valid = found.valid(self.ate.levels, subsets=self.gamma == "zero")
+        valid = found.valid(self.ate.spec.alphas, subsets=self.gamma == "zero")
         return self._layout.announced(replace(made, estimates=estimates), valid)
 
     def _calibrated(
@@ -345,7 +346,7 @@ class Calibrated(ReleaseModel):
         targets: Sequence[Target],
         rng: np.random.Generator,
     ) -> Calibration:
-        rows = self._rows().shuffled(rng).reassigned(self.ate.experiment.design, rng)
+        rows = self._rows().shuffled(rng).reassigned(self.ate.facts.experiment.design, rng)
         return Calibration.of(self._layout, columns, rows, targets, self._clusters, rng)
 
     def _rows(self) -> PublicRows:
@@ -353,17 +354,17 @@ class Calibrated(ReleaseModel):
         everybody = np.ones(self.n, bool)
         with_value = [
             observed(self._here, outcome.column) if outcome.presence_public else everybody
-            for outcome in self.ate.outcomes
+            for outcome in self.ate.facts.outcomes
         ]
         codes, clusters = self._codes()
         return PublicRows(self._public, codes, tuple(with_value), clusters)
 
     def _codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """Return the arm and, where clusters were assigned, the cluster of every row."""
-        experiment = self.ate.experiment
+        experiment = self.ate.facts.experiment
         if experiment.combinations is None:
             return experiment.codes, experiment.units.member if experiment.clustered else None
-        rows = pd.DataFrame({name: self._public[name] for name in self.ate.design_columns})
+        rows = pd.DataFrame({name: self._public[name] for name in self.ate.facts.design_columns})
         place = np.empty(len(experiment.order), np.int64)
         place[list(experiment.order)] = np.arange(len(place))
         codes = place[experiment.design.groups.codes(rows)]
@@ -372,7 +373,9 @@ class Calibrated(ReleaseModel):
 
     def _also_in_memory(self) -> Iterable[str]:
         """Return the outcomes of which it is public who has one."""
-        return [outcome.column.name for outcome in self.ate.outcomes if outcome.presence_public]
+        return [
+            outcome.column.name for outcome in self.ate.facts.outcomes if outcome.presence_public
+        ]
 
     def _rehearsed(self) -> Calibration:
         """Construct outcomes once from filler and effects of zero, before a cent is spent.
@@ -384,7 +387,7 @@ class Calibrated(ReleaseModel):
         effects = len(self.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0)
         filler = self._covariates.columns(None, rng)
-        found = self._calibrated(filler, [nothing] * len(self.ate.outcomes), rng)
+        found = self._calibrated(filler, [nothing] * len(self.ate.facts.outcomes), rng)
         fewest = min(found.rows)
         check_room(self.regressions, found.table, self._layout.schema, self._public, fewest)
         return found
@@ -395,4 +398,4 @@ class Calibrated(ReleaseModel):
         return self._valid.stamped(announced)
 
     def _limits(self) -> tuple[str, ...]:
-        return self._layout.limits(self.ate.indexes, self.ate.counted)
+        return self._layout.limits(self.ate.facts.indexes, self.ate.facts.counted)

@@ -17,11 +17,15 @@ from dprct.defaults import (
 from dprct.encode import decoded, encodings
 from dprct.errors import SchemaError
 from dprct.privacy.composition import per_row
-from dprct.privacy.histogram import HistogramRelease, draw_rows
-from dprct.privacy.marginals import OneWayRelease, draw_independent_rows
+from dprct.privacy.histogram import (
+    HistogramRelease,
+    SparseHistogram,
+    StabilityHistogram,
+    draw_rows,
+)
+from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
 from dprct.queries import check_extent
-from dprct.release.histogram import MVHistogram
-from dprct.release.marginals import Marginals
+from dprct.release.histogram import COUNTS, Marginals, MVHistogram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from dprct.encode import Coded
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
+    from dprct.release.model import ReleaseFacts, ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
@@ -65,7 +70,7 @@ class Covariates:
     schema: Schema
     complete: frozenset[str]
     n: int
-    engines: Mapping[Rule, MVHistogram | Marginals]
+    engines: Mapping[Rule, ReleaseModel[Any, ReleaseFacts, Any]]
     rows: int = 1
 
     @property
@@ -90,22 +95,24 @@ class Covariates:
             return "filler", "no covariate is modelled"
         budget = per_row(budget, self.rows)
         joint, single = self.engines["histogram"], self.engines["marginals"]
-        assert isinstance(joint, MVHistogram)
-        assert isinstance(single, Marginals)
-        threshold = joint.mechanism(budget).threshold
+        cells = joint._allocated(budget)[COUNTS]
+        counts = single._allocated(budget)[COUNTS]
+        assert isinstance(cells, (SparseHistogram, StabilityHistogram))
+        assert isinstance(counts, OneWayHistograms)
+        threshold = cells.threshold
         scale = 2 / float(budget.epsilon)
-        if resembles_jointly(self.n, joint.cells, threshold, math.sqrt(2) * scale):
+        if resembles_jointly(self.n, cells.cells, threshold, math.sqrt(2) * scale):
             return "histogram", (
-                f"n / K = {self.n / joint.cells:.3g} is at least t = {threshold} and "
+                f"n / K = {self.n / cells.cells:.3g} is at least t = {threshold} and "
                 f"{LEAST_RESEMBLANCE} times the noise of a count (scale {scale:.3g})"
             )
-        sizes = [code.size for code in single.encodings]
-        noise = single.mechanism(budget).mechanism.noise_sd
+        sizes = counts.radices
+        noise = counts.mechanism.noise_sd
         if resembles_one_by_one(self.n, sizes, noise):
             return "marginals", f"the noise of a count, sd {noise:.3g}, is small against n / levels"
         return "filler", (
             f"at epsilon={float(budget.epsilon):g} they would not resemble the originals: K = "
-            f"{float(joint.cells):.2g} cells for n = {self.n:,}, and noise of sd {noise:.3g} in "
+            f"{float(cells.cells):.2g} cells for n = {self.n:,}, and noise of sd {noise:.3g} in "
             f"every count of {len(sizes)} columns"
         )
 
@@ -113,8 +120,9 @@ class Covariates:
         """Return the released state, and what :meth:`columns` makes rows of; charged before."""
         if rule == "filler":
             return {"rule": rule}, None
-        state, drawn = self.engines[rule]._draw(per_row(budget, self.rows), noise)
-        return {"rule": rule, **state}, drawn
+        engine = self.engines[rule]
+        drawn = engine._draw(engine._allocated(per_row(budget, self.rows)), noise)
+        return {"rule": rule, **engine._state(drawn)}, drawn
 
     def revived(self, state: Mapping[str, Any]) -> Drawn:
         """Return what :meth:`draw` drew, from the state that it returned beside it."""
@@ -183,7 +191,7 @@ def covariates_of(
             check_extent(column.name, float(min(ends)), float(max(ends)))
     if filler:
         return Covariates(binned, complete, n, {})
-    engines: dict[Rule, MVHistogram | Marginals] = {
+    engines: dict[Rule, ReleaseModel[Any, ReleaseFacts, Any]] = {
         "histogram": MVHistogram(data, binned),
         "marginals": Marginals(data, binned),
     }

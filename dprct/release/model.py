@@ -1,140 +1,152 @@
-"""What every release method does before and after its own mechanism."""
+"""What all releases share: a table with fates goes in, a protected file comes out."""
 
 from __future__ import annotations
 
-import warnings
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import narwhals as nw
 import numpy as np
-import pandas as pd
 
-from dprct.encode import Coded, encodings
-from dprct.errors import (
-    DprctWarning,
-    LedgerError,
-    ParameterError,
-    SchemaError,
-)
+from dprct.errors import LedgerError, ParameterError, SchemaError
 from dprct.formula import names as formula_names
 from dprct.io.atomic import path_of
 from dprct.missing import tagged
+from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import per_row
 from dprct.privacy.guarantee import Guarantee
-from dprct.privacy.noise import NoiseSource, source
 from dprct.release.base import Release, announced_schema, released
 from dprct.release.fates import assembled, check_fates
 from dprct.release.keys import key_limits, repeats, unit_rows
-from dprct.release.resuming import resumed_state, with_study
 from dprct.release.writing import check_name, rehearse
-from dprct.results.charging import Receipt, charged, resumable
-from dprct.results.confidential import HoldsRows
 from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.declare import declared
-from dprct.schema.legal import validate
-from dprct.schema.table import (
-    COMPANION,
-    Frame,
-    check_there,
-    collected,
-    eager,
-    names_of,
-    numbers_of,
-    row_count,
-    table,
-    text_of,
-)
+from dprct.schema.table import numbers_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from dprct.privacy.accountant import Accountant
-    from dprct.privacy.budget import Real
+    from dprct.encode import Coded
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
-    from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
+    from dprct.schema.table import Frame
 
 
-class ReleaseModel(HoldsRows, ABC):
-    """A release method bound to confidential data; the data leave it through ``fit`` only.
+@dataclass(frozen=True, slots=True)
+class ReleaseFacts(Facts):
+    """What is public of a table that is released.
 
     Parameters
     ----------
-    data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.  Rows of an engine
-        stay there, except public columns and repeated ids, which the file has row by row: these
-        are read into memory, as are the synthetic rows.
     schema : Schema
-        With a fate for every column, bounds or levels and a missing policy for the modelled ones.
-    columns : iterable of str, optional
-        Columns to model; those whose fate is ``"modelled"`` by default.
-    keep : iterable of str
-        Characteristics to keep besides the allow-list, for example ``"note1"``.
-
-    Raises
-    ------
-    SchemaError, ColumnError
-        If a public fact is missing or the data break one; no value is shown.
+        Sealed, with a fate for every column.
+    n : int
+        Rows.
+    encodings : tuple of Coded
+        How the modelled columns become codes, where public facts define them.
     """
 
-    method: str
+    encodings: tuple[Coded, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many codes each modelled column has."""
+        return tuple(encoding.size for encoding in self.encodings)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """The columns that the file shows as they are."""
+        return tuple(c.name for c in self.schema.columns if c.fate == "public")
+
+
+AnyFacts = TypeVar("AnyFacts", bound=ReleaseFacts)
+AnySpec = TypeVar("AnySpec", bound="ReleaseSpec[Any]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSpec(Spec[AnyFacts]):
+    """What every release is asked for.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Columns to model.
+    keep : tuple of str
+        Characteristics to keep besides the allow-list.
+    """
+
+    columns: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of fates and characteristics."""
+        yield lambda: check_fates(facts.schema, facts.n)
+        yield lambda: check_kept(facts.schema, self.keep)
+
+    @abstractmethod
+    def limits(self, facts: AnyFacts) -> tuple[str, ...]:
+        """Return what the protected file is not good for."""
+
+    def guarantee(self, facts: AnyFacts, allocation: Allocation) -> Guarantee:
+        """Return what a release with these mechanisms promises."""
+        schema = facts.schema
+        shown = [
+            f"the number of rows, n = {facts.n}",
+            "the declared bounds, levels, bins, missing codes and exclusive groups of the columns",
+            "names, types, formats, labels and label sets of all columns",
+            "the file's own label, sort order and characteristics that are kept",
+            schema.unit.said,
+        ]
+        if repeats(schema):
+            shown.append(f"which rows are of the same {schema.unit.name}, not of which one")
+        return Guarantee.of(
+            allocation.budget,
+            "replace-one",
+            unit=schema.unit.name,
+            public_facts=tuple(shown),
+            not_covered=tuple(f"column {name} (declared public)" for name in facts.public),
+        )
+
+
+class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
+    """A release method bound to confidential data; the data leave it through ``fit`` only.
+
+    Notes
+    -----
+    Rows of an engine stay there, except public columns and repeated ids, which the file has row by
+    row: these are read into memory, as are the synthetic rows.
+    """
+
+    warns = True
     needs_rows = False
     """Whether the method reads all rows at once, so that an engine's table is refused."""
+    _public: Mapping[str, NDArray[Any]]
+    _units: NDArray[np.int64] | None
 
-    def __init__(
-        self,
-        data: Any,
-        schema: Schema,
-        *,
-        columns: Iterable[str] | None = None,
-        keep: Iterable[str] = (),
-        default_bins: int | None = None,
-    ) -> None:
-        check_schema(schema)
-        frame = eager(data) if self.needs_rows else table(data)
-        schema = _with_fates(schema, columns).seal_beside_data()
-        self.n = row_count(frame)
-        check_fates(schema, self.n)
-        self.schema = schema
-        self.keep = _kept(schema, keep)
-        self.encodings = self._encodings(default_bins)
+    @abstractmethod
+    def __init__(self, data: Any, schema: Schema, **options: Any) -> None:
+        """Bind the method to a table; the options are those of its specification."""
+
+    def _open(self, spec: AnySpec, data: Any, schema: Schema) -> Facts:
+        """Bind, and read what the file has row by row.
+
+        Raises
+        ------
+        SchemaError, ColumnError, ParameterError, EngineError
+            If a public fact is missing or the data break one; no value is shown.
+        """
         public = [c.name for c in schema.columns if c.fate == "public"]
-        validate(schema, frame, [*modelled(schema), *public])
-        self._frame = frame
-        self._here = here = self._in_memory(public)
+        facts = self._bind(spec, data, schema, in_memory=self.needs_rows, also=public)
+        ids = [schema.unit.id] if schema.unit.id and repeats(schema) else []
+        here = self._table.columns([*public, *ids])
         self._units = unit_rows(schema, here)
-        self._public: Mapping[str, NDArray[Any]] = {
-            name: text_of(here, name)
-            if schema.column(name).is_text
-            else _with_payloads(*numbers_of(here, name))
-            for name in public
-        }
-
-    def _in_memory(self, public: Iterable[str]) -> Frame:
-        """Return the columns that are needed row by row, read at once and so in one order."""
-        if not isinstance(self._frame, nw.LazyFrame):
-            return self._frame
-        ids = [self.schema.unit.id] if self.schema.unit.id and repeats(self.schema) else []
-        wanted = dict.fromkeys([*public, *ids, *self._also_in_memory()])
-        there = set(names_of(self._frame))
-        beside = [name + COMPANION for name in wanted if name + COMPANION in there]
-        if not wanted:
-            return nw.from_native(pd.DataFrame(), eager_only=True)
-        return collected(self._frame.select(*wanted, *beside))
-
-    def _all_rows(self) -> Frame:
-        """Return the table of a method that needs its rows."""
-        assert isinstance(self._frame, nw.DataFrame)
-        return self._frame
-
-    def _also_in_memory(self) -> Iterable[str]:
-        """Return further columns whose presence in each row is public."""
-        return ()
+        self._public = {name: values_of(schema, here, name) for name in public}
+        return facts
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -147,117 +159,6 @@ class ReleaseModel(HoldsRows, ABC):
         outcomes, regressors = formula_names(formula)
         wanted = {schema.column(name).name for name in (*outcomes, *regressors)}
         return cls(data, schema, columns=[n for n in schema.names if n in wanted], **options)
-
-    @abstractmethod
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return what a release would cost and how good it can be; free."""
-
-    @abstractmethod
-    def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
-        """Return the released state (to be saved) and what :meth:`_columns` makes rows of."""
-
-    @abstractmethod
-    def _columns(self, drawn: Any, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
-        """Return the synthetic columns, by post-processing."""
-
-    def _revived(self, state: Mapping[str, Any]) -> Any:
-        """Return from a saved state what :meth:`_draw` returned beside it.
-
-        Raises
-        ------
-        LedgerError
-            Where the method has no guarantee, and so pays for nothing and saves nothing.
-        """
-        raise LedgerError(
-            f"{type(self).__name__} saves nothing that it could be resumed from; fit it again"
-        )
-
-    @abstractmethod
-    def _limits(self) -> tuple[str, ...]:
-        """Return what the protected file is not good for."""
-
-    def fit(
-        self,
-        epsilon: Real,
-        delta: Real = 0,
-        *,
-        accountant: Accountant | None = None,
-        rng: object = None,
-        confirm: bool = False,
-    ) -> Release:
-        """Spend the budget, once, and return the release.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            0 is pure differential privacy.
-        accountant : Accountant, optional
-            Is charged before anything is drawn; by default the ledger beside the data file, if
-            there is one.
-        rng : int or numpy.random.Generator, optional
-            For simulation only: the guarantee is void and no file is written.
-        confirm : bool
-            Release although the plan refuses.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon or delta is not allowed.
-        ConfirmationError
-            If the plan refuses and ``confirm`` is not given.
-        BudgetError
-            If the budget does not fit; then nothing is drawn.
-        """
-        plan = self.plan(epsilon, delta)
-        plan.check(confirm=confirm)
-        for warning in plan.warnings:
-            warnings.warn(warning, DprctWarning, stacklevel=2)
-        check_there(self._frame, self.n)  # before anything is charged
-        noise = source(rng)
-        guarantee = self.guarantee(plan.budget)
-        receipt = self._charge(guarantee, accountant, noise)
-        state, drawn = self._draw(self._per_row(plan.budget), noise)
-        receipt.save(with_study(state, self, plan))
-        return self._release(plan, guarantee, receipt, drawn, noise)
-
-    def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Release:
-        """Rebuild the release that a ledger entry paid for, from its saved state; free.
-
-        Parameters
-        ----------
-        entry_id : str
-            Of the ledger entry, or its number.
-        accountant : Accountant, optional
-            That was charged; by default the ledger beside the data file.
-
-        Returns
-        -------
-        Release
-            The rows are drawn anew from the state that was released, so they are not those of a
-            file made before: another post-processing of the same private release.
-
-        Raises
-        ------
-        LedgerError
-            If nothing was saved for the entry, or it paid for another method or another study.
-
-        Notes
-        -----
-        No confidential cell that is modelled is read: what depends on the data is the state that
-        the entry paid for, so that post-processing it again costs nothing.
-        """
-        ledger = resumable(accountant, self.schema)
-        entry = ledger.entry(entry_id)
-        state, plan = resumed_state(ledger, entry, self)
-        words = (
-            f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
-            "nothing now: resumed from its saved state, the rows are a fresh draw from the same "
-            f"release; ledger head {ledger.head[:16]}"
-        )
-        guarantee = self.guarantee(entry.budget)
-        return self._release(plan, guarantee, Receipt(words), self._revived(state), source())
 
     def rehearse(self, path: str | Path) -> None:
         """Refuse what would keep the protected file from being written; free, leaves nothing.
@@ -276,65 +177,46 @@ class ReleaseModel(HoldsRows, ABC):
 
     def _announced(self, guarantee: Guarantee) -> Schema:
         """Return the schema that the protected file will have."""
-        return announced_schema(self.schema, guarantee, self.keep)
+        return announced_schema(self.schema, guarantee, self.spec.keep)
 
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what a release at this budget promises; free."""
-        schema = self.schema
-        facts = [
-            f"the number of rows, n = {self.n}",
-            "the declared bounds, levels, bins, missing codes and exclusive groups of the columns",
-            "names, types, formats, labels and label sets of all columns",
-            "the file's own label, sort order and characteristics that are kept",
-            schema.unit.said,
-        ]
-        if repeats(schema):
-            facts.append(f"which rows are of the same {schema.unit.name}, not of which one")
-        return Guarantee.of(
-            budget,
-            "replace-one",
-            unit=schema.unit.name,
-            public_facts=tuple(facts),
-            not_covered=tuple(f"column {name} (declared public)" for name in self._public),
+    @abstractmethod
+    def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
+        """Return the synthetic columns, by post-processing."""
+
+    def _state(self, drawn: Drawn) -> Mapping[str, Any]:
+        """Return nothing, where the method has no guarantee and so pays for nothing."""
+        return {}
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn:
+        raise LedgerError(
+            f"{type(self).__name__} saves nothing that it could be resumed from; fit it again"
         )
 
-    def _encodings(self, default_bins: int | None) -> tuple[Coded, ...]:
-        """Return the codes of the modelled columns, from the schema alone."""
-        return encodings(self.schema, modelled(self.schema), default_bins)
-
-    @property
-    def _unit_of_charge(self) -> Unit | None:
-        """Who is protected, where that is not the schema's unit."""
-        return None
-
-    def _charge(
-        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
-    ) -> Receipt:
-        """Charge the release before anything is drawn."""
-        return charged(self.schema, guarantee, self.method, accountant, noise, self._unit_of_charge)
-
-    def _per_row(self, budget: Budget) -> Budget:
-        """Return the budget of one row such that all rows of one unit together have ``budget``."""
-        return per_row(budget, self.schema.unit.max_rows)
-
-    def _release(
-        self, plan: Plan, guarantee: Guarantee, receipt: Receipt, drawn: Any, noise: NoiseSource
+    def _read(
+        self,
+        drawn: Drawn,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
     ) -> Release:
         rng = noise.post_processing_rng()
         columns = self._columns(drawn, noise)
         table = assembled(self.schema, columns, self._public, self.n, rng, self._units)
-        if noise.simulation:
-            guarantee = guarantee.as_simulation()
-        limits = (*self._limits(), *key_limits(self.schema))
-        return released(table, self.schema, guarantee, plan, receipt.words, limits, self.keep)
+        limits = (*self.spec.limits(self.facts), *key_limits(self.schema))
+        return released(table, self.schema, guarantee, plan, ledger, limits, self.spec.keep)
 
     def __repr__(self) -> str:
         names = ", ".join(modelled(self.schema))
         return f"{type(self).__name__}(n={self.n}, modelled: {names})"
 
 
-def _with_payloads(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers (n,) with their missing codes (n,) in NaN payloads, whatever held them."""
+def values_of(schema: Schema, frame: Frame, name: str) -> NDArray[Any]:
+    """Return a public column (n,), its missing codes in NaN payloads, whatever held them."""
+    if schema.column(name).is_text:
+        return text_of(frame, name)
+    values, codes = numbers_of(frame, name)
     return np.where(codes >= 0, tagged(np.maximum(codes, 0)), values)
 
 
@@ -343,20 +225,37 @@ def modelled(schema: Schema) -> list[str]:
     return [c.name for c in schema.columns if c.fate == "modelled" and c.derived is None]
 
 
-def _kept(schema: Schema, keep: Iterable[str]) -> tuple[str, ...]:
-    """Refuse to keep a characteristic that is not there, so that no spelling mistake loses one."""
-    names = listed_names(keep, "keep")
+def check_kept(schema: Schema, keep: Iterable[str]) -> None:
+    """Refuse to keep a characteristic that is not there, so that no spelling mistake loses one.
+
+    Raises
+    ------
+    ParameterError
+    """
     known = {name for _, name, _ in schema.file.characteristics}
-    for name in names:
+    for name in keep:
         if name not in known:
             raise ParameterError(
                 f"keep names {name!r}, which the file does not have; it has "
                 f"{', '.join(sorted(known)) or 'no characteristics'}"
             )
-    return names
 
 
-def _with_fates(schema: Schema, columns: Iterable[str] | None) -> Schema:
+def fated(schema: Schema, columns: Iterable[str] | None) -> Schema:
+    """Return the schema in which the columns to model have that fate.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : iterable of str or None
+        Columns to model; None: those whose fate is ``"modelled"``.
+
+    Raises
+    ------
+    SchemaError, ParameterError, ColumnError
+        If nothing is to be modelled, or the schema says otherwise.
+    """
+    check_schema(schema)
     if columns is None:
         if not modelled(schema):
             raise SchemaError(

@@ -243,6 +243,7 @@ def check_arms(written: TermSet, expected: TermSet) -> None:
 _KNOWN = (
     "attrition",
     "blocks",
+    "budget_shares",
     "control",
     "effects",
     "index",
@@ -251,9 +252,8 @@ _KNOWN = (
     "largest_cluster",
     "missing",
     "neighbors",
+    "privacy_unit",
     "sd",
-    "unit",
-    "weights",
 )
 _OWN = ("assignment", "covariates", "gamma", "keep", "legal", "levels", "share", "specifications")
 

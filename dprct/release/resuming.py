@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.charges import Entry
-    from dprct.release.model import ReleaseModel
+    from dprct.release.unconverted import UnconvertedRelease
     from dprct.results.plan import Plan
 
 _STUDY = "study"
 
 
-def with_study(state: Mapping[str, Any], model: ReleaseModel, plan: Plan) -> dict[str, Any]:
+def with_study(state: Mapping[str, Any], model: UnconvertedRelease, plan: Plan) -> dict[str, Any]:
     """Return a released state that also says which public facts it rests on.
 
     Parameters
     ----------
     state : mapping
         JSON-ready; what was released.
-    model : ReleaseModel
+    model : UnconvertedRelease
         That released it.
     plan : Plan
         What was planned for it.
@@ -34,7 +34,7 @@ def with_study(state: Mapping[str, Any], model: ReleaseModel, plan: Plan) -> dic
 
 
 def resumed_state(
-    accountant: Accountant, entry: Entry, model: ReleaseModel
+    accountant: Accountant, entry: Entry, model: UnconvertedRelease
 ) -> tuple[dict[str, Any], Plan]:
     """Return what was saved for an entry and its plan, if the model is that which it was saved for.
 
@@ -69,7 +69,7 @@ def resumed_state(
     return state, plan
 
 
-def _study(model: ReleaseModel, plan: Plan) -> dict[str, Any]:
+def _study(model: UnconvertedRelease, plan: Plan) -> dict[str, Any]:
     """Return the public facts that a release rests on, hashed; a plan is a function of them."""
     planned = hashlib.sha256(str(plan).encode()).hexdigest()
     return {"n": model.n, "facts": model.schema.digest(), "plan": planned}

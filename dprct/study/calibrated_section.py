@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from dprct.errors import DprctError, ParameterError, StudyError
-from dprct.estimate.door import constant_of, levels_of, policy_of, shares_of, with_bounds
+from dprct.estimate.ate.index import indexes_of, is_file
+from dprct.estimate.ate.model import policy_of
+from dprct.estimate.door import constant_of, levels_of, with_bounds
 from dprct.estimate.experiment import cluster_unit, compared
-from dprct.estimate.index import indexes_of
-from dprct.estimate.pilot import is_file
+from dprct.privacy.allocation import split as shares_of
 from dprct.release.calibrated import Calibrated
 from dprct.release.covariates import covariates_of
 from dprct.release.layout import Layout, design_problems, prepared_schema
@@ -43,11 +44,11 @@ _UNITS = ("person", "cluster")
 _POLICIES = ("public", "private")
 _OPTIONS = (
     "share",
-    "weights",
+    "budget_shares",
     "sd",
     "missing",
     "blocks",
-    "unit",
+    "privacy_unit",
     "largest_cluster",
     "control",
     "covariates",
@@ -57,6 +58,9 @@ _OPTIONS = (
     "index_bounds",
 )
 """Keys that are arguments of the class under the same name."""
+
+_RENAMED = {"weights": "budget_shares", "unit": "privacy_unit"}
+"""Old names of keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class CalibratedSpec:
         adjusted before it is clipped.
     index_bounds : [low, high], or table of these
         Bounds of the outcome less its index.
-    weights, sd : table of numbers
+    budget_shares, sd : table of numbers
         By outcome: shares of the budget, and declared standard deviations for the plan.
     clip : list of str
         Outcomes whose values beyond their bounds are moved to the bound, row by row, before
@@ -92,7 +96,7 @@ class CalibratedSpec:
     missing : "public", "private", number, or table of these
         What a missing outcome means.
     blocks : {"weight", "ignore"}
-    unit : {"person", "cluster"}
+    privacy_unit : {"person", "cluster"}
     largest_cluster : int
     control : str or number
     attrition : bool
@@ -107,12 +111,12 @@ class CalibratedSpec:
     gamma: str | None = None
     index: Indexes | None = None
     index_bounds: Pairs | None = None
-    weights: ByOutcome | None = None
+    budget_shares: ByOutcome | None = None
     sd: ByOutcome | None = None
     clip: tuple[str, ...] = ()
     missing: Policies | None = None
     blocks: str | None = None
-    unit: str | None = None
+    privacy_unit: str | None = None
     largest_cluster: int | None = None
     control: Level | None = None
     attrition: bool = False
@@ -139,7 +143,7 @@ class CalibratedExperiment:
     def clusters(self) -> Unit | None:
         """Who is protected, where whole clusters are."""
         largest = self.calibrated.largest_cluster
-        if self.calibrated.unit != "cluster" or self.design is None or largest is None:
+        if self.calibrated.privacy_unit != "cluster" or self.design is None or largest is None:
             return None
         return cluster_unit(self.design, largest)
 
@@ -202,7 +206,7 @@ class CalibratedExperiment:
             self.design,
             control=spec.control,
             blocks=cast("BlockRule", spec.blocks or "weight"),
-            unit=cast("UnitRule", spec.unit or "person"),
+            privacy_unit=cast("UnitRule", spec.privacy_unit or "person"),
             largest_cluster=spec.largest_cluster,
         )
 
@@ -224,7 +228,7 @@ class CalibratedExperiment:
                     constant_of(policy, column)
             except DprctError as error:
                 found.append(str(error))
-        shares_of(spec.weights, regressions.outcomes)
+        shares_of(spec.budget_shares, dict.fromkeys(regressions.outcomes, 1))
         if spec.gamma == "moments":
             check_slopes(regressions)
         assert self.design is not None
@@ -269,13 +273,14 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
     >>> calibrated_from(document, release).calibrated.levels
     (0.05, 0.01)
     """
-    spec: CalibratedSpec = section(CalibratedSpec, document.get("calibrated", {}), "[calibrated]")
+    table = _renamed(document.get("calibrated", {}))
+    spec: CalibratedSpec = section(CalibratedSpec, table, "[calibrated]")
     for key, allowed in (
         ("covariates", _COVARIATES),
         ("legal", _LEGAL),
         ("gamma", _GAMMA),
         ("blocks", _BLOCKS),
-        ("unit", _UNITS),
+        ("privacy_unit", _UNITS),
     ):
         if getattr(spec, key) is not None:
             check_choice(getattr(spec, key), allowed, f"[calibrated] {key}")
@@ -292,6 +297,16 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
     except ParameterError as error:
         raise StudyError(f"[calibrated] {error}") from None
     return CalibratedExperiment(release.formula, design_from(document), spec)
+
+
+def _renamed(table: Any) -> Any:
+    """Return a table with the keys of this version; those of earlier ones are still read."""
+    if not isinstance(table, Mapping):
+        return table
+    for old, new in _RENAMED.items():
+        if old in table and new in table:
+            raise StudyError(f"[calibrated] has {old} and {new}, which are the same; keep {new}")
+    return {_RENAMED.get(key, key): value for key, value in table.items()}
 
 
 def _listed(levels: Numbers) -> tuple[float, ...]:

@@ -115,7 +115,7 @@ class InformedExperiment:
 
     def model(
         self, data: Any, schema: Schema, *, zeta: float | None, keep: tuple[str, ...]
-    ) -> ModelInformed:
+    ) -> ModelInformed[Any]:
         """Return the method, bound to the data.
 
         Raises

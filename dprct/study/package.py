@@ -15,8 +15,7 @@ from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
-from dprct.release.histogram import MVHistogram
-from dprct.release.marginals import Marginals
+from dprct.release.histogram import Marginals, MVHistogram
 from dprct.release.writing import certificate_paths, is_described
 from dprct.results.certificate import Certificate
 from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.release.base import Release
+    from dprct.release.calibrated import Calibrated
     from dprct.release.model import ReleaseModel
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
@@ -48,7 +48,7 @@ def read_header(study: Study) -> Schema:
     return read(study.data)[1]
 
 
-def bound_model(study: Study) -> ReleaseModel:
+def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated:
     """Return the study's method, bound to its data, after everything was declared and sealed.
 
     Raises
@@ -82,13 +82,15 @@ def bound_model(study: Study) -> ReleaseModel:
     return MVHistogram(data, schema, **options)
 
 
-def planned(study: Study, model: ReleaseModel | None = None) -> Plan:
+def planned(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | None = None) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
     return model.plan(study.release.epsilon, study.release.delta)
 
 
-def protected(study: Study, model: ReleaseModel | None = None) -> Release:
+def protected(
+    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | None = None
+) -> Release:
     """Charge the study's ledger (begun if there is none) and return the release.
 
     What has no guarantee has no price: then no ledger is charged or begun.
@@ -114,7 +116,7 @@ def protected(study: Study, model: ReleaseModel | None = None) -> Release:
     )
 
 
-def price(study: Study, model: ReleaseModel) -> Budget | None:
+def price(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated) -> Budget | None:
     """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
     budget = Budget.asked(study.release.epsilon, study.release.delta)
     if study.promises:

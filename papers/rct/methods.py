@@ -30,7 +30,7 @@ def bound(
     frame: pd.DataFrame,
     spec: Specification,
     allocation: Allocation | None = None,
-) -> ReleaseModel:
+) -> ReleaseModel[Any, Any, Any]:
     """Return a method of the paper, ready to release.
 
     Parameters
@@ -84,7 +84,7 @@ def allocation_of(study: str, method: str, epsilon: Fraction) -> Allocation | No
 
 
 def drawn_effects(
-    model: ReleaseModel,
+    model: ReleaseModel[Any, Any, Any],
     spec: Specification,
     epsilon: Fraction,
     draws: int,

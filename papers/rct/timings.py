@@ -142,19 +142,19 @@ def _step_seconds(wanted: Asked, source: Source, repeats: int) -> Mapping[str, d
     budget = Budget(epsilon, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DprctWarning)
-        _, drawn = model._draw(model._x_budget(budget), noise)
+        drawn = model._draw(model._allocated(budget), noise)
         rng = noise.post_processing_rng()
-        rows = model._rows(drawn, rng)
+        rows = model._rows(drawn.columns, rng)
     factored = _factored(model, rows, repeats)
     names = {
-        fit.outcome: np.array(model.regressors)[fit.kept][
+        fit.outcome: np.array(model.facts.regressors)[fit.kept][
             factored[fit.kept.tobytes()][0].kept
         ].tolist()
-        for fit in model._fits
+        for fit in model.facts.fits
     }
-    shares = model._divided(budget, names).outcomes
+    shares = model.spec.divided(model.facts, budget, names).outcomes
     found = {}
-    for fit in model._fits:
+    for fit in model.facts.fits:
         released, part = factored[fit.kept.tobytes()]
         mine = names[fit.outcome], shares[fit.outcome]
         runs = [_one_run(model, fit, released, *mine, rng) for _ in range(repeats)]
@@ -168,7 +168,7 @@ def _factored(
     model: GenModel, rows: Rows, repeats: int
 ) -> dict[bytes, tuple[ReleasedDesign, float]]:
     """Return each released design, factored, and the seconds that took per outcome using it."""
-    users = Counter(fit.kept.tobytes() for fit in model._fits)
+    users = Counter(fit.kept.tobytes() for fit in model.facts.fits)
     found = {}
     for pattern, count in users.items():
         taken = []
@@ -191,9 +191,9 @@ def _one_run(
     """Return the seconds of the three steps of one outcome."""
     clock = time.perf_counter
     start = clock()
-    drawn = proxies(released, fit.beta, fit.sigma2, model.settings.B, rng)
+    drawn = proxies(released, fit.beta, fit.sigma2, model.spec.settings.B, rng)
     fitted = clock()
-    found = sanitised(released, drawn, fit.sigma2, shares, names, model.settings, rng)
+    found = sanitised(released, drawn, fit.sigma2, shares, names, model.spec.settings, rng)
     clean = clock()
     mean = released.W[:, released.kept] @ found.beta
     _ = mean + math.sqrt(found.sigma2) * rng.standard_normal(len(mean))

@@ -222,7 +222,7 @@ HAS = (*SIZES, "who has a value of g")
 ATE: dict[str, Any] = {"method": "PrivateATE", "lists": SIZES}
 case(**ATE, name="plain", private="y id", outcome="y", treatment="t")
 case(**ATE, name="a constant", private="y g", outcome=["y", "g"], treatment="t", missing=2.0,
-     weights={"y": 0.25, "g": 0.75}, sd={"y": 1.0}, levels=(0.05,))  # fmt: skip
+     budget_shares={"y": 0.25, "g": 0.75}, sd={"y": 1.0}, levels=(0.05,))  # fmt: skip
 case(**ATE | {"lists": HAS}, name="missing public", private="g", present=("g",), outcome="g",
      treatment=["a", "b"], missing="public")  # fmt: skip
 case(**ATE, name="missing private", private="g", outcome="g", treatment="t", missing="private")
@@ -235,7 +235,7 @@ case(**ATE, name="blocks left out", private="y", outcome="y", blocks="ignore",
      assignment=dprct.Block("t", block="block"))  # fmt: skip
 case(**ATE, name="pools", private="y", outcome="y", blocks={1.0: "p", 2.0: "p"},
      assignment=dprct.Block("t", block="block"))  # fmt: skip
-case(**ATE, name="clusters", private="y", outcome="y", unit="cluster", largest_cluster=4,
+case(**ATE, name="clusters", private="y", outcome="y", privacy_unit="cluster", largest_cluster=4,
      assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
 case(**ATE, name="attrition", private="y", outcome="y", attrition=True,
      assignment=dprct.Complete("t", shares=0.3))  # fmt: skip
@@ -414,14 +414,14 @@ file_case(
 )
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
-file_case("clusters", "y", used="y t home", outcome="y", unit="cluster", largest_cluster=4,
+file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster", largest_cluster=4,
           assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
 file_case("a control group", "y", used="y c", outcome="y", control="cash",
           assignment=dprct.Complete(["cash", "none"], arm="c"))  # fmt: skip
 file_case("an index", "y x", used="y x t", terms=["x"], index=steep_of_x, index_columns=["x"],
           index_bounds=(-3, 3), **ON_T)  # fmt: skip
 file_case("two outcomes", "y g", used="y g t", outcome=["y", "g"], treatment="t", missing=1.0,
-          weights={"y": 0.25, "g": 0.75})  # fmt: skip
+          budget_shares={"y": 0.25, "g": 0.75})  # fmt: skip
 file_case("missing public", "g x", used="g x t", outcome="g", treatment="t", terms=["x"],
           missing="public", present=("g",), lists=HAS)  # fmt: skip
 file_case("missing private", "g x", used="g x t", outcome="g", treatment="t", terms=["x"],

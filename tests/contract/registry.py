@@ -251,7 +251,7 @@ def _(data: pd.DataFrame) -> Any:
     data = data.assign(home=homes.astype(float), t=(homes % 2).astype(float))
     return dprct.Calibrated(
         data, schema, outcome="y", treatment="t", assignment=dprct.Cluster("t", cluster="home"),
-        missing=0.0, covariates="filler", unit="cluster", largest_cluster=4,
+        missing=0.0, covariates="filler", privacy_unit="cluster", largest_cluster=4,
     )  # fmt: skip
 
 

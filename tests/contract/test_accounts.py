@@ -83,7 +83,7 @@ def test_public_missingness_under_replace_one_stands_beside_the_sum() -> None:
 def test_units_that_differ_leave_single_rows() -> None:
     accountant = dprct.Accountant(3)
     histogram(id="pid").fit(epsilon=1, accountant=accountant, confirm=True)
-    clusters = effect(unit="cluster", largest_cluster=12)
+    clusters = effect(privacy_unit="cluster", largest_cluster=12)
     clusters.fit(epsilon=1, accountant=accountant)
     entry = accountant.ledger[1]
     assert (entry.unit, entry.unit_id, entry.max_rows) == ("cluster of g", "g", 12)

@@ -22,7 +22,6 @@ import dprct
 from dprct import Budget
 from dprct.errors import DprctError, DprctWarning, ParameterError
 from dprct.privacy.noise import Secure
-from dprct.release.model import ReleaseModel
 from dprct.release.regressions import _KNOWN
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def fitting(case: Any, model: Any) -> dict[str, Any]:
     if hasattr(model, "power"):
         found["power"] = model.power(*asked).to_csv()
     options = {}
-    if isinstance(model, ReleaseModel):
+    if hasattr(model, "rehearse"):
         options = {"confirm": True}
         guarantee = model.guarantee(Budget(EPSILON, case.delta))
         found["announced"] = model._announced(guarantee).unsealed().digest()
@@ -190,8 +189,8 @@ def test_a_new_option_or_choice_is_missed(cases: list[Any]) -> None:
     known = options_of("PrivateATE")
     assert known["neighbors"] == ("replace-one-design-public", "replace-one")
     assert known["effects"] == ("arms", "main", "factorial")
-    new = known | {"new": (), "unit": (*known["unit"], "village")}
-    assert uncovered("PrivateATE", new, cases) == ["unit='village'", "new"]
+    new = known | {"new": (), "privacy_unit": (*known["privacy_unit"], "village")}
+    assert uncovered("PrivateATE", new, cases) == ["privacy_unit='village'", "new"]
 
 
 def verdict(made: Any, options: dict[str, Any]) -> None:
@@ -263,12 +262,12 @@ def test_a_planted_choice_is_found(
     said, plan, promise, draw = kind.__repr__, kind.plan, kind.guarantee, kind._draw
 
     def fault(self: Any) -> Any:
-        return LOOSE[place](self._frame.to_native())
+        return LOOSE[place](self._table.frame.to_native())
 
-    def faulty_draw(self: Any, budget: Any, noise: Any) -> Any:
+    def faulty_draw(self: Any, allocation: Any, noise: Any) -> Any:
         if fault(self) is not None:
-            draw(self, budget, noise)
-        return draw(self, budget, noise)
+            draw(self, allocation, noise)
+        return draw(self, allocation, noise)
 
     planted: dict[str, tuple[str, Any]] = {
         "repr": ("__repr__", lambda self: f"{said(self)} {fault(self)}"),

@@ -40,7 +40,7 @@ def nsw(levels: tuple[float, ...]) -> PrivateATE:
     schema = Schema.from_dta(demo_file("nsw_mixtape.dta")).declare(confirm_header=True, **facts)
     data, schema = read_dta(demo_file("nsw_mixtape.dta"), schema)
     data["re78"] = data["re78"].clip(0, 40_000)
-    return PrivateATE.from_formula("re78 ~ treat", data, schema, sd={"re78": 6500}, levels=levels)
+    return PrivateATE.from_formula("re78 ~ treat", data, schema, sd={"re78": 6500}, alphas=levels)
 
 
 def test_the_price_of_several_outcomes() -> None:

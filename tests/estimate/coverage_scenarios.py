@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dprct.estimate.correction import correction
-from dprct.estimate.mechanism import Outcome
-from dprct.estimate.normal_laplace import quantile
+from dprct.estimate.ate.release import Outcome
+from dprct.estimate.noise_law import correction, quantile
 from dprct.privacy.arms import Arms
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.privacy.noise import NoiseSource, source

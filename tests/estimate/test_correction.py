@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.correction import correction, coverage, worst_coverage
-from dprct.estimate.normal_laplace import quantile
+from dprct.estimate.noise_law import correction, coverage, quantile, worst_coverage
 
 TABLES = {
     0.05: "0.1:.06 .25:.13 .5:.22 1:.37 1.6:.49 2:.54 4:.73 8:.93 16:1.13 32:1.33 64:1.51",

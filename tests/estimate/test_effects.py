@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.estimate.correction import correction
 from dprct.estimate.effects import ALPHAS, NoisyEffect, NoisyVariance, normal_quantile
-from dprct.estimate.normal_laplace import quantile
+from dprct.estimate.noise_law import correction, quantile
 
 
 def effect(value: float, variance: float = 0.5) -> NoisyEffect:

@@ -26,7 +26,7 @@ FACTORIAL = Factorial([Block("t", block="block"), Simple("u")])
 
 
 def bound(design: Any = None, treatment: Any = None, **options: Any) -> Experiment:
-    given = {"control": None, "blocks": "weight", "unit": "person", "largest_cluster": None}
+    given = {"control": None, "blocks": "weight", "privacy_unit": "person", "largest_cluster": None}
     data = options.pop("data", ROWS)
     return experiment_of(data, treatment, design, **{**given, "attrition": False, **options})
 
@@ -78,8 +78,8 @@ def test_clusters_are_counted_as_clusters() -> None:
         (None, {}, "neither treatment="),
         (Complete([2, 1], arm="code"), {}, "control="),
         (Complete("t"), {"treatment": "code"}, "the design has t"),
-        (Complete("t"), {"unit": "cluster"}, "design of clusters"),
-        (Complete("t"), {"unit": "village"}, "allowed: person, cluster"),
+        (Complete("t"), {"privacy_unit": "cluster"}, "design of clusters"),
+        (Complete("t"), {"privacy_unit": "village"}, "allowed: person, cluster"),
         (Complete("t"), {"blocks": "pool"}, "allowed: weight, ignore"),
         (Complete("t", shares=0.1), {}, "not one of the design"),
         (FACTORIAL, {}, "blocks=.ignore."),
@@ -105,7 +105,7 @@ def test_blocks_with_too_few_are_pooled_as_declared() -> None:
 @pytest.mark.parametrize("largest", [4.0, "4", np.int64(4), True, [4]])
 def test_the_largest_cluster_is_a_whole_number(largest: Any) -> None:
     with pytest.raises(ParameterError, match=r"largest_cluster=.*as a whole number"):
-        bound(Cluster("t", cluster="home"), unit="cluster", largest_cluster=largest)
+        bound(Cluster("t", cluster="home"), privacy_unit="cluster", largest_cluster=largest)
 
 
 def test_an_empty_arm_is_not_blamed_on_blocks_that_are_not_there() -> None:

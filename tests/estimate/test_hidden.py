@@ -10,7 +10,7 @@ import pytest
 from dprct.assignment import Block, Cluster, Complete, Custom, Factorial, Simple
 from dprct.assignment.base import Design
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.hidden import check_hidden, hidden_arms
+from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from dprct.errors import ParameterError
-from dprct.estimate.normal_laplace import cdf, density, quantile, tail, widening
+from dprct.estimate.noise_law import cdf, density, quantile, tail, widening
 
 RATIOS = [1e-6, 0.1, 1.0, 3.0, 30.0, 1e5]
 

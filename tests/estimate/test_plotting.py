@@ -51,7 +51,7 @@ def test_outcomes_are_facets() -> None:
     assert [ax.get_title() for ax in axes] == ["y", "z"]
     assert axes[0].figure is axes[1].figure
     assert any(text.get_text() == "no" for text in axes[0].texts)
-    again = effects_plot([("y", ["a"], EFFECTS[:1])], 0.1, axes=axes[:1])
+    again = effects_plot([("y", ["a"], EFFECTS[:1])], 0.1, ax=axes[0])
     assert again == axes[:1]
     with pytest.raises(ParameterError, match="2 axes for 1 outcomes"):
-        effects_plot([("y", ["a"], EFFECTS[:1])], 0.1, axes=axes)
+        effects_plot([("y", ["a"], EFFECTS[:1])], 0.1, ax=axes)

@@ -5,7 +5,7 @@ import pytest
 
 from dprct.assignment.units import Units
 from dprct.errors import ParameterError
-from dprct.estimate.pooling import pooled
+from dprct.estimate.experiment import pooled
 
 UNITS = Units(np.array([0, 0, 1, 2, 3]), np.array([0, 1, 2, 1]), [1.0, None, ("a", 2)])
 EQUAL = np.full((5, 2), 0.5)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dprct.estimate.normal_laplace import cdf, quantile
-from dprct.estimate.several_laplaces import quantile_of_sum, tail_of_sum
+from dprct.estimate.noise_law import cdf, quantile, quantile_of_sum, tail_of_sum
 
 SCALES = [
     (1.0, 0.7, 0.4),

@@ -55,7 +55,7 @@ def test_what_the_budget_buys_adds_up(experiment, schema):
         assert parts.total == Budget(epsilon, delta)
         assert sum((b for _, b in parts.entries()), Budget(0)) == Budget(epsilon, delta)
         assert model.plan(epsilon, delta).budget == Budget(epsilon, delta)
-    assert set(parts.outcomes["y"].coefficients) == set(model.regressors)
+    assert set(parts.outcomes["y"].coefficients) == set(model.facts.regressors)
     treat = parts.outcomes["y"].coefficients["treat"]
     assert treat.range_ + treat.noise == parts.outcomes["y"].epsilon * 3 / 10
 
@@ -76,7 +76,7 @@ def test_estimates_are_the_coefficients_that_outcomes_are_drawn_with(experiment,
     model = bound(experiment, schema)
     release = model.fit(epsilon=2000, rng=3)
     found = release.estimates["y"]
-    assert list(found.params.index) == list(model.regressors)
+    assert list(found.params.index) == list(model.facts.regressors)
     refit = dprct.ols(FORMULA, release.protected, schema, cov_type="nonrobust")
     assert ((refit.params - found.params) / refit.bse).abs().max() < 5
     np.testing.assert_allclose(found.bse / refit.bse, 1, atol=0.35)
@@ -103,7 +103,7 @@ def test_variants_of_section_3_2_2(experiment, schema):
             model.guarantee(Budget(1))
         )
         found = dprct.ols(FORMULA, model.fit(epsilon=100, rng=2).protected, schema)
-        assert found.rmse == pytest.approx(model._fits[0].sigma2 ** 0.5, rel=0.15)
+        assert found.rmse == pytest.approx(model.facts.fits[0].sigma2 ** 0.5, rel=0.15)
 
 
 def test_a_variance_at_its_floor_is_said(experiment, schema):

@@ -43,9 +43,9 @@ def test_table_1_is_matched(simulation):
     model = Hybrid.from_formula(
         formula, data, schema, treatment="t1", assignment=dprct.Complete("t1")
     )
-    [fit] = model._fits
+    [fit] = model.facts.fits
     confidential = dprct.ols(formula, data, schema)
-    assert fit.beta[model.regressors.index("t1")] == pytest.approx(5.198862, abs=5e-7)
+    assert fit.beta[model.facts.regressors.index("t1")] == pytest.approx(5.198862, abs=5e-7)
     assert confidential.bse["t1"] == pytest.approx(0.1240195, abs=5e-8)
     found = [
         dprct.ols(formula, model.fit(epsilon=1, rng=seed).protected, schema) for seed in range(60)
@@ -60,7 +60,7 @@ def test_outcomes_have_the_law_of_the_confidential_fit(experiment, schema):
     """With X~ given, (y~ - W~ beta^) / s^ is standard normal; alarms at 1e-9."""
     own = experiment[["age", "score", "site"]]
     model = bound(experiment, schema, x_method=own)
-    [fit] = model._fits
+    [fit] = model.facts.fits
     confidential = dprct.ols(FORMULA, experiment, schema)
     np.testing.assert_allclose(fit.beta, confidential.params, rtol=1e-8)
     errors = []
@@ -115,10 +115,10 @@ def test_aliased_columns_are_omitted_by_name(experiment, schema):
     wide = Schema((*schema.columns, Column("twice", "int")))
     data = experiment.assign(twice=2 * experiment["age"])
     model = bound(data, wide, "y ~ treat + age + twice + C(site)")
-    assert model.omitted == {"y": ("twice",)}
+    assert model.facts.omitted == {"y": ("twice",)}
     assert "twice" in model.plan(1).facts["omitted"]
     right = dprct.ols("y ~ treat + age + C(site)", data, wide)
-    [fit] = model._fits
+    [fit] = model.facts.fits
     np.testing.assert_allclose(fit.beta, right.params, rtol=1e-8)
     assert model.fit(epsilon=1, rng=1).protected["y"].notna().all()
 
@@ -129,8 +129,8 @@ def test_a_factors_base_is_that_of_the_confidential_fit(experiment, schema):
     own = experiment[["age", "score", "site"]].copy()
     own["site"] = np.where(own["site"] == 1, 9.0, own["site"])
     model = bound(experiment, wide, x_method=own)
-    [fit] = model._fits
-    assert model.omitted == {"y": ("C(site)[T.9]",)}
+    [fit] = model.facts.fits
+    assert model.facts.omitted == {"y": ("C(site)[T.9]",)}
     found = np.mean(
         [
             model.fit(epsilon=1, rng=seed).protected.groupby("site")["y"].mean()
@@ -138,7 +138,7 @@ def test_a_factors_base_is_that_of_the_confidential_fit(experiment, schema):
         ],
         axis=0,
     )
-    names = [n for n, kept in zip(model.regressors, fit.kept, strict=True) if kept]
+    names = [n for n, kept in zip(model.facts.regressors, fit.kept, strict=True) if kept]
     beta = dict(zip(names, fit.beta, strict=True))
     own["mean"] = beta["Intercept"] + 0.5 * beta["treat"]
     own["mean"] += beta["age"] * own["age"] + beta["score"] * own["score"]
@@ -169,7 +169,7 @@ def test_a_missing_covariate_leaves_the_outcome_missing(experiment, schema):
     values[:80] = tagged(np.ones(80))
     data = experiment.assign(age=values)
     model = bound(data, schema)
-    assert model._fits[0].nobs == 320
+    assert model.facts.fits[0].nobs == 320
     released = model.fit(epsilon=1, rng=1).protected
     assert (released["age"].isna() == released["y"].isna()).all()
     assert 40 < released["y"].isna().sum() < 130
@@ -328,7 +328,7 @@ def test_liberia(shared):
     model = Hybrid.from_formula(
         formula, data, schema, treatment=arms, assignment=design, attrition=True
     )
-    assert [(len(fit.beta), fit.nobs) for fit in model._fits] == [
+    assert [(len(fit.beta), fit.nobs) for fit in model.facts.fits] == [
         (131, 947), (131, 947), (131, 947), (131, 947), (131, 943), (131, 947), (131, 943),
         (120, 730),
     ]  # fmt: skip

@@ -74,7 +74,7 @@ def test_text_covariates_and_arms(method, experiment, schema):
     )
     design = dprct.Complete(["control", "letter", "visit"], shares=[0.5, 0.25, 0.25], arm="arm")
     model = bound(method, data, wide, "y ~ arm + town + age", treatment="arm", assignment=design)
-    assert "arm[T.visit]" in model.regressors
+    assert "arm[T.visit]" in model.facts.regressors
     released = model.fit(epsilon=4, rng=1).protected
     assert released["arm"].value_counts().to_dict() == {"control": 200, "letter": 100, "visit": 100}
     assert set(released["town"]) <= {"north", "south"}
@@ -86,7 +86,7 @@ def test_arms_in_one_numeric_column(method, experiment, schema):
     data = experiment.assign(arm=np.tile([0.0, 1.0, 2.0, 0.0], 100))
     design = dprct.Complete([0, 1, 2], shares=[0.5, 0.25, 0.25], arm="arm")
     model = bound(method, data, wide, "y ~ C(arm) + age", treatment="arm", assignment=design)
-    assert model.regressors == ("Intercept", "C(arm)[T.1]", "C(arm)[T.2]", "age")
+    assert model.facts.regressors == ("Intercept", "C(arm)[T.1]", "C(arm)[T.2]", "age")
     released = model.fit(epsilon=4, rng=1).protected
     assert released["arm"].value_counts().to_dict() == {0: 200, 1: 100, 2: 100}
 
@@ -133,7 +133,7 @@ def test_arithmetic_without_a_result_leaves_its_row_out(method, experiment, sche
     """One over zero is missing, in the fit and in released rows, as in Stata."""
     data = experiment.assign(age=np.where(np.arange(400) % 8 == 0, 0.0, experiment["age"]))
     model = bound(method, data, schema, "y ~ treat + I(1/age)")
-    assert model._fits[0].nobs == 350
+    assert model.facts.fits[0].nobs == 350
     released = model.fit(epsilon=4, rng=1).protected
     assert (released["y"].isna() == (released["age"] == 0)).all()
 

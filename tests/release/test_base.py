@@ -33,13 +33,13 @@ METHODS = (MVHistogram, Marginals)
 
 
 @pytest.fixture(params=METHODS, ids=lambda kind: kind.__name__)
-def kind(request: pytest.FixtureRequest) -> type[ReleaseModel]:
-    found: type[ReleaseModel] = request.param
+def kind(request: pytest.FixtureRequest) -> type[ReleaseModel[Any, Any, Any]]:
+    found: type[ReleaseModel[Any, Any, Any]] = request.param
     return found
 
 
 @pytest.fixture
-def release(kind: type[ReleaseModel], data: pd.DataFrame, schema: Schema) -> Release:
+def release(kind: type[ReleaseModel[Any, Any, Any]], data: pd.DataFrame, schema: Schema) -> Release:
     return kind(data, schema, keep=("note1",)).fit(4, confirm=True)
 
 
@@ -189,7 +189,10 @@ def test_written_files_hold_no_confidential_value(
 
 
 def test_nothing_that_is_said_on_the_way_shows_a_value(
-    kind: type[ReleaseModel], data: pd.DataFrame, schema: Schema, secrets: tuple[bytes, ...]
+    kind: type[ReleaseModel[Any, Any, Any]],
+    data: pd.DataFrame,
+    schema: Schema,
+    secrets: tuple[bytes, ...],
 ) -> None:
     said = io.StringIO()
     column = schema.column("income")

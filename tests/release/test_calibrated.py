@@ -105,7 +105,7 @@ def test_several_outcomes_and_covariate_sets_share_one_file(
 ) -> None:
     model = calibrated(
         trial, trial_schema, "earn + works ~ t + t2", missing=0.0,
-        specifications=[["C(village)"]], weights={"earn": 0.5, "works": 0.5},
+        specifications=[["C(village)"]], budget_shares={"earn": 0.5, "works": 0.5},
     )  # fmt: skip
     release = model.fit(epsilon=4)
     for right in ("", "+ C(village)"):
@@ -165,7 +165,7 @@ def test_protected_clusters_pay_for_all_their_rows(make_trial: Trial, trial_sche
     data = data.assign(t=(arm == 1) * 1.0, t2=(arm == 2) * 1.0)
     model = calibrated(
         data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
-        unit="cluster", largest_cluster=30, covariates="marginals",
+        privacy_unit="cluster", largest_cluster=30, covariates="marginals",
     )  # fmt: skip
     facts = model.plan(30).facts
     assert "1/30" in facts["covariates: price of clusters"]
@@ -184,7 +184,7 @@ def test_the_parts_of_a_release_cost_what_was_charged(
     rows, limit = (30, {"largest_cluster": 30}) if unit == "cluster" else (1, {})
     model = calibrated(
         data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
-        unit=unit, covariates="marginals", gamma="moments", **limit,
+        privacy_unit=unit, covariates="marginals", gamma="moments", **limit,
     )  # fmt: skip
     of_rows: list[Budget] = []
     of_units: list[Budget] = []

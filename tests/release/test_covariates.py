@@ -86,7 +86,7 @@ def test_a_missing_code_takes_the_code_of_another_row() -> None:
     ],
 )
 def test_bins_are_those_declared_else_ten(facts: dict[str, Any], bins: int) -> None:
-    assert made(1, levels=None, **facts).engines["marginals"].encodings[0].size == bins
+    assert made(1, levels=None, **facts).engines["marginals"].facts.encodings[0].size == bins
 
 
 def test_filler_needs_no_bins_and_no_look_at_the_data() -> None:

@@ -13,6 +13,7 @@ from dprct.encode import encodings
 from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.audit import AuditResult, lower_bound
+from dprct.privacy.cells import cell_count
 from dprct.privacy.histogram import SparseHistogram, StabilityHistogram
 from dprct.privacy.noise import source
 from dprct.queries import cell_counts
@@ -55,7 +56,7 @@ def test_the_plan_is_a_function_of_public_facts() -> None:
     plan = model.plan(1)
     assert plan == MVHistogram(data * 0, schema).plan(1)
     threshold = SparseHistogram(1, 1000, 1000).threshold
-    assert model.cells == 1000
+    assert cell_count(model.facts.sizes) == 1000
     assert plan.facts["K"].startswith("1,000 cells (v0: 10 bins; v1")
     assert plan.facts["t"].startswith(f"{threshold} ")
     assert plan.facts["n / K"].startswith("1 rows per cell")
@@ -71,14 +72,14 @@ def test_the_plan_never_expects_more_combinations_than_there_are(columns: int) -
     data, schema = wide(1000, columns=columns)
     model = MVHistogram(data, schema)
     expected = [text for text in model.plan(1).consequences if "combinations can" in text]
-    few = 1000 // SparseHistogram(1, model.cells, 1000).threshold
-    if model.cells > few:
+    few = 1000 // SparseHistogram(1, cell_count(model.facts.sizes), 1000).threshold
+    if cell_count(model.facts.sizes) > few:
         assert expected == [
             f"with 1,000 rows, few more than {few} combinations can be expected to survive (noise "
             "can lift a smaller count)"
         ]
     else:
-        assert expected == [f"all {model.cells} combinations can survive"]
+        assert expected == [f"all {cell_count(model.facts.sizes)} combinations can survive"]
 
 
 def test_the_plan_says_what_to_change() -> None:
@@ -123,7 +124,7 @@ def test_delta_buys_the_stability_form() -> None:
 def test_zeta(zeta: Any) -> None:
     data, schema = wide(bounds=(0, 99), bins=3)
     if zeta is None:
-        assert MVHistogram(data, schema, zeta=None).sizes == (3, 3, 3)
+        assert MVHistogram(data, schema, zeta=None).facts.sizes == (3, 3, 3)
         return
     with pytest.raises(ParameterError, match="zeta"):
         MVHistogram(data, schema, zeta=zeta)
@@ -135,7 +136,7 @@ def test_zeta_gives_bins_to_columns_without_any() -> None:
         w={"bounds": (0, 1), "bins": 4, "missing": ["."], "fate": "modelled"},
     )
     data = pd.DataFrame({"y": np.linspace(0, 1, 947), "w": np.linspace(0, 1, 947)})
-    assert MVHistogram(data, schema, zeta=2 / 3).sizes == (97, 5)
+    assert MVHistogram(data, schema, zeta=2 / 3).facts.sizes == (97, 5)
 
 
 def test_the_state_is_the_released_list_and_nothing_else() -> None:
@@ -166,7 +167,7 @@ def test_a_table_whose_cells_all_vanish_becomes_uniform() -> None:
     model = MVHistogram(data, schema)
     with pytest.warns(UserWarning, match="below t"):
         table = model.fit(50, confirm=True).protected
-    assert model.mechanism(model.plan(50).budget).threshold > 1
+    assert model._allocated(model.plan(50).budget)["counts"].threshold > 1
     for name in names:
         assert stats.kstest(table[name], stats.uniform(0, 32_000).cdf).pvalue > ALPHA
 
@@ -179,7 +180,7 @@ def releases(data: pd.DataFrame, schema: Schema, epsilon: float, count: int) -> 
     """Return the released counts (count, 3) through the fit's own query and mechanism."""
     model = MVHistogram(data, schema)
     counts = cell_counts(eager(data), encodings(schema, ["x"]))
-    mechanism = model.mechanism(model._per_row(model.plan(epsilon).budget))
+    mechanism = model._allocated(model.plan(epsilon).budget)["counts"]
     noise = source()
     out = np.zeros((count, 3))
     for k in range(count):
@@ -283,8 +284,8 @@ def test_the_stability_form_keeps_its_delta() -> None:
     seen = []
     for values in ((0, 0, 0, 0, 2), (0, 0, 0, 0, 0)):
         model = MVHistogram(rows(*values), tiny())
-        counts = cell_counts(eager(rows(*values)), model.encodings)
-        mechanism = model.mechanism(model.plan(epsilon, delta).budget)
+        counts = cell_counts(eager(rows(*values)), model.facts.encodings)
+        mechanism = model._allocated(model.plan(epsilon, delta).budget)["counts"]
         codes = [mechanism.release(counts, source()).codes[:, 0] for _ in range(size)]
         seen.append(np.array([(2 in code) for code in codes], float))
     attained = StabilityHistogram(epsilon, delta, 3).delta_attained

@@ -73,7 +73,7 @@ def test_the_state_is_the_noisy_counts_and_nothing_else() -> None:
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_delta_chooses_the_noise(delta: float) -> None:
     model = Marginals(table(500, 1000), schema())
-    mechanism = model.mechanism(model.plan(1, delta).budget)
+    mechanism = model._allocated(model.plan(1, delta).budget)["counts"]
     assert mechanism == OneWayHistograms(1, [2, 2], delta)
     release = model.fit(1, delta)
     assert release.guarantee.measure == ("approximate" if delta else "pure")
@@ -82,8 +82,8 @@ def test_delta_chooses_the_noise(delta: float) -> None:
 def noisy(data: pd.DataFrame, epsilon: float, size: int) -> np.ndarray:
     """Return ``size`` releases (size, 4) through the fit's own query and mechanism."""
     model = Marginals(data, schema())
-    counts = one_way_counts(eager(data), model.encodings)
-    mechanism = model.mechanism(model.plan(epsilon).budget)
+    counts = one_way_counts(eager(data), model.facts.encodings)
+    mechanism = model._allocated(model.plan(epsilon).budget)["counts"]
     noise = source()
     return np.array([np.concatenate(mechanism.release(counts, noise).counts) for _ in range(size)])
 

@@ -16,7 +16,7 @@ import pytest
 
 from dprct import Accountant, Block, Calibrated, Complete, ols
 from dprct.errors import LedgerError, ParameterError
-from dprct.estimate.saved import restored, saved
+from dprct.estimate.ate.release import restored, states_of
 from dprct.missing import tagged
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure
@@ -266,12 +266,13 @@ def test_a_draw_that_leaves_no_effect_is_drawn_again_with_more_values() -> None:
 def test_what_was_saved_without_counts_is_not_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As releases before counts were saved; where nothing is private of presence they are."""
 
-    def older(one: Any) -> dict[str, Any]:
-        state = saved(one)
-        del state["counts"]
-        return state
+    def older(found: Any) -> list[dict[str, Any]]:
+        states = states_of(found)
+        for state in states:
+            del state["counts"]
+        return states
 
-    monkeypatch.setattr("dprct.estimate.ate.saved", older)
+    monkeypatch.setattr("dprct.release.calibrated.states_of", older)
     accountant = Accountant(9, relation="replace-one-design-public")
     private = model(table(), covariates="filler")
     private.fit(epsilon=1, accountant=accountant)

@@ -11,8 +11,7 @@ import pytest
 from dprct import Accountant, Calibrated, Marginals, MVHistogram, ols, published
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
-from dprct.release import histogram, marginals
-from dprct.release.resuming import with_study
+from dprct.release import histogram
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -89,8 +88,8 @@ def test_no_confidential_cell_is_read(make: Any, monkeypatch: pytest.MonkeyPatch
         pytest.fail("the confidential rows were asked again")
 
     monkeypatch.setattr(histogram, "cell_counts", never)
-    monkeypatch.setattr(marginals, "one_way_counts", never)
-    monkeypatch.setattr("dprct.estimate.mechanism.difference_aggregates", never)
+    monkeypatch.setattr(histogram, "one_way_counts", never)
+    monkeypatch.setattr("dprct.estimate.ate.release.difference_aggregates", never)
     model.resume("1", accountant=accountant)
 
 
@@ -127,9 +126,9 @@ def test_a_state_is_of_one_study() -> None:
 
 def test_the_saved_state_names_public_facts_only() -> None:
     models = [MVHistogram(data, SCHEMA) for data in (table(), table(seed=2))]
-    one, other = (with_study({}, model, model.plan(1)) for model in models)
+    one, other = (model._study(model.plan(1)) for model in models)
     assert one == other
-    assert set(one["study"]) == {"n", "facts", "plan"}
+    assert set(one) == {"n", "facts", "plan"}
 
 
 def test_another_regression_is_not_resumed() -> None:

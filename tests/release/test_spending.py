@@ -10,7 +10,7 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
-from dprct.release import Marginals, MVHistogram, histogram, marginals
+from dprct.release import Marginals, MVHistogram, histogram
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,17 +20,19 @@ if TYPE_CHECKING:
     from dprct.release.model import ReleaseModel
     from dprct.schema import Schema
 
-METHODS = {MVHistogram: (histogram, "cell_counts"), Marginals: (marginals, "one_way_counts")}
+METHODS = {MVHistogram: (histogram, "cell_counts"), Marginals: (histogram, "one_way_counts")}
 
 
 @pytest.fixture(params=list(METHODS), ids=lambda kind: kind.__name__)
-def kind(request: pytest.FixtureRequest) -> type[ReleaseModel]:
-    found: type[ReleaseModel] = request.param
+def kind(request: pytest.FixtureRequest) -> type[ReleaseModel[Any, Any, Any]]:
+    found: type[ReleaseModel[Any, Any, Any]] = request.param
     return found
 
 
 @pytest.fixture
-def model(kind: type[ReleaseModel], data: pd.DataFrame, schema: Schema) -> ReleaseModel:
+def model(
+    kind: type[ReleaseModel[Any, Any, Any]], data: pd.DataFrame, schema: Schema
+) -> ReleaseModel[Any, Any, Any]:
     return kind(data, schema)
 
 
@@ -50,7 +52,9 @@ def begun(tmp_path: Path, epsilon: float = 2) -> Accountant:
 
 
 def test_a_charge_that_fails_draws_nothing(
-    model: ReleaseModel, kind: type[ReleaseModel], monkeypatch: pytest.MonkeyPatch
+    model: ReleaseModel[Any, Any, Any],
+    kind: type[ReleaseModel[Any, Any, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def never(*_args: object, **_options: object) -> None:
         pytest.fail("the confidential rows were counted although the charge had failed")
@@ -68,7 +72,9 @@ def test_a_charge_that_fails_draws_nothing(
 
 
 def test_the_charge_comes_before_the_draw(
-    model: ReleaseModel, kind: type[ReleaseModel], monkeypatch: pytest.MonkeyPatch
+    model: ReleaseModel[Any, Any, Any],
+    kind: type[ReleaseModel[Any, Any, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     accountant = Accountant(5, unit="household")
     charged_at_draw: list[int] = []
@@ -86,7 +92,9 @@ def test_the_charge_comes_before_the_draw(
 
 
 def test_an_interruption_after_the_charge_keeps_the_charge(
-    model: ReleaseModel, kind: type[ReleaseModel], monkeypatch: pytest.MonkeyPatch
+    model: ReleaseModel[Any, Any, Any],
+    kind: type[ReleaseModel[Any, Any, Any]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def interrupted(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
@@ -98,7 +106,7 @@ def test_an_interruption_after_the_charge_keeps_the_charge(
     assert accountant.spent == Budget(1)
 
 
-def test_the_released_state_is_saved_with_its_entry(model: ReleaseModel) -> None:
+def test_the_released_state_is_saved_with_its_entry(model: ReleaseModel[Any, Any, Any]) -> None:
     accountant = Accountant(1, unit="household")
     model.fit(1, accountant=accountant, confirm=True)
     (entry,) = accountant.ledger
@@ -108,7 +116,7 @@ def test_the_released_state_is_saved_with_its_entry(model: ReleaseModel) -> None
     assert entry.method == model.method
 
 
-def test_ten_tenths_fit_and_an_eleventh_does_not(model: ReleaseModel) -> None:
+def test_ten_tenths_fit_and_an_eleventh_does_not(model: ReleaseModel[Any, Any, Any]) -> None:
     accountant = Accountant(1, unit="household")
     for _ in range(10):
         with pytest.warns(DprctWarning):
@@ -119,7 +127,7 @@ def test_ten_tenths_fit_and_an_eleventh_does_not(model: ReleaseModel) -> None:
 
 
 def test_the_ledger_beside_the_data_is_found(
-    kind: type[ReleaseModel], on_file: tuple[Any, Schema], tmp_path: Path
+    kind: type[ReleaseModel[Any, Any, Any]], on_file: tuple[Any, Schema], tmp_path: Path
 ) -> None:
     accountant = begun(tmp_path)
     release = kind(*on_file).fit(1.5, confirm=True)
@@ -134,7 +142,7 @@ def test_the_ledger_beside_the_data_is_found(
 
 
 def test_an_accountant_given_is_the_one_that_is_charged(
-    kind: type[ReleaseModel], on_file: tuple[Any, Schema], tmp_path: Path
+    kind: type[ReleaseModel[Any, Any, Any]], on_file: tuple[Any, Schema], tmp_path: Path
 ) -> None:
     beside, given = begun(tmp_path), Accountant(3, unit="household")
     release = kind(*on_file).fit(1, accountant=given, confirm=True)
@@ -144,14 +152,14 @@ def test_an_accountant_given_is_the_one_that_is_charged(
 
 
 def test_without_a_ledger_the_certificate_says_so(
-    kind: type[ReleaseModel], on_file: tuple[Any, Schema], model: ReleaseModel
+    kind: type[ReleaseModel[Any, Any, Any]], on_file: tuple[Any, Schema], model: ReleaseModel
 ) -> None:
     for release in (kind(*on_file).fit(1, confirm=True), model.fit(1, confirm=True)):
         assert release.certificate().ledger == "charged to no ledger"
 
 
 def test_a_simulation_charges_nothing(
-    kind: type[ReleaseModel], on_file: tuple[Any, Schema], tmp_path: Path
+    kind: type[ReleaseModel[Any, Any, Any]], on_file: tuple[Any, Schema], tmp_path: Path
 ) -> None:
     accountant = begun(tmp_path)
     release = kind(*on_file).fit(1, rng=1, accountant=accountant, confirm=True)
@@ -162,7 +170,7 @@ def test_a_simulation_charges_nothing(
 
 
 def test_a_damaged_ledger_stops_the_release(
-    kind: type[ReleaseModel], on_file: tuple[Any, Schema], tmp_path: Path
+    kind: type[ReleaseModel[Any, Any, Any]], on_file: tuple[Any, Schema], tmp_path: Path
 ) -> None:
     ledger_path(tmp_path / "survey.dta", "survey").write_text("{")
     with pytest.raises(LedgerError, match="damaged"):
@@ -170,7 +178,7 @@ def test_a_damaged_ledger_stops_the_release(
 
 
 def test_a_data_file_that_is_gone_is_not_charged(
-    kind: type[ReleaseModel], on_file: tuple[Any, Schema], tmp_path: Path
+    kind: type[ReleaseModel[Any, Any, Any]], on_file: tuple[Any, Schema], tmp_path: Path
 ) -> None:
     accountant = begun(tmp_path)
     (tmp_path / "survey.dta").unlink()
@@ -180,7 +188,10 @@ def test_a_data_file_that_is_gone_is_not_charged(
 
 
 def test_a_corrected_file_continues_its_ledger(
-    kind: type[ReleaseModel], on_file: tuple[Any, Schema], tmp_path: Path, schema: Schema
+    kind: type[ReleaseModel[Any, Any, Any]],
+    on_file: tuple[Any, Schema],
+    tmp_path: Path,
+    schema: Schema,
 ) -> None:
     accountant = begun(tmp_path)
     kind(*on_file).fit(1, confirm=True)
@@ -195,7 +206,7 @@ def test_a_corrected_file_continues_its_ledger(
 @pytest.mark.parametrize("step", ["record", "note_content"])
 def test_a_ledger_that_fails_after_the_charge_says_that_it_stands(
     step: str,
-    kind: type[ReleaseModel],
+    kind: type[ReleaseModel[Any, Any, Any]],
     on_file: tuple[Any, Schema],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -36,8 +36,8 @@ SLIPS: dict[str, Any] = {
 }
 EFFECT = {"outcome": "y", "treatment": "t", "missing": 0.0}
 OF_EFFECT = (
-    "outcome", "treatment", "missing", "weights", "sd", "levels", "effects", "neighbors",
-    "index_columns", "index_bounds", "control", "blocks", "unit",
+    "outcome", "treatment", "missing", "budget_shares", "sd", "alphas", "effects", "neighbors",
+    "index_columns", "index_bounds", "control", "blocks", "privacy_unit",
 )  # fmt: skip
 OF_RELEASE = ("columns", "keep", "zeta", "schema")
 OF_FILE = ("covariates", "legal", "gamma", "keep", "terms", "specifications", "share")

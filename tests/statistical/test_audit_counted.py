@@ -8,13 +8,13 @@ value instead: sum and count move together.  An audit alarms falsely once in 1e9
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.estimate.counted import CountedOutcome
+from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
 from dprct.privacy.arms import Arms
 from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
@@ -34,6 +34,13 @@ OUTCOME = CountedOutcome(Column("y", bounds=(-1.0, 1.0), missing=(".",)), ARMS, 
 EPSILON = Fraction(2)
 
 
+def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
+    """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
+    parts = tuple(mechanisms_of(outcome, epsilon).values())
+    found: Released = outcome.release(frame, epsilon, parts, noise)
+    return found
+
+
 def frame_of(first: float) -> Frame:
     y = np.full(2 * N, -1.0)
     y[0] = first
@@ -43,7 +50,7 @@ def frame_of(first: float) -> Frame:
 def scores(frame: Frame, other: float, draws: int) -> Scores:
     """Return the log likelihood ratio of what is released of the arm, other against lower bound."""
     noise = source()
-    means = [OUTCOME.release(frame, EPSILON, noise).means[0] for _ in range(draws)]
+    means = [drawn(OUTCOME, frame, EPSILON, noise).means[0] for _ in range(draws)]
     of_sums = float(OUTCOME.split(EPSILON)[0])
     level = np.array([mean.value for mean in means])
     count = np.array([2 / (of_sums * mean.scale) for mean in means])

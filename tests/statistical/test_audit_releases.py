@@ -155,7 +155,7 @@ def test_mv_histogram_shows_a_lone_person_with_probability_delta(
 
 @pytest.mark.audit
 def test_marginals(computed_once: Any, certified: Any) -> None:
-    computed_once("dprct.release.marginals.one_way_counts")
+    computed_once("dprct.release.histogram.one_way_counts")
     *tables, schema = only("a", "b")
     models = tuple(Marginals(data, schema) for data in tables)
     scale = 4 / float(EPSILON)
@@ -178,7 +178,7 @@ def test_marginals(computed_once: Any, certified: Any) -> None:
 @pytest.mark.audit
 def test_calibrated(computed_once: Any, certified: Any) -> None:
     """A person moves in outcome and covariate: both parts of the budget are needed."""
-    computed_once("dprct.estimate.mechanism.difference_aggregates")
+    computed_once("dprct.estimate.ate.release.difference_aggregates")
     computed_once("dprct.release.histogram.cell_counts")
     *tables, schema = only("y", "t", "a")
     schema = schema.declare(t={"fate": "public"})
@@ -189,7 +189,7 @@ def test_calibrated(computed_once: Any, certified: Any) -> None:
         for data in tables
     )
     half = EPSILON / 2
-    shares = tuple(map(float, models[0].ate.outcomes[0].split(half)))
+    shares = tuple(map(float, models[0].ate.facts.outcomes[0].split(half)))
 
     def score(states: list[dict[str, Any]]) -> Any:
         effects = [state["effects"]["y"] for state in states]

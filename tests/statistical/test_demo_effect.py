@@ -66,10 +66,10 @@ def effect(table: pd.DataFrame) -> float:
 
 def cells(model: MVHistogram, table: pd.DataFrame) -> np.ndarray:
     """Return the cell of every row, as one number."""
-    frame = prepared(eager(table), [e.column for e in model.encodings])
-    codes = frame.select(*[e.expression() for e in model.encodings])
-    columns = [codes[e.name].to_numpy() for e in model.encodings]
-    return np.ravel_multi_index(columns, model.sizes)
+    frame = prepared(eager(table), [e.column for e in model.facts.encodings])
+    codes = frame.select(*[e.expression() for e in model.facts.encodings])
+    columns = [codes[e.name].to_numpy() for e in model.facts.encodings]
+    return np.ravel_multi_index(columns, model.facts.sizes)
 
 
 @pytest.fixture(scope="module")

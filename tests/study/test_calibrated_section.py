@@ -109,8 +109,8 @@ def test_options_reach_the_model(study):
     path = study(("[calibrated]", '[calibrated]\nlegal = "strict"\nblocks = "ignore"'))
     model = bound_model(load_study(path))
     assert model.legal == "strict"
-    assert model.ate.levels == (0.05, 0.01)
-    assert model.ate.sd == {"income": 3.0}
+    assert model.ate.spec.alphas == (0.05, 0.01)
+    assert model.ate.spec.sd == {"income": 3.0}
     assert model.regressions.covariates == (("age",), ())
 
 
@@ -140,13 +140,13 @@ def test_the_plan_is_free_and_names_the_noise(study):
          "would change the effect"),
         ([("[calibrated]", '[calibrated]\ngamma = "moments"')], "one covariate set"),
         ([("[calibrated]", '[calibrated]\nunit = "cluster"\nlargest_cluster = 9')],
-         "[calibrated] unit='cluster' and largest_cluster= need a design of clusters"),
+         "[calibrated] privacy_unit='cluster' and largest_cluster= need a design of clusters"),
         ([("[calibrated]", "[calibrated]\nlargest_cluster = 9")], "need a design of clusters"),
         ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
           ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster="),
         ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "'nobody' is not a group"),
         ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is no outcome"),
-        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "weights="),
+        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "budget_shares="),
     ],
 )  # fmt: skip
 def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
@@ -183,8 +183,8 @@ def test_missing_policies_are_accepted(study, policy):
         ({"levels": [5.0]}, "sizes of tests"),
         ({"levels": "0.05"}, "a number, or a list of numbers"),
         ({"missing": True}, "text in quotes, a number"),
-        ({"weights": {"income": "half"}}, "a table of numbers"),
-        ({"unit": "village"}, "allowed: person, cluster"),
+        ({"budget_shares": {"income": "half"}}, "a table of numbers"),
+        ({"privacy_unit": "village"}, "allowed: person, cluster"),
         ({"legall": "strict"}, "did you mean 'legal'"),
         (
             {"neighbors": "replace-one"},
@@ -276,7 +276,7 @@ def test_a_relation_that_a_study_demands_is_demanded_of_every_charge(study):
 @pytest.mark.parametrize(
     ("spec", "unit"),
     [
-        (CalibratedSpec(unit="cluster", largest_cluster=4), Unit("cluster of g", "g", 4)),
+        (CalibratedSpec(privacy_unit="cluster", largest_cluster=4), Unit("cluster of g", "g", 4)),
         (CalibratedSpec(), None),
     ],
 )

@@ -80,7 +80,7 @@ def test_the_method_is_the_one_named(method: str, folder: Path) -> None:
 def test_zeta_reaches_the_histogram(folder: Path) -> None:
     changes = (("epsilon = 1.0\n", "epsilon = 1.0\nzeta = 0.25\n"), ("bins = [30, 50]\n", ""))
     model = bound_model(edited(folder, *changes))
-    assert next(e.size for e in model.encodings if e.name == "age") == 5  # ceil(500^(1/4))
+    assert next(e.size for e in model.facts.encodings if e.name == "age") == 5  # ceil(500^(1/4))
 
 
 def test_the_budget_of_the_data_set_is_kept_over_releases(folder: Path) -> None:

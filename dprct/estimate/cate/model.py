@@ -31,7 +31,7 @@ from dprct.estimate.cate.release import (
     sizes_of,
 )
 from dprct.estimate.cate.results import LEARNERS, CATEResults
-from dprct.estimate.hidden import check_hidden, hidden_arms
+from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block, CompactRows, EngineRows
 from dprct.results.plan import Plan

@@ -11,8 +11,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from dprct.estimate.correction import LARGEST_RHO
 from dprct.estimate.effects import NoisyEffect, NoisyVariance
+from dprct.estimate.noise_law import LARGEST_RHO
 from dprct.estimate.plotting import effects_plot
 from dprct.results.base import LinearResults
 from dprct.results.intervals import checked_alpha, interval_frame
@@ -189,14 +189,14 @@ class IPWResults(LinearResults):
         e = 1 / (1 + np.exp(-u.clip(-700, 700)))
         return np.asarray(e.clip(self.scheme.trim, 1 - self.scheme.trim))
 
-    def plot(self, alpha: float = 0.05, *, axes: Axes | None = None) -> Axes:
+    def plot(self, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
         """Draw the effect with its interval.
 
         Parameters
         ----------
         alpha : float
             The interval has level ``1 - alpha``.
-        axes : Axes, optional
+        ax : Axes, optional
             A new one if not given.
 
         Returns
@@ -213,9 +213,7 @@ class IPWResults(LinearResults):
         name = [str(self.params.index[0])]
         watermark = "" if self.guarantee.holds else "simulation: no guarantee"
         facets: Any = [(self.outcome, name, (self.effect,))]
-        (drawn,) = effects_plot(
-            facets, alpha, axes=None if axes is None else [axes], watermark=watermark
-        )
+        (drawn,) = effects_plot(facets, alpha, ax=ax, watermark=watermark)
         return drawn
 
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -267,7 +265,7 @@ def effect_of(found: Released, radius: float) -> NoisyEffect | NormalEffect:
 
 
 def ladder(rho: float) -> float:
-    """Return the next half power of two, within what :mod:`dprct.estimate.correction` takes.
+    """Return the next half power of two, within what :mod:`dprct.estimate.noise_law` takes.
 
     Notes
     -----

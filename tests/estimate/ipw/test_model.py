@@ -262,7 +262,7 @@ REFUSED: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"treated": 7}, ParameterError, "treated="),
     ({"missing": {"educ": "public"}}, ParameterError, "missing="),
     ({"missing": 7.0}, ParameterError, "outside the bounds"),
-    ({"alphas": (0.9,)}, ParameterError, "levels="),
+    ({"alphas": (0.9,)}, ParameterError, "alphas="),
     ({"outcome": "age"}, ParameterError, "must differ"),
     ({"outcome": "earning"}, ColumnError, "did you mean 'earnings'"),
 ]

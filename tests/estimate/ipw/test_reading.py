@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprct.estimate.correction import correction
 from dprct.estimate.effects import NoisyEffect
 from dprct.estimate.ipw.release import Released
 from dprct.estimate.ipw.results import NormalEffect, effect_of, ladder
+from dprct.estimate.noise_law import correction
 
 FOUND = Released(
     weights=np.array([1.0, 0.5]), weight_sd=0.3, weight_spread=0.1, theta=0.2,

@@ -1,0 +1,612 @@
+"""PrivateATE: effects of an experiment under pure differential privacy, with valid intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dprct.defaults import VALID_LEVELS
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.estimate.ate.index import adjusted, covariate_names, indexes_of
+from dprct.estimate.ate.plan import check_outcomes, plan_of, power_table, promise_of, sds_of
+from dprct.estimate.ate.release import (
+    ATEAllocation,
+    CountedOutcome,
+    HiddenOutcome,
+    Outcome,
+    Released,
+    allocated,
+    released,
+)
+from dprct.estimate.ate.results import PrivateATEResults, contrasts_of, results_of
+from dprct.estimate.door import check_sample, constant_of, levels_of, no_policy, with_bounds
+from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
+from dprct.estimate.experiment import (
+    Experiment,
+    check_hidden,
+    compared,
+    design_of,
+    experiment_of,
+    hidden_arms,
+)
+from dprct.formula import parse
+from dprct.model import BoundTable, Facts, Model, Spec
+from dprct.privacy.allocation import split
+from dprct.privacy.budget import Budget
+from dprct.queries import observed_number
+from dprct.schema.arguments import listed_names
+from dprct.schema.facts import given
+from dprct.schema.own import check_own
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from fractions import Fraction
+
+    import pandas as pd
+
+    from dprct.assignment.base import Design
+    from dprct.assignment.groups import Level
+    from dprct.estimate.ate.index import Bounds, Index, IndexRule
+    from dprct.estimate.ate.release import AnyOutcome
+    from dprct.estimate.ate.results import Contrast, EffectRule
+    from dprct.estimate.experiment import BlockRule, Comparison, UnitRule
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Real
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.noise import NoiseSource
+    from dprct.queries import HiddenArms
+    from dprct.results.plan import Plan
+    from dprct.schema import Column, Schema
+    from dprct.schema.facts import Unit
+
+MissingRule = str | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ATEFacts(Facts):
+    """What is public of an experiment: no more than the guarantee of a fit lists.
+
+    Parameters
+    ----------
+    schema : Schema
+    n : int
+    comparison : Comparison
+        Which groups are compared.  An :class:`~dprct.estimate.experiment.Experiment`, with blocks
+        and clusters, where the design is public.
+    contrasts : tuple of Contrast
+        Which effects are reported.
+    outcomes : tuple of Outcome, HiddenOutcome or CountedOutcome
+        Who counts for each: public sizes of arms, or declared probabilities of being in them.
+    indexes : mapping from outcome to Index
+    """
+
+    comparison: Comparison
+    contrasts: tuple[Contrast, ...]
+    outcomes: tuple[AnyOutcome, ...]
+    indexes: Mapping[str, Index]
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms, the control group first."""
+        return self.comparison.arms
+
+    @property
+    def experiment(self) -> Experiment:
+        """Groups, blocks and clusters, where the design is public."""
+        assert isinstance(self.comparison, Experiment)
+        return self.comparison
+
+    @property
+    def design_columns(self) -> tuple[str, ...]:
+        """Treatment, blocks and clusters."""
+        design = self.comparison.design
+        return tuple(dict.fromkeys([*design.columns, *design.uses]))
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The outcomes of which it is private who has a value, so that values are counted."""
+        return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ATESpec(Spec[ATEFacts]):
+    """What private effects are asked for; the fields are the options of :class:`PrivateATE`."""
+
+    method: ClassVar[str] = "PrivateATE (Laplace, closed-form intervals)"
+
+    outcome: tuple[str, ...]
+    treatment: tuple[str, ...] | None = None
+    assignment: Design | None = None
+    control: Level | None = None
+    missing: MissingRule | Mapping[str, MissingRule] | None = None
+    budget_shares: Mapping[str, Real] | None = None
+    sd: Mapping[str, float] | None = None
+    effects: EffectRule = "arms"
+    blocks: BlockRule = "weight"
+    privacy_unit: UnitRule = "person"
+    largest_cluster: int | None = None
+    index: IndexRule | Mapping[str, IndexRule] | None = None
+    index_columns: tuple[str, ...] = ()
+    index_bounds: Bounds | Mapping[str, Bounds] | None = None
+    alphas: tuple[float, ...] = VALID_LEVELS
+    attrition: bool = False
+    neighbors: str = "replace-one-design-public"
+
+    @property
+    def design(self) -> Design:
+        """How treatment was assigned."""
+        return design_of(self.treatment, self.assignment)
+
+    @property
+    def design_columns(self) -> tuple[str, ...]:
+        """Treatment, blocks and clusters."""
+        return tuple(dict.fromkeys([*self.design.columns, *self.design.uses]))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcomes, columns of the design, and covariates of an index."""
+        covariates = covariate_names(self.index, self.index_columns)
+        return tuple(dict.fromkeys([*self.outcome, *self.design_columns, *covariates]))
+
+    @property
+    def treatment_private(self) -> bool:
+        """Whether who is in which arm is protected."""
+        return self.neighbors == "replace-one"
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options, design and columns, whatever the rows are."""
+        schema = facts.schema
+        yield lambda: check_relation(self.neighbors)
+        yield lambda: check_one_row(schema)
+        yield lambda: check_sample(schema)
+        yield lambda: self.outcome_columns(schema)
+        yield self.comparison
+        yield lambda: self._check_private(schema)
+        yield self.contrasts
+        yield self._check_roles
+        yield self.shares
+        yield lambda: self._check_missing(schema)
+        yield lambda: sds_of(self.sd, self.outcome)
+        yield lambda: levels_of(self.alphas)
+        yield lambda: self._check_indexes(schema)
+
+    def outcome_columns(self, schema: Schema) -> tuple[Column, ...]:
+        """Return the outcomes, with bounds."""
+        if not self.outcome:
+            raise ParameterError("outcome= names no column; name one or several")
+        return tuple(with_bounds(schema.column(name)) for name in self.outcome)
+
+    def comparison(self) -> Comparison:
+        """Return which groups are compared, by the design alone."""
+        return compared(
+            self.treatment, self.assignment, control=self.control,
+            blocks="ignore" if self.treatment_private else self.blocks,
+            privacy_unit=self.privacy_unit, largest_cluster=self.largest_cluster,
+        )  # fmt: skip
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Return which effects are reported."""
+        groups = self.comparison()
+        return contrasts_of(self.effects, groups.design, groups.order, groups.arms)
+
+    def shares(self) -> dict[str, Fraction]:
+        """Return the share of the budget that each outcome has."""
+        return split(self.budget_shares, dict.fromkeys(self.outcome, 1))
+
+    def indexes(self, schema: Schema) -> dict[str, Index]:
+        """Return the index of each outcome that has one."""
+        return indexes_of(
+            self.index, self.index_bounds, self.index_columns, self.outcome, self.design, schema
+        )
+
+    def _check_indexes(self, schema: Schema) -> None:
+        for index in self.indexes(schema).values():
+            index.check(schema)
+
+    def _check_private(self, schema: Schema) -> None:
+        if not self.treatment_private:
+            return
+        check_hidden(self.assignment, schema)
+        for name in self.design.columns:
+            check_own(schema.column(name))
+
+    def _check_roles(self) -> None:
+        both = [name for name in self.outcome if name in self.design_columns]
+        if both:
+            raise ParameterError(
+                f"{both[0]!r} is an outcome and part of the design; an outcome is what the "
+                "treatment may have changed"
+            )
+
+    def _check_missing(self, schema: Schema) -> None:
+        if isinstance(self.missing, Mapping):
+            check_outcomes("missing", self.missing, self.outcome)
+        for column in self.outcome_columns(schema):
+            policy = policy_of(column, self.missing)
+            if policy == "private" and self.treatment_private:
+                raise ParameterError(
+                    f"missing='private' for {column.name!r} needs public arm sizes, and with "
+                    "neighbors='replace-one' treatment is private; give a number that stands for a "
+                    "missing value"
+                )
+            if policy not in (None, "public", "private"):
+                constant_of(policy, column)
+
+    def allocation(self, facts: ATEFacts, budget: Budget) -> ATEAllocation:
+        """Return the mechanisms of every outcome."""
+        return allocated(facts.outcomes, budget)
+
+    def guarantee(self, facts: ATEFacts, allocation: Allocation) -> Guarantee:
+        """Return what a fit promises."""
+        return promise_of(allocation.budget, facts)
+
+    def plan(self, facts: ATEFacts, allocation: Allocation) -> Plan:
+        """Return prices, noise and expected standard errors."""
+        return plan_of(self, facts, allocation.budget)
+
+    def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
+        """Return expected errors, noise and detectable effects as a table."""
+        sds = sds_of(self.sd, self.outcome)
+        epsilon = allocation.budget.epsilon
+        return power_table(facts.outcomes, facts.contrasts, epsilon, sds, self.alphas)
+
+
+def specified(
+    *,
+    outcome: str | Sequence[str],
+    treatment: str | Sequence[str] | None = None,
+    index_columns: Sequence[str] = (),
+    alphas: Sequence[float] = VALID_LEVELS,
+    **options: Any,
+) -> ATESpec:
+    """Return the specification that the options of :class:`PrivateATE` make."""
+    return ATESpec(
+        outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
+        treatment=None if treatment is None else listed_names(treatment, "treatment"),
+        index_columns=listed_names(index_columns, "index_columns"),
+        alphas=levels_of(alphas),
+        **options,
+    )
+
+
+def experimented(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFacts, BoundTable]:
+    """Return what is public of an experiment, and its table, less an index where there is one.
+
+    Parameters
+    ----------
+    spec : ATESpec
+    known : Facts
+        Of :func:`dprct.model.bound`, which has checked the specification and the rows.
+    table : BoundTable
+
+    Raises
+    ------
+    ParameterError
+        If design and columns contradict each other.
+    EngineError
+        If an index is to be computed in an engine.
+    """
+    schema, shares, groups = known.schema, spec.shares(), spec.comparison()
+    columns = spec.outcome_columns(schema)
+    outcomes: list[AnyOutcome] = []
+    if spec.treatment_private:
+        arms = hidden_arms(groups.design, groups.order, table.n)
+        outcomes += [
+            hidden_outcome_of(table, column, arms, spec.missing, shares[column.name])
+            for column in columns
+        ]
+    else:
+        groups = experiment = experiment_of(
+            table.frame, spec.treatment, spec.assignment, control=spec.control,
+            blocks=spec.blocks, privacy_unit=spec.privacy_unit,
+            largest_cluster=spec.largest_cluster, attrition=spec.attrition,
+        )  # fmt: skip
+        outcomes += [
+            outcome_of(table, column, experiment, spec.missing, shares[column.name])
+            for column in columns
+        ]
+    indexes = spec.indexes(schema)
+    frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
+    facts = ATEFacts(
+        schema=schema, n=known.n, comparison=groups, contrasts=spec.contrasts(), outcomes=adapted,
+        indexes=indexes,
+    )  # fmt: skip
+    return facts, table.with_frame(frame) if indexes else table
+
+
+class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResults]):
+    """Average treatment effects of an experiment, under pure differential privacy.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Rows of
+        an engine stay there; public combinations of treatment, blocks and clusters are counted.
+    schema : Schema
+        With bounds (or levels) for every outcome and a missing policy.
+    outcome : str or sequence of str
+        Several outcomes divide the budget.
+    treatment : str or sequence of str, optional
+        0/1 columns of the arms.  Rows with all zeros form the control group.
+    assignment : Design, optional
+        How treatment was assigned; complete randomisation of rows if not given.
+    control : str or float, optional
+        The group to compare with, where the design has no group that is in no arm.
+    missing : {"public", "private"}, number, or mapping from outcome to these, optional
+        ``"public"``: who has no value is public, as part of the design; effects are among the
+        others.  ``"private"``: the same effects, and who has no value is protected: values are
+        counted with noise.  A number: what is missing is that number, by declaration; another
+        estimand.
+        Needed for every outcome that may be missing.
+    budget_shares : mapping from outcome to number, optional
+        Shares of the budget, of sum one; equal if not given.
+    sd : mapping from outcome to number, optional
+        Declared standard deviations, for :meth:`plan` only; without, the largest that the bounds
+        allow.
+    effects : {"arms", "main", "factorial"}
+        Each arm against control; or, for a :class:`~dprct.Factorial` design, the main effect of
+        every factor, averaged over the others; or these and all interactions.
+    blocks : {"weight", "ignore"} or mapping from block to name of a pool
+        Average over the blocks of the design by their sizes, or leave them out, which is
+        conservative where everybody has the same shares and refused elsewhere.  A mapping pools
+        some blocks of the same shares, where an arm has fewer than two people, and weights the
+        rest.
+    privacy_unit : {"person", "cluster"}
+        What is protected where clusters were assigned.
+    largest_cluster : int, optional
+        Most rows that a cluster can have; needed for ``privacy_unit="cluster"``.
+    index : callable, str, path, or mapping from outcome to these, optional
+        A public index g0(X): the outcome less it is clipped to ``index_bounds``, which buys
+        narrower bounds.  A function of a data frame of ``index_columns`` that computes each row
+        from that row alone; a formula with fixed coefficients, ``"12 + 30*age"``; or the file of a
+        public pilot, on which the outcome is fitted to ``index_columns`` by least squares.
+    index_columns : sequence of str, optional
+        Covariates, for a function or a pilot.  They stay private.
+    index_bounds : (low, high), or mapping from outcome to such, optional
+        Bounds of the outcome less its index, from public knowledge; needed with ``index``.
+    alphas : sequence of float
+        Sizes of tests at which ``params -+ z bse`` is to be valid.
+    attrition : bool
+        Rows were lost after the assignment: shares are not held against it.
+    neighbors : {"replace-one-design-public", "replace-one"}
+        Which data sets are neighbours.  ``"replace-one"``: treatment is private too, and the
+        probabilities that ``assignment`` declares are public instead of arm sizes; the same for
+        everybody, and no clusters.  Blocks are not used, and the assignment is not held against the
+        design, for that would tell of it: the schema must allow only rows that are in a group, by
+        the levels of treatment columns and ``exclusive=`` for several arms.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError
+        If a public fact is missing, or data, schema and design contradict each other.
+
+    Notes
+    -----
+    Relation: one person's outcomes and covariates are replaced; n, treatment, arm sizes, blocks
+    and declared missingness are public.  With two arms, ``tau + Laplace(b)`` is released,
+    b = w / (min(n1, n0) .67 epsilon) for bounds w apart, and V + Laplace(b_V),
+    b_V = w^2 / (min(n1, n0)^2 .28 epsilon); the control mean takes .05.  With more arms, every arm
+    mean and its variance, at .7 and .3, in parallel.  Intervals are quantiles of
+    N(0, V~) + Laplace, V~ = max(0, V + Laplace + c b_V), where c makes them cover whatever V is.
+    Main effects, interactions and :meth:`PrivateATEResults.contrast` are post-processing of arm
+    means, with one Laplace draw per arm.  With an index, row i is clip(y_i - g0(x_i)), a function
+    of record i alone, so that sensitivities are those of ``index_bounds`` although covariates are
+    private too (:mod:`dprct.queries.residuals`); the effect is the same if nothing is clipped.
+
+    Under ``"replace-one"`` the estimate is a centred Horvitz-Thompson mean
+    (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing="private"`` a ratio of
+    noisy sums (:class:`~dprct.estimate.ate.release.CountedOutcome`).
+
+    The estimand is the effect on the **clipped** outcome.  It is assumed that the difference in
+    means is about normal, as for every z-interval.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("y", bounds=(0, 1), missing=()), Column("t", "byte")))
+    >>> data = pd.DataFrame({"y": [0.0, 1.0, 1.0, 1.0] * 500, "t": [0.0, 1.0] * 1000})
+    >>> model = PrivateATE.from_formula("y ~ t", data, schema)
+    >>> result = model.fit(epsilon=1)
+    >>> bool(0.3 < result.params["t"] < 0.7), result.guarantee.relation
+    (True, 'replace-one-design-public')
+    """
+
+    saved_types = (Released, NoisyEffect, NoisyMean, NoisyVariance)
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        outcome: str | Sequence[str],
+        treatment: str | Sequence[str] | None = None,
+        assignment: Design | None = None,
+        control: Level | None = None,
+        missing: MissingRule | Mapping[str, MissingRule] | None = None,
+        budget_shares: Mapping[str, Real] | None = None,
+        sd: Mapping[str, float] | None = None,
+        effects: EffectRule = "arms",
+        blocks: BlockRule = "weight",
+        privacy_unit: UnitRule = "person",
+        largest_cluster: int | None = None,
+        index: IndexRule | Mapping[str, IndexRule] | None = None,
+        index_columns: Sequence[str] = (),
+        index_bounds: Bounds | Mapping[str, Bounds] | None = None,
+        alphas: Sequence[float] = VALID_LEVELS,
+        attrition: bool = False,
+        neighbors: str = "replace-one-design-public",
+    ) -> None:
+        spec = specified(
+            outcome=outcome, treatment=treatment, assignment=assignment, control=control,
+            missing=missing, budget_shares=budget_shares, sd=sd, effects=effects, blocks=blocks,
+            privacy_unit=privacy_unit, largest_cluster=largest_cluster, index=index,
+            index_columns=index_columns, index_bounds=index_bounds, alphas=alphas,
+            attrition=attrition, neighbors=neighbors,
+        )  # fmt: skip
+        known = self._bind(spec, data, schema)
+        self.facts, self._table = experimented(spec, known, self._table)
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
+        """Estimate the effects of the arms that a formula names; other arguments as for the class.
+
+        Raises
+        ------
+        FormulaError
+            If it names anything but outcomes and 0/1 columns of arms.
+        """
+        parsed = parse(formula)
+        terms = [term[0] for term in parsed.terms if len(term) == 1 and term[0].kind == "name"]
+        if len(terms) != len(parsed.terms) or not terms or not parsed.intercept:
+            raise FormulaError(
+                f"{formula!r} has more than arms on its right; a private effect is a difference in "
+                "means: name the 0/1 columns of the arms alone"
+            )
+        if any(factor.kind != "name" for factor in parsed.outcomes) or not parsed.outcomes:
+            raise FormulaError(
+                f"{formula!r} has no plain outcome on its left; declare a derived column with its "
+                "own bounds and name it"
+            )
+        arms = [factor.names[0] for factor in terms]
+        options = {"treatment": arms, **options}
+        return cls(data, schema, outcome=[f.names[0] for f in parsed.outcomes], **options)
+
+    def power(self, epsilon: Real) -> pd.DataFrame:
+        """Return expected errors, noise and detectable effects as a table; free, from public facts.
+
+        Parameters
+        ----------
+        epsilon : number
+            Above 0.
+
+        Returns
+        -------
+        DataFrame
+            One row per outcome and effect; :func:`dprct.estimate.ate.plan.power_table` says of
+            what.
+        """
+        return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon)))
+
+    def _unit(self) -> Unit | None:
+        return self.facts.comparison.cluster_unit
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> tuple[Released, ...]:
+        assert isinstance(allocation, ATEAllocation)
+        return released(self.facts.outcomes, allocation, self._table, noise)
+
+    def _read(
+        self,
+        drawn: tuple[Released, ...],
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> PrivateATEResults:
+        return results_of(drawn, self.facts, self.spec.alphas, guarantee, ledger)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.spec.outcome)
+        return f"PrivateATE(n={self.n}, outcome: {names}, arms: {', '.join(self.facts.arms)})"
+
+
+def check_relation(neighbors: object) -> None:
+    """Refuse a relation that effects are not offered under."""
+    allowed = ("replace-one", "replace-one-design-public")
+    if not isinstance(neighbors, str) or neighbors not in allowed:
+        raise ParameterError(
+            f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public' (treatment is "
+            "public), 'replace-one' (treatment is private too)"
+        )
+
+
+def check_one_row(schema: Schema) -> None:
+    """Refuse a file in which one person has several rows."""
+    if schema.unit.max_rows > 1:
+        raise SchemaError(
+            f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
+            "assign them as clusters with privacy_unit='cluster'"
+        )
+
+
+def outcome_of(
+    table: BoundTable,
+    column: Column,
+    experiment: Experiment,
+    missing: MissingRule | Mapping[str, MissingRule] | None,
+    share: Fraction,
+) -> Outcome | CountedOutcome:
+    """Return one outcome with who counts for it, by the declared policy for missing values.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If the policy does not go with blocks or clusters.
+    """
+    policy = policy_of(column, missing)
+    if policy == "private":
+        if experiment.clustered or len(experiment.units.labels) > 1:
+            raise ParameterError(
+                f"missing='private' for {column.name!r} is not offered with clusters or weighted "
+                "blocks, where too few have a value in each; say blocks='ignore' where shares are "
+                "the same everywhere, or missing='public' or a number"
+            )
+        return CountedOutcome(column, experiment.counted(), share)
+    if policy == "public":
+        counted = experiment.among_observed(table.frame, column)
+        return Outcome(column, counted, share, among_observed=True)
+    fill = None if policy is None else constant_of(policy, column)
+    return Outcome(column, experiment.counted(), share, fill)
+
+
+def hidden_outcome_of(
+    table: BoundTable,
+    column: Column,
+    arms: HiddenArms,
+    missing: MissingRule | Mapping[str, MissingRule] | None,
+    share: Fraction,
+) -> HiddenOutcome:
+    """Return one outcome of an experiment whose treatment is private.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If fewer than two rows count.
+    """
+    policy = policy_of(column, missing)
+    if policy == "public":
+        arms = replace(arms, n=observed_number(table.frame, column), present=column.name)
+    if arms.n < 2:
+        raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
+    fill = None if policy in (None, "public") else constant_of(policy, column)
+    return HiddenOutcome(column, arms, share, fill, among_observed=policy == "public")
+
+
+def policy_of(
+    column: Column, missing: MissingRule | Mapping[str, MissingRule] | None
+) -> MissingRule | None:
+    """Return what happens to missing values of an outcome; None if it has none.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    """
+    policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
+    if column.missing == ():
+        return None
+    if policy is not None and not isinstance(policy, (str, int, float)):
+        raise no_policy(policy, column)
+    if policy is None:
+        raise SchemaError(
+            f"outcome {column.name!r} may be missing; say missing='public' (who has no value "
+            "is public), missing='private' (who has none is private), or a number that stands for "
+            "it, or declare missing='never'"
+        )
+    return policy

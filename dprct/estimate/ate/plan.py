@@ -1,0 +1,370 @@
+"""What private effects promise, will cost and can show, from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import ParameterError
+from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
+from dprct.estimate.noise_law import quantile
+from dprct.privacy.arms import Arms
+from dprct.privacy.budget import exact
+from dprct.privacy.guarantee import Guarantee
+from dprct.queries import EXTREMES, HiddenArms
+from dprct.results.plan import Plan
+from dprct.schema.facts import given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dprct.estimate.ate.model import ATEFacts, ATESpec
+    from dprct.estimate.ate.release import AnyOutcome
+    from dprct.estimate.ate.results import Contrast
+    from dprct.estimate.effects import NoisyEffect
+    from dprct.privacy.budget import Budget
+
+
+_POWER = 0.8
+
+
+def expected(
+    outcome: AnyOutcome, epsilon: Fraction, sd: float | None, contrasts: Sequence[Contrast]
+) -> tuple[NoisyEffect, ...]:
+    """Return effects of size 0 as they are expected to be released, one per contrast of arms.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    epsilon : Fraction
+        Of all outcomes together.
+    sd : float or None
+        Of the outcome within an arm; half the width of the bounds, the worst case, if None.  Where
+        treatment is private, about the middle of the bounds.
+    contrasts : sequence of Contrast
+    """
+    return outcome.expected(epsilon, _sd(outcome, sd) ** 2, contrasts)
+
+
+def detectable(effect: NoisyEffect, alpha: float) -> float:
+    """Return the effect that a test of size alpha finds with a power of 80%."""
+    missed = 2 * (1 - _POWER)
+    spread = math.fsum(part.value for part in effect.variances)
+    return effect.half_width(alpha) + float(quantile(missed, spread, effect.scales))
+
+
+def facts_of(
+    outcome: AnyOutcome,
+    names: Sequence[str],
+    contrasts: Sequence[Contrast],
+    epsilon: Fraction,
+    sd: float | None,
+    alphas: Sequence[float],
+) -> dict[str, str]:
+    """Return the lines of a plan for one outcome."""
+    name, bounds = outcome.column.name, outcome.column.bounds
+    assert bounds is not None
+    spread = "the most that the bounds allow" if sd is None else "declared"
+    found = {
+        name: f"bounds {bounds[0]:g} to {bounds[1]:g}, " + _arms(outcome, names),
+        f"{name}: budget": f"epsilon={float(epsilon * outcome.share):g} of {float(epsilon):g}, "
+        f"rho={outcome.rho(epsilon):.3g}; sd {_sd(outcome, sd):.4g} ({spread})",
+    }
+    for contrast, now, half, double in zip(
+        contrasts,
+        *(expected(outcome, share, sd, contrasts) for share in (epsilon, epsilon / 2, epsilon * 2)),
+        strict=True,
+    ):
+        sampling = math.sqrt(math.fsum(part.value for part in now.variances))
+        equal = float(epsilon) * now.noise_sd / sampling if sampling else math.inf
+        found[f"{name}: {contrast.name}"] = (
+            f"std err {now.standard_error(alphas):.4g} (half epsilon "
+            f"{half.standard_error(alphas):.4g}, double {double.standard_error(alphas):.4g}); "
+            f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
+            f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, alphas[0]):.4g}"
+        )
+    if isinstance(outcome, CountedOutcome):
+        found[f"{name}: missing values"] = (
+            f"the above is if all have a value; an arm with fewer than "
+            f"{float(outcome.fewest(epsilon)):.4g} values (as released) is not estimated"
+        )
+    price = price_of(outcome, contrasts, epsilon, sd, alphas)
+    return found | ({f"{name}: price of hiding treatment": price} if price else {})
+
+
+def warnings_of(
+    outcome: AnyOutcome,
+    contrasts: Sequence[Contrast],
+    epsilon: Fraction,
+    sd: float | None,
+    alphas: Sequence[float],
+) -> Iterator[str]:
+    """Yield which effects cannot be found at this n and epsilon."""
+    for contrast, effect in zip(contrasts, expected(outcome, epsilon, sd, contrasts), strict=True):
+        if detectable(effect, alphas[0]) > _sd(outcome, sd):
+            yield (
+                f"not usable at this n: only an effect of {contrast.name} on "
+                f"{outcome.column.name} above one standard deviation would be found; "
+                "spend more, on fewer outcomes, or declare "
+                "narrower bounds"
+            )
+
+
+def _sd(outcome: AnyOutcome, sd: float | None) -> float:
+    return float(outcome.width) / 2 if sd is None else sd
+
+
+def _arms(outcome: AnyOutcome, names: Sequence[str]) -> str:
+    """Return what is public of the arms: their sizes, or the probabilities of being in them."""
+    if isinstance(outcome, HiddenOutcome):
+        shares = zip(names, outcome.arms.shares, strict=True)
+        return ", ".join(f"{arm} with probability {float(share):.4g}" for arm, share in shares)
+    sizes = [sum(row[a] for row in outcome.arms.sizes) for a in range(len(names))]
+    return ", ".join(f"{arm} {size:,}" for arm, size in zip(names, sizes, strict=True))
+
+
+COLUMNS = (
+    "std_err", "noise", "sampling", "detectable", "std_err_half", "std_err_double",
+    "detectable_half", "detectable_double", "equal_epsilon", "sd", "usable",
+)  # fmt: skip
+"""Columns of :func:`power_table`."""
+
+
+def power_table(
+    outcomes: Sequence[AnyOutcome],
+    contrasts: Sequence[Contrast],
+    epsilon: Fraction,
+    sds: Mapping[str, float],
+    alphas: Sequence[float],
+) -> pd.DataFrame:
+    """Return what every effect can be expected to show; a function of public facts.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+    contrasts : sequence of Contrast
+    epsilon : Fraction
+        Of all outcomes together.
+    sds : mapping from outcome to number
+        Declared standard deviations; half the width of the bounds where there is none.
+    alphas : sequence of float
+        Sizes of tests at which errors are to be valid; power is for the first.
+
+    Returns
+    -------
+    DataFrame
+        One row per outcome and effect.  ``noise`` and ``sampling`` are standard deviations,
+        ``detectable`` the effect that is found with 80 % power, ``_half`` and ``_double`` the same
+        at half and double epsilon, ``equal_epsilon`` where noise equals sampling; ``usable`` says
+        whether ``detectable`` is at most one standard deviation of the outcome.
+    """
+    records, index = [], []
+    for outcome in outcomes:
+        name = outcome.column.name
+        sd = sds.get(name)
+        at = [expected(outcome, e, sd, contrasts) for e in (epsilon, epsilon / 2, epsilon * 2)]
+        spread = float(outcome.width) / 2 if sd is None else sd
+        for contrast, now, half, double in zip(contrasts, *at, strict=True):
+            records.append(_record(float(epsilon), spread, alphas, now, half, double))
+            index.append((name, contrast.name))
+    names = pd.MultiIndex.from_tuples(index, names=["outcome", "effect"])
+    return pd.DataFrame(records, index=names, columns=list(COLUMNS))
+
+
+def _record(
+    epsilon: float,
+    sd: float,
+    alphas: Sequence[float],
+    now: NoisyEffect,
+    half: NoisyEffect,
+    double: NoisyEffect,
+) -> tuple[float | bool, ...]:
+    sampling = math.sqrt(math.fsum(part.value for part in now.variances))
+    found = detectable(now, alphas[0])
+    return (
+        now.standard_error(alphas),
+        now.noise_sd,
+        sampling,
+        found,
+        half.standard_error(alphas),
+        double.standard_error(alphas),
+        detectable(half, alphas[0]),
+        detectable(double, alphas[0]),
+        epsilon * now.noise_sd / sampling if sampling else np.inf,
+        sd,
+        found <= sd,
+    )
+
+
+def price_of(
+    outcome: AnyOutcome,
+    contrasts: Sequence[Contrast],
+    epsilon: Fraction,
+    sd: float | None,
+    alphas: Sequence[float],
+) -> str:
+    """Compare the standard errors with treatment public and private, from public facts alone.
+
+    Parameters
+    ----------
+    outcome : Outcome, HiddenOutcome or CountedOutcome
+    contrasts : sequence of Contrast
+    epsilon : Fraction
+        Of all outcomes together.
+    sd : float or None
+        Declared standard deviation within an arm; half the width of the bounds if None.
+    alphas : sequence of float
+
+    Returns
+    -------
+    str
+        Empty where one of the two is not offered: clusters, weighted blocks, private missingness.
+
+    Notes
+    -----
+    Horvitz-Thompson is as precise as the second moment about the middle of the bounds is small: sd
+    squared where the means are there, w^2 / 4 where all outcomes are at the bounds.
+    """
+    pair = _both(outcome)
+    if pair is None:
+        return ""
+    public, private = pair
+    half = float(outcome.width) / 2
+    inner = half if sd is None else sd
+    here = public.expected(epsilon, inner**2, contrasts)
+    best = private.expected(epsilon, inner**2, contrasts)
+    worst = private.expected(epsilon, half**2, contrasts)
+    return "; ".join(
+        f"{contrast.name}: std err {_error(a, alphas)} with treatment public, "
+        f"{_range(_error(b, alphas), _error(c, alphas))} with treatment private"
+        for contrast, a, b, c in zip(contrasts, here, best, worst, strict=True)
+    )
+
+
+def _both(outcome: AnyOutcome) -> tuple[Outcome, HiddenOutcome] | None:
+    """Return the outcome under both relations, where both are offered."""
+    column, share = outcome.column, outcome.share
+    if isinstance(outcome, HiddenOutcome):
+        sizes = tuple(max(1, round(outcome.arms.n * part)) for part in outcome.arms.shares)
+        return Outcome(column, Arms(np.empty(0, np.int64), (sizes,)), share), outcome
+    arms = outcome.arms
+    if not isinstance(outcome, Outcome) or arms.clusters is not None or len(arms.sizes) > 1:
+        return None
+    n = sum(arms.sizes[0])
+    parts = tuple(Fraction(size, n) for size in arms.sizes[0])
+    return outcome, HiddenOutcome(column, HiddenArms((), (), parts, n), share)
+
+
+def _error(effect: NoisyEffect, alphas: Sequence[float]) -> str:
+    return f"{effect.standard_error(alphas):.4g}"
+
+
+def _range(low: str, high: str) -> str:
+    if low == high:
+        return low
+    return f"{low} (means at the middle of the bounds) to {high} (all at the bounds)"
+
+
+def promise_of(budget: Budget, facts: ATEFacts) -> Guarantee:
+    """Return the guarantee of a fit: replace-one where treatment is private.
+
+    Notes
+    -----
+    Everything that is checked, refused or computed from the table before a fit is in this list, but
+    for rules that each row keeps or breaks alone, which the schema states.  Under replace-one the
+    text is a function of n, the declared probabilities and the schema: no arm size is in it.
+    Released numbers of values (``missing="private"``) are no public fact.
+    """
+    outcomes, experiment, unit = facts.outcomes, facts.comparison, facts.schema.unit
+    hidden = next((o for o in outcomes if isinstance(o, HiddenOutcome)), None)
+    known = [outcome.column.name for outcome in outcomes if outcome.presence_public]
+    shown, record = [f"the number of rows, n = {facts.n}"], unit.name
+    if experiment.cluster_unit is not None:
+        record = experiment.cluster_unit.name
+    if experiment.cluster_unit is None or unit.id is not None:  # rows of each id are counted
+        shown.append(unit.said)
+    if hidden is None:
+        shown.append(
+            f"columns {', '.join(facts.design_columns)} of every row (treatment, blocks, "
+            "clusters): arm sizes, and those of blocks and clusters"
+        )
+    else:
+        shares = [
+            f"{name} {share}"
+            for name, share in zip(experiment.arms, hidden.arms.shares, strict=True)
+        ]
+        shown.append(f"the declared probabilities of the arms: {', '.join(shares)}")
+    shown.append("the declared bounds of " + ", ".join(o.column.name for o in outcomes))
+    shown += [f"the index of {name}: {index.text}" for name, index in facts.indexes.items()]
+    shown += ["who has a value of " + ", ".join(known)] if known else []
+    uncovered = ["participation of anybody"]
+    if hidden is None:
+        uncovered = ["participation, treatment, blocks and clusters of anybody"]
+    uncovered += [f"whether anybody's {', '.join(known)} is missing"] if known else []
+    return Guarantee.of(
+        budget,
+        "replace-one-design-public" if hidden is None else "replace-one",
+        unit=record,
+        public_facts=tuple(shown),
+        not_covered=tuple(uncovered),
+    )
+
+
+def plan_of(spec: ATESpec, facts: ATEFacts, budget: Budget) -> Plan:
+    """Return prices, noise and expected standard errors of effects at a budget."""
+    names, epsilon, alphas = facts.arms, budget.epsilon, spec.alphas
+    sds = sds_of(spec.sd, spec.outcome)
+    shown = {"n": f"{facts.n:,} rows", "arms": ", ".join(names)}
+    warnings: list[str] = []
+    for outcome in facts.outcomes:
+        sd = sds.get(outcome.column.name)
+        shown |= facts_of(outcome, names, facts.contrasts, epsilon, sd, alphas)
+        warnings += warnings_of(outcome, facts.contrasts, epsilon, sd, alphas)
+    shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
+    hidden = any(isinstance(outcome, HiddenOutcome) for outcome in facts.outcomes)
+    kind = "a centred Horvitz-Thompson mean" if hidden else "a difference in means"
+    consequences = (
+        f"the estimate is {kind}, not adjusted for covariates"
+        + (" except by the public index" if facts.indexes else ""),
+        "the estimand is the effect on the outcome clipped to its bounds",
+    )
+    return Plan(spec.method, budget, shown, consequences, tuple(warnings))
+
+
+def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:
+    """Return the declared standard deviations of outcomes.
+
+    Raises
+    ------
+    ParameterError
+        If it is no mapping, names no outcome, or is no number above 0.
+    """
+    if sd is None:
+        return {}
+    if not isinstance(sd, Mapping):
+        raise ParameterError(
+            f"sd={given(sd)}; give a mapping from outcome, such as sd={{{names[0]!r}: 1.0}}"
+        )
+    check_outcomes("sd", sd, names)
+    found = {name: float(exact(value, f"sd of {name!r}")) for name, value in sd.items()}
+    for name, value in found.items():
+        if not 0 < value <= EXTREMES[1]:
+            raise ParameterError(
+                f"sd of {name!r} is {value:g}; declare a number above 0 and up to {EXTREMES[1]:g}"
+            )
+    return found
+
+
+def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse an option whose keys are no outcomes."""
+    for name in mapping:
+        if name not in names:
+            raise ParameterError(
+                f"{what}= names {given(name)}, which is no outcome of this fit; it has "
+                f"{', '.join(names)}"
+            )

@@ -1,0 +1,797 @@
+"""What is released of each outcome: mechanisms, the draw, and the law of what was drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dprct.defaults import (
+    COUNTED_SHARES,
+    FEWEST_COUNTED,
+    FEWEST_COUNTED_SCALES,
+    MANY_ARM_SHARES,
+    TWO_ARM_SHARES,
+)
+from dprct.errors import LedgerError, ParameterError
+from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, against_control, combined
+from dprct.estimate.noise_law import LARGEST_RHO
+from dprct.privacy.allocation import Allocation
+from dprct.privacy.mechanisms import DiscreteLaplace
+from dprct.queries import (
+    GRID,
+    Clipped,
+    HiddenArms,
+    arm_aggregates,
+    difference_aggregates,
+    hidden_difference,
+    hidden_sums,
+    observed_squares,
+    observed_sums,
+    square_reach,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dprct.estimate.ate.results import Contrast
+    from dprct.model import BoundTable
+    from dprct.privacy.arms import Arms
+    from dprct.privacy.budget import Budget
+    from dprct.privacy.noise import NoiseSource
+    from dprct.schema.facts import Column
+    from dprct.schema.table import Table
+
+
+LARGEST_SCALE = 1 << 52
+"""Noise scales above it, in grid units, are not drawn; epsilon is then below 1e-8."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """One outcome, who counts for it, its share of the budget, and what stands for missing.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds.
+    arms : Arms
+    share : Fraction
+    fill : float or None
+    among_observed : bool
+        Who has a value is public, and the others do not count.
+    """
+
+    column: Column
+    arms: Arms
+    share: Fraction
+    fill: float | None = None
+    among_observed: bool = False
+
+    @property
+    def presence_public(self) -> bool:
+        """Whether it is public who has a value, though not everybody has one."""
+        return self.among_observed
+
+    @property
+    def two_arms(self) -> bool:
+        """Whether the difference itself is released, rather than arm means."""
+        return len(self.arms.sizes[0]) == 2
+
+    @property
+    def width(self) -> Fraction:
+        """U - l, exactly as the grid has it."""
+        return Fraction(Clipped(self.column).step) * GRID
+
+    def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
+        """Return the epsilon of effects, of variances and, with two arms, of the control mean."""
+        shares = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
+        return tuple(epsilon * self.share * part for part in shares)
+
+    def rho(self, epsilon: Fraction) -> float:
+        """Return b_V / b^2 = eps_tau^2 / eps_v, times (2m - 1) for people in clusters."""
+        of_effect, of_variance = self.split(epsilon)[:2]
+        return float(self.arms.inflation * of_effect**2 / of_variance)
+
+    def check(self, epsilon: Fraction) -> None:
+        """Refuse, before anything is charged, what could not be drawn or read afterwards.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon leaves no noise to speak of, or more than the sampler can draw.
+        """
+        check_noise(epsilon, self.rho(epsilon), GRID / self.split(epsilon)[-1])
+
+    @property
+    def l1(self) -> dict[str, int]:
+        """L1 sensitivity of each vector that is released, in units of the grid.
+
+        One record moves the mean of one arm only, and its variance: the vector over all arms has
+        the sensitivity of one of them.
+        """
+        if self.two_arms:
+            return {"effect": GRID, "variance": GRID, "control mean": GRID}
+        return {"arm means": GRID, "arm variances": GRID}
+
+    def release(
+        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+    ) -> Released:
+        """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before."""
+        if self.two_arms:
+            return self._difference(frame, epsilon, parts, noise)
+        return self._arm_means(frame, epsilon, parts, noise)
+
+    def expected(
+        self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
+    ) -> tuple[NoisyEffect, ...]:
+        """Return effects of size 0 as they are expected to be released, from public facts alone.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+            Of all outcomes together.
+        moment : float
+            Variance of the outcome within an arm.
+        contrasts : sequence of Contrast
+        """
+        sampling = [moment * part for part in _inverse_sizes(self.arms)]
+        of_effect, of_variance = self.split(epsilon)[:2]
+        reaches, rho = self.reaches(), self.rho(epsilon)
+        scales = [float(reach / of_effect) for reach in reaches]
+        noise = [float(reach**2 * self.arms.inflation / of_variance) for reach in reaches]
+        if self.two_arms:
+            return (NoisyEffect(0.0, (scales[0],), (NoisyVariance(sum(sampling), noise[0], rho),)),)
+        means = [
+            NoisyMean(0.0, scale, NoisyVariance(v, b, rho))
+            for scale, v, b in zip(scales, sampling, noise, strict=True)
+        ]
+        return tuple(combined(means, contrast.weights) for contrast in contrasts)
+
+    def remarks(self, _: Released) -> tuple[str, ...]:
+        """Return what a reader must know beyond the estimand: nothing."""
+        return ()
+
+    def reaches(self) -> tuple[Fraction, ...]:
+        """Return by how much one record moves what is released, in units of the outcome.
+
+        Of the difference, with two arms; else of each arm mean, control first.
+        """
+        each = [self.width * self.arms.reach(a) for a in range(len(self.arms.sizes[0]))]
+        return (sorted(each)[-1],) if self.two_arms else tuple(each)
+
+    def _difference(
+        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+    ) -> Released:
+        sealed = difference_aggregates(frame, self.column, self.arms, self.fill)
+        tau, v, control = (
+            float(part.release(aggregate, noise).values[0])
+            for part, aggregate in zip(
+                parts, (sealed.difference, sealed.variance, sealed.control), strict=True
+            )
+        )
+        of_effect, of_variance, of_control = self.split(epsilon)
+        (reach,) = self.reaches()
+        scale = float(reach**2 * self.arms.inflation / of_variance)
+        spread = NoisyVariance(v, scale, self.rho(epsilon))
+        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,))
+        control_scale = float(self.width * self.arms.reach(0) / of_control)
+        return Released((effect,), self._low + control, control_scale)
+
+    def _arm_means(
+        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+    ) -> Released:
+        sealed = arm_aggregates(frame, self.column, self.arms, self.fill)
+        means, spreads = (
+            [int(unit) for unit in part.release(aggregate, noise).units]
+            for part, aggregate in zip(parts, sealed, strict=True)
+        )
+        of_effect, of_variance = self.split(epsilon)
+        reaches, rho = self.reaches(), self.rho(epsilon)
+        inflated = [reach**2 * self.arms.inflation for reach in reaches]
+        arms = tuple(
+            NoisyMean(
+                self._low + float(mean * reach / GRID),
+                float(reach / of_effect),
+                NoisyVariance(float(spread * most / GRID), float(most / of_variance), rho),
+            )
+            for mean, spread, reach, most in zip(means, spreads, reaches, inflated, strict=True)
+        )
+        return Released(against_control(arms), arms[0].value, arms[0].scale, arms)
+
+    @property
+    def _low(self) -> float:
+        return self.column.bounds[0] if self.column.bounds else 0.0
+
+
+def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
+    """Refuse an epsilon that leaves no noise to speak of, or more than the sampler can draw.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        As it was asked for.
+    rho : float
+        b_V / b^2.
+    scale : Fraction
+        The largest noise scale, in grid units.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if rho > LARGEST_RHO or scale > LARGEST_SCALE:
+        raise ParameterError(
+            f"epsilon={float(epsilon):g} is outside what this estimate is made for "
+            f"(rho={rho:.3g}, at most {LARGEST_RHO:g}, and noise that a double holds); "
+            f"{'lower' if rho > LARGEST_RHO else 'raise'} epsilon"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What left the confidential table for one outcome.
+
+    Parameters
+    ----------
+    effects : tuple of NoisyEffect
+        Of each arm against control.
+    control : float
+        Noisy control mean.
+    control_scale : float
+        Scale of its Laplace noise.
+    means : tuple of NoisyMean
+        Of all arms, control first; none where the difference itself was released.
+    counts : tuple of int
+        Noisy numbers of values in all arms, cut at zero and at the public arm sizes; none where
+        they were not released.
+    """
+
+    effects: tuple[NoisyEffect, ...]
+    control: float
+    control_scale: float
+    means: tuple[NoisyMean, ...] = ()
+    counts: tuple[int, ...] = ()
+
+    def contrasted(self, contrasts: Sequence[Contrast]) -> Released:
+        """Return it with other effects, where arm means were released; free."""
+        if not self.means:
+            return self
+        effects = tuple(combined(self.means, contrast.weights) for contrast in contrasts)
+        return replace(self, effects=effects)
+
+
+def _inverse_sizes(arms: Arms) -> list[float]:
+    """Return sum_h w_h^2 / n_ha for each arm; times the largest cluster, at worst."""
+    return [
+        arms.largest
+        * sum(float(w) ** 2 / row[a] for w, row in zip(arms.weights, arms.sizes, strict=True))
+        for a in range(len(arms.sizes[0]))
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HiddenOutcome:
+    """One outcome of an experiment whose treatment column is confidential.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds, w apart.
+    arms : HiddenArms
+    share : Fraction
+        Of the budget.
+    fill : float or None
+        What stands for a missing value.
+    among_observed : bool
+        Who has a value is public, and the others do not count.
+
+    Notes
+    -----
+    Relation: replace-one; n and the declared probabilities pi_a are public, who is in which arm
+    and how many are not.  Two arms: the mean of phi = (y - mid)(T / pi - (1 - T) / (1 - pi)) plus
+    Laplace(b), b = w / (n min(pi, 1 - pi) eps_tau), and V = s_phi^2 / n plus Laplace(b_V), with
+    rho = b_V / b^2 = eps_tau^2 / eps_v.  More arms: all sums of y - mid, each with Laplace noise of
+    scale w / eps_tau, and all sums of squares Q_a, with (w^2 / 2) / eps_v; mean_a is
+    S_a / (n pi_a), V_a = Q_a / (n pi_a)^2 and rho = eps_tau^2 / (2 eps_v).  Sensitivities are
+    proved in :mod:`dprct.queries.horvitz`.
+
+    **The variance.**  Let d_i = c_i1 / pi_1 + c_i0 / pi_0, c the two potential outcomes less mid.
+
+    - *Simple randomisation*: the phi_i are independent, and V is unbiased.
+    - *Complete randomisation*: given potential outcomes the estimate is a constant plus
+      (1/n) sum (T_i - pi) d_i.  For rows that are independent draws its variance is, over that of
+      independent T, smaller by (E d)^2 (pi (1 - pi) n - Var n_1) / n^2.  That is not negative: a
+      whole number of mean n pi varies least, Var n_1 = r (1 - r), r the fraction of n pi, where it
+      is n pi rounded down or up, as a binomial number is a case of it.  So V is conservative.
+    - *Blocks with the same shares*: the same holds block by block, where the rows of a block are
+      independent draws; V contains the variance between blocks besides.
+    - *More arms*: a contrast sum w_a mean_a is the mean of phi = sum_a w_a 1(arm a) c / pi_a, whose
+      variance is (sum_a w_a^2 E c_a^2 / pi_a - (sum_a w_a E c_a)^2) / n <= sum_a w_a^2 E V_a.
+
+    The price: E c^2 is the second moment about the middle of the bounds, not about the mean, so
+    that an outcome near a bound is estimated less precisely than with treatment public.
+
+    References
+    ----------
+    ALGORITHMS.md, section 4; Horvitz and Thompson (1952).
+    """
+
+    column: Column
+    arms: HiddenArms
+    share: Fraction
+    fill: float | None = None
+    among_observed: bool = False
+
+    @property
+    def presence_public(self) -> bool:
+        """Whether it is public who has a value, though not everybody has one."""
+        return self.among_observed
+
+    @property
+    def two_arms(self) -> bool:
+        """Whether the difference itself is released, rather than arm sums."""
+        return len(self.arms.shares) == 2
+
+    @property
+    def width(self) -> Fraction:
+        """U - l, exactly as the grid has it."""
+        return Fraction(Clipped(self.column).step) * GRID
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        assert self.column.bounds is not None
+        return float(Fraction(self.column.bounds[0]) + self.width / 2)
+
+    def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
+        """Return the epsilon of effects, of variances and, with two arms, of the control mean."""
+        shares = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
+        return tuple(epsilon * self.share * part for part in shares)
+
+    def rho(self, epsilon: Fraction) -> float:
+        """Return b_V / b^2: eps_tau^2 / eps_v, half of it with more than two arms."""
+        of_effect, of_variance = self.split(epsilon)[:2]
+        return float(of_effect**2 / of_variance / (1 if self.two_arms else 2))
+
+    def check(self, epsilon: Fraction) -> None:
+        """Refuse, before anything is charged, what could not be drawn or read afterwards.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon leaves no noise to speak of, or more than the sampler can draw.
+        """
+        check_noise(epsilon, self.rho(epsilon), 2 * GRID / self.split(epsilon)[-1])
+
+    def reaches(self) -> tuple[Fraction, ...]:
+        """Return by how much one record moves the effect, with two arms, else each arm mean."""
+        each = [self.width / (self.arms.n * share) for share in self.arms.shares]
+        return (sorted(each)[-1],) if self.two_arms else tuple(each)
+
+    @property
+    def l1(self) -> dict[str, int]:
+        """L1 sensitivity of each vector that is released, in units of the grid.
+
+        With more than two arms, a record that changes its arm moves the sums of two.
+        """
+        if self.two_arms:
+            return {"effect": GRID, "variance": GRID, "control mean": GRID}
+        return {"arm sums": 2 * GRID, "arm squares": GRID}
+
+    def release(
+        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+    ) -> Released:
+        """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before."""
+        if self.two_arms:
+            return self._difference(frame, epsilon, parts, noise)
+        means = tuple(self._means(frame, epsilon, parts, noise))
+        return Released(against_control(means), means[0].value, means[0].scale, means)
+
+    def expected(
+        self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
+    ) -> tuple[NoisyEffect, ...]:
+        """Return effects of size 0 as they are expected to be released, from public facts alone.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+            Of all outcomes together.
+        moment : float
+            Second moment of the outcome about the middle of the bounds; at most w^2 / 4.
+        contrasts : sequence of Contrast
+        """
+        of_effect, of_variance = self.split(epsilon)[:2]
+        sampling = [moment / (self.arms.n * float(share)) for share in self.arms.shares]
+        reaches, rho = self.reaches(), self.rho(epsilon)
+        if self.two_arms:
+            spread = NoisyVariance(sum(sampling), float(reaches[0] ** 2 / of_variance), rho)
+            return (NoisyEffect(0.0, (float(reaches[0] / of_effect),), (spread,)),)
+        means = [
+            NoisyMean(
+                0.0,
+                float(reach / of_effect),
+                NoisyVariance(v, float(reach**2 / 2 / of_variance), rho),
+            )
+            for v, reach in zip(sampling, reaches, strict=True)
+        ]
+        return tuple(combined(means, contrast.weights) for contrast in contrasts)
+
+    def remarks(self, _: Released) -> tuple[str, ...]:
+        """Return what a reader must know beyond the estimand."""
+        middle = f"{self.middle:g}"
+        found = [
+            "Treatment is private: Horvitz-Thompson about the middle of the bounds of "
+            f"{self.column.name} ({middle}), with the declared probabilities; errors hold for "
+            "simple randomisation and are conservative for complete randomisation."
+        ]
+        if self.among_observed:
+            found.append(
+                "The declared probabilities are taken to hold among those with a value: whether "
+                f"{self.column.name} is missing must not depend on treatment."
+            )
+        return tuple(found)
+
+    def _difference(
+        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+    ) -> Released:
+        sealed = hidden_difference(frame, self.column, self.arms, self.fill)
+        of_effect, of_variance, of_control = self.split(epsilon)
+        tau, v, control = (
+            float(part.release(aggregate, noise).values[0])
+            for part, aggregate in zip(
+                parts, (sealed.difference, sealed.variance, sealed.control), strict=True
+            )
+        )
+        (reach,) = self.reaches()
+        spread = NoisyVariance(v, float(reach**2 / of_variance), self.rho(epsilon))
+        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,))
+        scale = float(self.width / (self.arms.n * self.arms.shares[0] * of_control))
+        return Released((effect,), self.middle + control, scale)
+
+    def _means(
+        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+    ) -> Iterator[NoisyMean]:
+        sealed = hidden_sums(frame, self.column, self.arms, self.fill)
+        of_effect, of_variance = self.split(epsilon)
+        totals, moments = (
+            part.release(aggregate, noise).values
+            for part, aggregate in zip(parts, sealed, strict=True)
+        )
+        for share, total, moment in zip(self.arms.shares, totals, moments, strict=True):
+            size = float(self.arms.n * share)
+            scale = float(self.width**2 / 2 / of_variance) / size**2
+            yield NoisyMean(
+                self.middle + float(total) / size,
+                float(self.width / of_effect) / size,
+                NoisyVariance(float(moment) / size**2, scale, self.rho(epsilon)),
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedOutcome:
+    """One outcome whose missing values are confidential; arms are public.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds (l, u), w apart.
+    arms : Arms
+        Everybody who was assigned; without blocks and clusters.
+    share : Fraction
+        Of the budget.
+
+    Notes
+    -----
+    Relation: replace-one with the design public; whether somebody has a value is protected.  With
+    eps_1 + eps_2 the outcome's budget, in every arm, arms in parallel:
+
+    1. S = sum of y - mid and C = number of values are released together: one record moves
+       (S, (w/2) C) by at most w in L1, so that S~ = S + Laplace(w / eps_1) and
+       C~ = C + Laplace(2 / eps_1) cost eps_1, not eps_1 twice (proof in
+       :func:`dprct.queries.observed_sums`).  C~ is cut at the public arm size n_a.
+    2. Given m = S~ / C~, cut at -+w/2 and now public, A = sum of (y - mid - m)^2 over the values
+       moves by at most (w/2 + |m|)^2 <= w^2, and is released at eps_2 (adaptive composition).
+
+    theta = m estimates the mean of those with a value, t say, and **exactly**
+    theta - t = [sum (y - t) + Laplace(w / eps_1) - (t - mid) Laplace(2 / eps_1)] / C~.  The law of
+    the error is thus N(0, V) plus two Laplaces of scales w / (eps_1 C~) and
+    2 |t - mid| / (eps_1 C~).  For |t - mid| stands min(w/2, |m| + w / (eps_1 C~)), one noise scale
+    above its estimate.  Cutting C~ and theta only brings the error nearer to zero.
+
+    V = A~ / (C~ (C~ - 1)).  A is at least the sum of squares about the own mean, whatever m is, and
+    its noise is independent of the noise in theta (a noisy square *subtracted* would be the rule
+    that ALGORITHMS.md rejects).  So c(rho) applies, with rho at its public upper limit
+    eps_1^2 / eps_2 times 10/9, for C~ is at least 10 where it is used.
+
+    Where C~ is below ``fewest``, a public number, the arm's mean is put in the middle of the bounds
+    with a standard deviation of w: an interval that contains all values the effect can have.
+
+    What is approximate: C~ in the denominators is taken as given, which its floor of 20 noise
+    scales makes harmless (see the coverage tests), and sums are about normal, as for every
+    z-interval.  It is conservative, by up to the second Laplace, where few have a value.  The
+    estimand is among those with a value: an effect of treatment only if having a value is none.
+    """
+
+    column: Column
+    arms: Arms
+    share: Fraction
+    fill: None = None
+    among_observed: bool = True
+
+    two_arms = False
+    presence_public = False
+
+    @property
+    def width(self) -> Fraction:
+        """U - l, exactly as the grid has it."""
+        return Fraction(Clipped(self.column).step) * GRID
+
+    def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
+        """Return the epsilon of sums and counts, and of squares."""
+        return tuple(epsilon * self.share * part for part in COUNTED_SHARES)
+
+    def rho(self, epsilon: Fraction) -> float:
+        """Return the largest b_V / b^2 that can occur."""
+        of_sums, of_squares = self.split(epsilon)
+        return float(of_sums**2 / of_squares * Fraction(FEWEST_COUNTED, FEWEST_COUNTED - 1))
+
+    def fewest(self, epsilon: Fraction) -> Fraction:
+        """Return the released count below which an arm's mean is not estimated; public."""
+        return max(Fraction(FEWEST_COUNTED), 2 * FEWEST_COUNTED_SCALES / self.split(epsilon)[0])
+
+    def check(self, epsilon: Fraction) -> None:
+        """Refuse, before anything is charged, what could not be drawn or read afterwards.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon leaves no noise to speak of, or more than the sampler can draw.
+        """
+        check_noise(epsilon, self.rho(epsilon), 2 * GRID / self.split(epsilon)[-1])
+
+    @property
+    def l1(self) -> dict[str, int]:
+        """L1 sensitivity of each vector that is released, in units of the grid."""
+        return {"sums and counts": 2 * GRID, "squares": GRID}
+
+    def release(
+        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+    ) -> Released:
+        """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before.
+
+        What the squares are about is released first: the second mechanism is adaptive, its
+        sensitivity is not.
+        """
+        of_sums, of_squares = parts
+        sizes = self.arms.sizes[0]
+        sealed = observed_sums(frame, self.column, self.arms)
+        units = of_sums.release(sealed, noise).units
+        sums = [int(unit) for unit in units[: len(sizes)]]
+        counts = [
+            min(Fraction(int(unit), GRID), Fraction(size))
+            for unit, size in zip(units[len(sizes) :], sizes, strict=True)
+        ]
+        fewest = self.fewest(epsilon)
+        levels = [
+            min(max(s / c, Fraction(-GRID)), Fraction(GRID)) if c >= fewest else Fraction(0)
+            for s, c in zip(sums, counts, strict=True)
+        ]
+        centres = [round(level) for level in levels]
+        squares = observed_squares(frame, self.column, self.arms, centres)
+        spreads = of_squares.release(squares, noise).units
+        means = tuple(
+            self._mean(epsilon, m, c, int(spread)) if c >= fewest else self._unknown(epsilon)
+            for m, c, spread in zip(levels, counts, spreads, strict=True)
+        )
+        noise_of = math.hypot(means[0].scale, *means[0].others)
+        return Released(
+            against_control(means),
+            means[0].value,
+            noise_of,
+            means,
+            tuple(max(0, round(count)) for count in counts),
+        )
+
+    def expected(
+        self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
+    ) -> tuple[NoisyEffect, ...]:
+        """Return effects of size 0 as expected if all have a value, from public facts alone.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+            Of all outcomes together.
+        moment : float
+            Variance of the outcome within an arm.
+        contrasts : sequence of Contrast
+        """
+        of_squares = self.split(epsilon)[1]
+        means = []
+        for size in self.arms.sizes[0]:
+            if size < self.fewest(epsilon):
+                means.append(self._unknown(epsilon))
+                continue
+            spread = float(self.width**2 / of_squares) / (size * (size - 1))
+            scale = self._scale(epsilon, Fraction(size))
+            variance = NoisyVariance(moment / size, spread, self.rho(epsilon))
+            means.append(NoisyMean(0.0, scale, variance, (scale,)))
+        return tuple(combined(means, contrast.weights) for contrast in contrasts)
+
+    def remarks(self, found: Released) -> tuple[str, ...]:
+        """Return what a reader must know beyond the estimand."""
+        name = self.column.name
+        said = [
+            f"Who has a value of {name} is private; this is an effect of treatment only if having "
+            "a value is not affected by it."
+        ]
+        if any(mean.variance.scale == 0 for mean in found.means):
+            said.append(
+                f"In some arm the released number of values of {name} is too small to divide by: "
+                "its mean is put in the middle of the bounds and may be anything."
+            )
+        return tuple(said)
+
+    def _scale(self, epsilon: Fraction, count: Fraction) -> float:
+        return float(self.width / (self.split(epsilon)[0] * count))
+
+    def _mean(self, epsilon: Fraction, level: Fraction, count: Fraction, spread: int) -> NoisyMean:
+        """Return the mean of an arm with ``count`` values, and its law; ``level`` in half steps."""
+        half = self.width / (2 * GRID)
+        scale = self._scale(epsilon, count)
+        farthest = min(float(abs(level) * half) + scale, float(self.width) / 2)
+        most = square_reach(round(level)) * half**2
+        pairs = count * (count - 1)
+        variance = NoisyVariance(
+            float(spread * most / GRID / pairs),
+            float(most / self.split(epsilon)[1] / pairs),
+            self.rho(epsilon),
+        )
+        second = farthest * 2 / float(self.split(epsilon)[0] * count)
+        return NoisyMean(self._middle + float(level * half), scale, variance, (second,))
+
+    def _unknown(self, epsilon: Fraction) -> NoisyMean:
+        """Return the mean of an arm of which too few have a value: it can be anything."""
+        anything = NoisyVariance(float(self.width) ** 2, 0.0, self.rho(epsilon))
+        return NoisyMean(self._middle, self._scale(epsilon, self.fewest(epsilon)), anything)
+
+    @property
+    def _middle(self) -> float:
+        assert self.column.bounds is not None
+        return float(Fraction(self.column.bounds[0]) + self.width / 2)
+
+
+AnyOutcome = Outcome | HiddenOutcome | CountedOutcome
+
+
+def mechanisms_of(outcome: AnyOutcome, epsilon: Fraction) -> dict[str, DiscreteLaplace]:
+    """Return what is drawn of one outcome, in this order, by name.
+
+    Parameters
+    ----------
+    outcome : Outcome, HiddenOutcome or CountedOutcome
+    epsilon : Fraction
+        Of all outcomes together.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon leaves no noise to speak of, or more than the sampler can draw.
+    """
+    outcome.check(epsilon)
+    pairs = zip(outcome.l1.items(), outcome.split(epsilon), strict=True)
+    return {
+        f"{outcome.column.name}: {part}": DiscreteLaplace(each, l1=l1) for (part, l1), each in pairs
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ATEAllocation(Allocation):
+    """The mechanisms of the effects of a fit."""
+
+    parts: Mapping[str, DiscreteLaplace]
+
+    def of(self, outcome: AnyOutcome) -> tuple[DiscreteLaplace, ...]:
+        """Return the mechanisms of one outcome, in the order in which it draws."""
+        return tuple(self.parts[f"{outcome.column.name}: {part}"] for part in outcome.l1)
+
+
+def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
+    """Return the mechanisms of all outcomes together.
+
+    Raises
+    ------
+    ParameterError
+        If there is a delta, or epsilon cannot be drawn.
+
+    Notes
+    -----
+    All parts may read the same rows and compose sequentially.  Each is calibrated to one protected
+    unit, a person or a whole cluster.
+    """
+    if budget.delta:
+        raise ParameterError(
+            "delta is above 0, and PrivateATE draws Laplace noise, which is pure; leave delta out"
+        )
+    parts: dict[str, DiscreteLaplace] = {}
+    for outcome in outcomes:
+        parts |= mechanisms_of(outcome, budget.epsilon)
+    return ATEAllocation(budget=budget, parts=parts)
+
+
+def released(
+    outcomes: Sequence[AnyOutcome], allocation: ATEAllocation, table: BoundTable, noise: NoiseSource
+) -> tuple[Released, ...]:
+    """Draw the release of all outcomes; the caller has charged the allocation."""
+    epsilon = allocation.budget.epsilon
+    return tuple(
+        outcome.release(table.frame, epsilon, allocation.of(outcome), noise) for outcome in outcomes
+    )
+
+
+def state_of(outcomes: Sequence[AnyOutcome], found: Sequence[Released]) -> dict[str, Any]:
+    """Return the released numbers of each outcome as JSON-ready values, for people to read."""
+    return {
+        outcome.column.name: {
+            "control": one.control,
+            "effects": [
+                {"value": e.value, "variances": [v.value for v in e.variances]} for e in one.effects
+            ],
+            "means": [m.value for m in one.means],
+        }
+        for outcome, one in zip(outcomes, found, strict=True)
+    }
+
+
+def states_of(found: Sequence[Released]) -> list[dict[str, Any]]:
+    """Return what was drawn as JSON-ready values: noisy numbers and public scales.
+
+    Examples
+    --------
+    >>> variance = NoisyVariance(0.01, 1e-4, 0.11)
+    >>> one = Released((NoisyEffect(0.5, (0.03,), (variance,)),), 1.0, 0.2)
+    >>> restored(states_of([one])[0]) == one
+    True
+    """
+    return [asdict(one) for one in found]
+
+
+def drawn_of(
+    outcomes: Sequence[AnyOutcome], states: Sequence[Mapping[str, Any]]
+) -> tuple[Released, ...]:
+    """Return what was drawn from what :func:`states_of` made of it.
+
+    Raises
+    ------
+    LedgerError
+        If numbers of values are lacking, as in states of releases before they were saved.
+    """
+    found = tuple(restored(one) for one in states)
+    for outcome, one in zip(outcomes, found, strict=True):
+        if isinstance(outcome, CountedOutcome) and not one.counts:
+            raise LedgerError(
+                "this release was saved before numbers of values were saved with it, and who "
+                f"has a value of {outcome.column.name!r} is private, so that no file can be "
+                "made of it; it is spent, and what is left pays for a new release"
+            )
+    return found
+
+
+def restored(state: Mapping[str, Any]) -> Released:
+    """Return one of the values that :func:`states_of` was given, as JSON gave it back."""
+    effects = [
+        NoisyEffect(
+            one["value"], tuple(one["scales"]), tuple(NoisyVariance(**v) for v in one["variances"])
+        )
+        for one in state["effects"]
+    ]
+    means = [
+        NoisyMean(
+            one["value"], one["scale"], NoisyVariance(**one["variance"]), tuple(one["others"])
+        )
+        for one in state["means"]
+    ]
+    # what was saved before releases held counts has none
+    counts = tuple(state.get("counts", ()))
+    return Released(tuple(effects), state["control"], state["control_scale"], tuple(means), counts)

@@ -1,0 +1,499 @@
+"""What a private fit of effects returns: released numbers, their law, and no row."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dprct.assignment import Factorial
+from dprct.assignment.groups import CONTROL
+from dprct.errors import ParameterError
+from dprct.estimate.effects import combined
+from dprct.estimate.plotting import effects_plot
+from dprct.results.base import LinearResults
+from dprct.results.intervals import checked_alpha, interval_frame
+from dprct.schema.arguments import check_choice
+from dprct.schema.facts import given
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from dprct.assignment.base import Design
+    from dprct.assignment.factorial import Combination
+    from dprct.estimate.ate.index import Index
+    from dprct.estimate.ate.model import ATEFacts
+    from dprct.estimate.ate.release import AnyOutcome, Released
+    from dprct.estimate.effects import NoisyEffect, NoisyMean
+    from dprct.privacy.guarantee import Guarantee
+
+
+EffectRule = Literal["arms", "main", "factorial"]
+
+_TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d+)?|\.\d+)\s*\*\s*)?(`[^`]+`|[^\s+\-*`]+)\s*")
+_SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A comparison of arm means.
+
+    Parameters
+    ----------
+    name : str
+    weights : tuple of Fraction, length A
+        Of sum zero, the control group first.
+    """
+
+    name: str
+    weights: tuple[Fraction, ...]
+
+
+def arm_contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
+    """Return each arm against control, which comes first.
+
+    Examples
+    --------
+    >>> [contrast.name for contrast in arm_contrasts(("control", "a", "b"))]
+    ['a', 'b']
+    """
+    return tuple(
+        Contrast(name, tuple(Fraction((i == a) - (i == 0)) for i in range(len(arms))))
+        for a, name in enumerate(arms)
+        if a > 0
+    )
+
+
+def contrasts_of(
+    effects: EffectRule, design: Design, order: Sequence[int], arms: Sequence[str]
+) -> tuple[Contrast, ...]:
+    """Return what ``effects=`` asks for.
+
+    Parameters
+    ----------
+    effects : {"arms", "main", "factorial"}
+        Each arm against control; main effects of the factors; these and all interactions.
+    design : Design
+        A factorial one for ``"main"`` and ``"factorial"``.
+    order : sequence of int, length A
+        The design's group of each arm.
+    arms : sequence of str, length A
+        The control group first.
+
+    Raises
+    ------
+    ParameterError
+        If the design has no factors.
+
+    Notes
+    -----
+    The reference of a factor is its group in the control arm.  The main effect of a group g is
+    mean over the combinations of the other factors of (mean with g - mean with the reference),
+    all combinations weighing the same; an interaction is the difference of such differences,
+    averaged over the factors outside it.
+
+    References
+    ----------
+    Gerber and Green (2012), Field Experiments, chapter 9.
+    """
+    check_choice("effects", effects, ("arms", "main", "factorial"))
+    if effects == "arms":
+        return arm_contrasts(arms)
+    if not isinstance(design, Factorial):
+        raise ParameterError(
+            f"effects={effects!r} needs a dprct.Factorial design, which says the factors; got "
+            f"{type(design).__name__}"
+        )
+    most = 1 if effects == "main" else len(design.factors)
+    places = [design.combinations[group] for group in order]
+    return tuple(_factorial(design, places, most))
+
+
+def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> Contrast:
+    """Read ``"a - b"``, ``"0.5*a + 0.5*b - control"``, or a mapping from arm to weight.
+
+    Raises
+    ------
+    ParameterError
+        If it names no arm, an unknown one, or its weights do not sum to zero.
+
+    Examples
+    --------
+    >>> parse_contrast("a - b", ("control", "a", "b")).weights
+    (Fraction(0, 1), Fraction(1, 1), Fraction(-1, 1))
+    """
+    wanted = dict(contrast) if isinstance(contrast, Mapping) else _read(contrast, arms)
+    unknown = [name for name in wanted if name not in arms]
+    if unknown or not wanted:
+        got = given(unknown[0]) if unknown else "nothing"
+        raise ParameterError(f"contrast names {got}, which is no arm; arms are {', '.join(arms)}")
+    weights = [_weight(wanted.get(arm, 0)) for arm in arms]
+    if abs(float(sum(weights))) > _SUM_TOLERANCE or not any(weights):
+        raise ParameterError(
+            f"the weights of contrast {given(contrast)} do not sum to zero, or are all zero; a "
+            "contrast compares arms, such as 'a - b' or {'a': 1, 'b': -1}"
+        )
+    name = contrast if isinstance(contrast, str) else _written(wanted)
+    return Contrast(" ".join(name.split()), tuple(weights))
+
+
+def _read(text: Any, arms: Sequence[str]) -> dict[str, Fraction]:
+    """Return the weight of each arm in a text; an arm whose name has signs is in backquotes."""
+    if not isinstance(text, str):
+        raise ParameterError(f"contrast is {given(text)}; give 'a - b' or a mapping of weights")
+    found: dict[str, Fraction] = {}
+    at = 0
+    while at < len(text):
+        term = _TERM.match(text, at)
+        if term is None or (found and not term[1]):
+            raise ParameterError(
+                f"contrast {given(text)} is not read at character {at + 1}; write 'a - b' or "
+                f"'0.5*a + 0.5*b - c' of the arms {', '.join(arms)} (in backquotes where a name "
+                "has signs or spaces), or give a mapping"
+            )
+        name = term[3].strip("`")
+        weight = Fraction(term[2] or 1) * (-1 if term[1] == "-" else 1)
+        found[name] = found.get(name, Fraction(0)) + weight
+        at = term.end()
+    return found
+
+
+def _weight(value: Any) -> Fraction:
+    number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    if not (number and math.isfinite(value)):
+        raise ParameterError(f"a contrast has the weight {given(value)}; give finite numbers")
+    return Fraction(value)
+
+
+def _written(weights: Mapping[str, Any]) -> str:
+    parts = [
+        f"{'-' if w < 0 else '+'} {'' if abs(w) == 1 else f'{float(abs(w)):g}*'}{arm}"
+        for arm, w in weights.items()
+        if w != 0
+    ]
+    return " ".join(parts).removeprefix("+ ")
+
+
+def _factorial(design: Factorial, places: list[Combination], most: int) -> Iterator[Contrast]:
+    """Yield main effects, then interactions of up to ``most`` factors."""
+    factors = range(len(design.factors))
+    reference = places[0]
+    for size in range(1, most + 1):
+        for chosen in combinations(factors, size):
+            others = [len(design.factors[f].groups.names) for f in factors if f not in chosen]
+            groups = [
+                [g for g in range(len(design.factors[f].groups.names)) if g != reference[f]]
+                for f in chosen
+            ]
+            for treated in product(*groups):
+                against = {f: (g, reference[f]) for f, g in zip(chosen, treated, strict=True)}
+                name = ":".join(_named(design.factors[f], against[f][0]) for f in chosen)
+                share = Fraction(1, math.prod(others))
+                yield Contrast(name, tuple(share * _sign(place, against) for place in places))
+
+
+def _named(factor: Design, group: int) -> str:
+    """Return the column of a group, with the level where a column has several."""
+    groups = factor.groups
+    name = groups.names[group]
+    if name in groups.columns:
+        return str(name)
+    column = "+".join(groups.columns)
+    if len(groups.columns) == 1 and len(groups.names) == 2 and name != CONTROL:
+        return column
+    return f"{column}={name if isinstance(name, str) else f'{name:g}'}"
+
+
+def _sign(place: Combination, against: Mapping[int, tuple[int, int]]) -> int:
+    """Return the product over factors of +1 for the group, -1 for the reference, 0 else."""
+    return math.prod(
+        1 if place[f] == group else -1 if place[f] == reference else 0
+        for f, (group, reference) in against.items()
+    )
+
+
+def tabulated(
+    outcomes: Sequence[str],
+    effects: Sequence[Sequence[NoisyEffect]],
+    means: Sequence[Sequence[NoisyMean]],
+    contrasts: Sequence[Contrast],
+    alphas: Sequence[float],
+) -> dict[str, Any]:
+    """Return the attributes of a result that depend on which effects it is about.
+
+    Parameters
+    ----------
+    outcomes : sequence of str, length q
+    effects : (q, k) nested sequence of NoisyEffect
+    means : q sequences of NoisyMean
+        Empty where differences themselves were released.
+    contrasts : sequence of Contrast, length k
+    alphas : sequence of float
+        Sizes of tests at which errors are valid.
+
+    Returns
+    -------
+    dict
+        ``params``, ``cov``, ``bse_noise`` and ``effects``.
+
+    Notes
+    -----
+    Two contrasts w, w' of one outcome have the covariance sum_a w_a w'_a (V~_a + 2 b_a^2): V~_0 +
+    2 b_0^2 for two arms against one control (ALGORITHMS.md, section 4).  Their variances are the
+    squares of standard errors that are valid at the declared levels.  Between outcomes it is NaN,
+    for the covariance of their sampling errors was not released.
+    """
+    several = len(outcomes) > 1
+    names = [f"{y}: {c.name}" if several else c.name for y in outcomes for c in contrasts]
+    index = pd.Index(names, dtype=object)
+    together = tuple(effect for one in effects for effect in one)
+    cov = np.full((len(names), len(names)), np.nan)
+    for place, of_arms in enumerate(means):
+        here = slice(place * len(contrasts), (place + 1) * len(contrasts))
+        if of_arms:
+            cov[here, here] = _covariance(of_arms, contrasts, alphas[0])
+    np.fill_diagonal(cov, np.square([effect.standard_error(alphas) for effect in together]))
+    return {
+        "params": pd.Series([effect.value for effect in together], index=index),
+        "cov": pd.DataFrame(cov, index=index, columns=index),
+        "bse_noise": pd.Series([effect.noise_sd for effect in together], index=index),
+        "effects": together,
+    }
+
+
+def _covariance(
+    means: Sequence[NoisyMean], contrasts: Sequence[Contrast], level: float
+) -> NDArray[np.float64]:
+    weights = np.array([[float(w) for w in contrast.weights] for contrast in contrasts])
+    spread = np.array([mean.variance.at(level) + mean.noise_variance for mean in means])
+    found: NDArray[np.float64] = (weights * spread) @ weights.T
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class PrivateATEResults(LinearResults):
+    """Private average treatment effects, with intervals by the closed law of their noise.
+
+    Parameters
+    ----------
+    effects : tuple of NoisyEffect, length k
+        In the order of ``params``.
+    alphas : tuple of float
+        Sizes of tests at which ``params -+ z bse`` is valid.
+    control : (q,) DataFrame
+        ``mean`` of the control group of each outcome (clipped), and ``noise`` of it (one sd).
+    ledger : str
+        Where the budget was charged.
+    arms : tuple of str, length A
+        The control group first.
+    outcomes : tuple of str, length q
+    means : tuple of q tuples of NoisyMean
+        Released means of all arms; empty tuples where, with two arms, the difference itself was
+        released.
+
+    Notes
+    -----
+    ``bse`` is the largest half width over z of the declared alphas, so that a reader who takes
+    1.96 standard errors gets the valid interval.  :meth:`conf_int` uses the law itself and is
+    valid at every level.  ``cov_params`` is NaN between outcomes: their sampling covariance was
+    not released.
+    """
+
+    effects: tuple[NoisyEffect, ...]
+    alphas: tuple[float, ...]
+    control: pd.DataFrame
+    ledger: str = ""
+    arms: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    means: tuple[tuple[NoisyMean, ...], ...] = ()
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
+        found = [effect.p_value(self.alphas) for effect in self.effects]
+        return pd.Series(found, index=self.params.index)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``, sampling and privacy noise together.
+
+        Parameters
+        ----------
+        alpha : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        (k, 2) DataFrame
+            Columns 0 and 1 are the lower and the upper end.
+        """
+        size = checked_alpha(alpha)
+        return interval_frame(self.params, [one.half_width(size) for one in self.effects])
+
+    def contrast(self, contrast: str | Mapping[str, float]) -> PrivateATEResults:
+        """Compare arms with each other; free, for it uses what was released already.
+
+        Parameters
+        ----------
+        contrast : str or mapping from arm to weight
+            ``"a - b"``, ``"0.5*a + 0.5*b - control"`` or ``{"a": 1, "b": -1}``; of sum zero.
+
+        Returns
+        -------
+        PrivateATEResults
+            With one effect per outcome, under the same guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If it is no contrast of the arms; or, with two arms, another than arm - control, for
+            then only that difference was released.
+
+        Notes
+        -----
+        Sampling variances and noise of the arms add up with squared weights; the law is normal plus
+        one Laplace draw per arm.  Choosing a contrast after seeing the results costs no privacy; it
+        is a choice among tests all the same.
+        """
+        wanted = parse_contrast(contrast, self.arms)
+        effects = [
+            (combined(of_arms, wanted.weights),) if of_arms else (self._difference(place, wanted),)
+            for place, of_arms in enumerate(self.means)
+        ]
+        table = tabulated(self.outcomes, effects, self.means, (wanted,), self.alphas)
+        notes = (f"Effect: the contrast {wanted.name} of arm means.", *self.notes)
+        return replace(self, **table, title=f"{self.title}: {wanted.name}", notes=notes)
+
+    def _difference(self, place: int, wanted: Contrast) -> NoisyEffect:
+        if [float(w) for w in wanted.weights] != [-1.0, 1.0]:
+            raise ParameterError(
+                f"with two arms only {self.arms[1]} - {self.arms[0]} was released, and contrast "
+                f"{wanted.name!r} is another; read this effect and change its sign or unit yourself"
+            )
+        return self.effects[place]
+
+    def plot(self, *, alpha: float = 0.05, ax: Axes | Sequence[Axes] | None = None) -> list[Axes]:
+        """Draw the effects with their intervals, one panel per outcome.
+
+        Parameters
+        ----------
+        alpha : float
+            Intervals have level ``1 - alpha``.
+        ax : Axes or sequence of Axes, optional
+            One per outcome; new ones if not given.
+
+        Returns
+        -------
+        list of Axes
+            A thin line is the interval, the thick one in it what privacy noise alone would give.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        """
+        self.conf_int(alpha)  # refuses what is no level
+        outcomes = self.outcomes or (self.outcome,)
+        each = len(self.effects) // len(outcomes)
+        names = [str(name) for name in self.params.index]
+        facets = []
+        for place, outcome in enumerate(outcomes):
+            here = slice(place * each, (place + 1) * each)
+            short = [name.removeprefix(f"{outcome}: ") for name in names[here]]
+            facets.append((outcome, short, self.effects[here]))
+        watermark = "" if self.guarantee.holds else "simulation: no guarantee"
+        return effects_plot(facets, alpha, ax=ax, watermark=watermark)
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        valid = ", ".join(f"{100 * (1 - alpha):g}%" for alpha in self.alphas)
+        return (
+            ("Outcome", self.outcome),
+            ("Observations", f"{self.nobs:,}"),
+            ("Std err", f"valid at {valid}"),
+            ("Inference", "normal plus Laplace"),
+        )
+
+
+TITLE = "Private average treatment effects"
+
+
+def results_of(
+    found: Sequence[Released],
+    facts: ATEFacts,
+    alphas: tuple[float, ...],
+    guarantee: Guarantee,
+    ledger: str,
+) -> PrivateATEResults:
+    """Return the results object: post-processing of what was released."""
+    outcomes, arms, contrasts = facts.outcomes, facts.arms, facts.contrasts
+    outcome_names = tuple(outcome.column.name for outcome in outcomes)
+    control = pd.DataFrame(
+        {
+            "mean": [one.control for one in found],
+            "noise": [np.sqrt(2) * one.control_scale for one in found],
+        },
+        index=pd.Index(outcome_names, dtype=object),
+    )
+    found = [one.contrasted(contrasts) for one in found]
+    means = tuple(one.means for one in found)
+    table = tabulated(outcome_names, [one.effects for one in found], means, contrasts, alphas)
+    return PrivateATEResults(
+        **table,
+        df_inference=float("inf"),
+        df_resid=float("inf"),
+        nobs=facts.n,
+        cov_type="private",
+        guarantee=guarantee,
+        outcome=", ".join(outcome_names),
+        formula=f"{' + '.join(outcome_names)} ~ {' + '.join(arms[1:])}",
+        title=TITLE,
+        notes=_notes(outcomes, found, _compared(arms, contrasts), arms[0], facts.indexes),
+        alphas=alphas,
+        control=control,
+        ledger=ledger,
+        arms=arms,
+        outcomes=outcome_names,
+        means=means,
+    )
+
+
+def _compared(arms: Sequence[str], contrasts: Sequence[Contrast]) -> str:
+    if tuple(contrasts) == arm_contrasts(arms):
+        return f"difference from {arms[0]}"
+    return "factorial effect, all combinations of the other factors weighing the same,"
+
+
+def _notes(
+    outcomes: Sequence[AnyOutcome],
+    found: Sequence[Released],
+    compared: str,
+    control: str,
+    indexes: Mapping[str, Index],
+) -> tuple[str, ...]:
+    notes = []
+    for outcome, one in zip(outcomes, found, strict=True):
+        bounds = outcome.column.bounds
+        assert bounds is not None
+        among = ", among those with a value" if outcome.among_observed else ""
+        filled = "" if outcome.fill is None else f", missing values being {outcome.fill:g}"
+        name = outcome.column.name
+        index = indexes.get(name)
+        what = name if index is None else f"{name} less its index"
+        notes.append(
+            f"Estimand: {compared} in the mean of {what} clipped to "
+            f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}; {control} mean {one.control:.4g} "
+            f"(noise sd {np.sqrt(2) * one.control_scale:.2g})."
+        )
+        notes += [] if index is None else [f"Index of {name}: {index.said(name)}."]
+        notes += outcome.remarks(one)
+    return (*notes, "Errors and intervals contain sampling and privacy noise.")

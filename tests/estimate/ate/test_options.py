@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dprct.assignment import Block
+from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.estimate.ate.model import check_relation, policy_of, specified
+from dprct.estimate.ate.plan import sds_of
+from dprct.estimate.door import check_columns, constant_of, levels_of, table_of, with_bounds
+from dprct.model import BoundTable
+from dprct.schema import Column, Schema
+from dprct.schema.table import eager
+
+
+def test_bounds_come_from_levels_where_they_are_not_declared() -> None:
+    found = with_bounds(Column("y", "byte", levels=(2.0, 0.0, 1.0), missing=()))
+    assert found.bounds == (0.0, 2.0)
+    with pytest.raises(SchemaError, match="needs bounds"):
+        with_bounds(Column("y", missing=()))
+    with pytest.raises(SchemaError, match="missing policy"):
+        with_bounds(Column("y", bounds=(0, 1)))
+
+
+def shares_of(asked: Any, *outcomes: str) -> dict[str, Fraction]:
+    return specified(outcome=outcomes, treatment="t", budget_shares=asked).shares()
+
+
+def test_shares_are_equal_or_those_that_are_given() -> None:
+    assert shares_of(None, "a", "b", "c") == dict.fromkeys("abc", Fraction(1, 3))
+    assert shares_of({"b": 0.25, "a": 0.75}, "a", "b") == {"a": Fraction(3, 4), "b": Fraction(1, 4)}
+    for asked, words in (
+        ({"a": 1}, "a positive share for each of a, b"),
+        ({"a": 1, "b": 0}, "a positive share for each of a, b"),
+        ({"a": 0.5, "b": 0.4}, "do not sum to one exactly"),
+        ("pweight", "is str; give a mapping"),
+        ([0.5, 0.5], "is list; give a mapping"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            shares_of(asked, "a", "b")
+    with pytest.raises(ParameterError, match="names no column"):
+        specified(outcome=(), treatment="t").outcome_columns(Schema(()))
+
+
+def test_declared_standard_deviations_are_positive_and_of_outcomes() -> None:
+    assert sds_of(None, ("a",)) == {}
+    assert sds_of({"a": 2}, ("a", "b")) == {"a": 2.0}
+    for sd, words in (
+        (3, "give a mapping"),
+        ({"c": 1}, "'c', which is no outcome"),
+        ({"a": -1}, "above 0"),
+        ({"a": "1"}, "sd of 'a' is str"),
+        ({"a": 1e200}, r"sd of 'a' is 1e\+200; declare a number above 0 and up to 1e\+60"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            sds_of(sd, ("a", "b"))
+
+
+@pytest.mark.parametrize("policy", [True, "count", None])
+def test_a_constant_is_a_number(policy: Any) -> None:
+    with pytest.raises(ParameterError, match="for 'y'"):
+        constant_of(policy, Column("y", bounds=(0, 1)))
+
+
+def test_levels_and_relations_are_those_that_can_be_kept() -> None:
+    assert levels_of([0.05, 0.01]) == (0.05, 0.01)
+    for levels in ([], [0.6], [0.0], 0.05, ["x"]):
+        with pytest.raises(ParameterError, match="alphas="):
+            levels_of(levels)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="allowed"):
+        check_relation("add-remove")
+
+
+@pytest.mark.parametrize("name", ["income_std", "y"])
+def test_an_outcome_built_from_other_people_needs_declared_constants(name: str) -> None:
+    built: dict[str, Any] = {} if name == "income_std" else {"built_from": "cohort"}
+    with pytest.raises(SchemaError, match=r"standardised|other people's values"):
+        with_bounds(Column(name, bounds=(-3, 3), missing=(), **built))
+    public = Column(name, bounds=(-3, 3), missing=(), built_from="cohort", constants_public=True)
+    assert with_bounds(public).bounds == (-3, 3)
+
+
+def test_several_files_are_merged_first() -> None:
+    one, two = pd.DataFrame({"y": [0.0, 1.0]}), pd.DataFrame({"t": [0.0, 1.0]})
+    for several in ([one, two], {"one": one, "two": two}):
+        for bound in (table_of, BoundTable):
+            with pytest.raises(SchemaError, match="merge the files first and protect once"):
+                bound(several)
+    assert len(table_of(one)) == 2
+    for treatment, design in (("t", None), (None, Block("t", block="village"))):
+        with pytest.raises(ColumnError, match="merge first, protect once"):
+            check_columns(eager(one), ["y"], treatment, design)
+    check_columns(eager(one.join(two)), ["y"], "t", None)
+
+
+def test_a_missing_policy_is_needed_where_values_may_be_missing() -> None:
+    column = Column("y", bounds=(0, 1), missing=(".",))
+    assert policy_of(column, {"y": "private"}) == "private"
+    assert policy_of(Column("y", bounds=(0, 1), missing=()), "private") is None
+    with pytest.raises(SchemaError, match="missing='private'"):
+        policy_of(column, {"other": 0.0})
