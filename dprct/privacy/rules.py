@@ -111,6 +111,9 @@ class Charge:
             raise ParameterError(f"a charge with measure={self.measure!r} {need}")
         if self.slack < 0 or (self.slack and self.measure != "gdp"):
             raise ParameterError("slack is for measure='gdp' and at least 0")
+        rho, square, slack = self.rho, *(self.gaussian or (None, Fraction(0)))
+        if any(one is not None and one <= 0 for one in (rho, square)) or slack < 0:
+            raise ParameterError("rho= and gaussian= of a charge must be above 0, slack at least 0")
         if gaussian and self._delta() > self.budget.delta:
             raise ParameterError(
                 f"{self.measure} parameter {float(self.parameter or 0):g} gives a delta above the "
@@ -277,7 +280,7 @@ RULES: dict[Composition, Rule] = {
 def _refused(rule: Composition, charge: Charge, accepted: str) -> str:
     return (
         f"an accountant with composition={rule!r} adds {accepted} charges, and this one is "
-        f"{charge.measure!r}: fits charge the epsilon and delta that they claim, not the rho or mu "
-        "of their mechanisms, so fit with delta=0 where the method offers it, or charge by hand "
-        "with measure=; nothing was drawn"
+        f"{charge.measure!r}: most fits charge the epsilon and delta that they claim, not the rho "
+        "or mu of their mechanisms, so fit with delta=0 where the method offers it, or charge by "
+        "hand with measure=; nothing was drawn"
     )

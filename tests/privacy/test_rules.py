@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,20 @@ def zcdp(epsilon: float, delta: float = 1e-6) -> Charge:
 def test_a_charge_that_does_not_prove_its_claim_is_refused(arguments, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         Charge(*arguments)
+
+
+@pytest.mark.parametrize(
+    "proved",
+    [
+        {"rho": Fraction(-1, 2)},
+        {"rho": Fraction(0)},
+        {"gaussian": (Fraction(-1), Fraction(0))},
+        {"gaussian": (Fraction(1), Fraction(-1))},
+    ],
+)
+def test_what_is_proved_beside_the_claim_gives_nothing_back(proved: Any) -> None:
+    with pytest.raises(ParameterError, match="rho= and gaussian= of a charge"):
+        Charge(Budget(1), "pure", **proved)
 
 
 def test_slack_is_part_of_the_claim() -> None:
