@@ -524,11 +524,12 @@ def saved(value: Any) -> Any:
     if isinstance(value, (np.integer, np.bool_)):
         return value.item()
     if isinstance(value, np.ndarray):
-        cells = value.ravel().tolist()
+        cells, kind = value.ravel().tolist(), value.dtype.kind
+        plain = kind in "biu" or (kind == "f" and bool(np.isfinite(value).all()))
         return {
             "array": value.dtype.name,
             "shape": list(value.shape),
-            "values": [saved(cell) for cell in cells],
+            "values": cells if plain else [saved(cell) for cell in cells],
         }
     if isinstance(value, (tuple, list)):
         return {"tuple": [saved(one) for one in value]}

@@ -292,7 +292,7 @@ def pure_mu(epsilon: Real) -> Fraction:
     e = positive(epsilon, "epsilon")
     if e > MOST_EPSILON:
         raise ParameterError(f"epsilon={float(e):g} is above {MOST_EPSILON}; no useful mu exists")
-    return boundary(lambda mu: _meets_pure(mu, e), "epsilon")[1]
+    return _pure_mu(e)
 
 
 def tv_delta(distance: Real, epsilon: Real) -> Fraction:
@@ -322,6 +322,12 @@ def _meets_pure(mu: Fraction, epsilon: Fraction) -> bool:
         tail = CONTEXT.ncdf(-mp(mu) / 2)
         corner = 1 / (1 + CONTEXT.exp(mp(epsilon)))
         return bool(tail * (1 + mp(MARGIN)) <= corner)
+
+
+@functools.lru_cache(maxsize=4096)
+def _pure_mu(epsilon: Fraction) -> Fraction:
+    """Return the mu of :func:`pure_mu`, which a fit asks for once per mechanism."""
+    return boundary(lambda mu: _meets_pure(mu, epsilon), "epsilon")[1]
 
 
 @functools.lru_cache(maxsize=4096)

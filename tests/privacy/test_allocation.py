@@ -12,7 +12,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.allocation import Allocation, split
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import gdp_epsilon, per_row
+from dprct.privacy.composition import gdp_epsilon, gdp_mu, per_row
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
 from dprct.privacy.rounding import root
 
@@ -124,3 +124,28 @@ def test_shares_are_checked() -> None:
             split(wrong, parts)
     with pytest.raises(ParameterError, match="give a mapping"):
         split(0.5, parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_whole_may_be_converted_from_the_sum_of_its_parts(rows: int) -> None:
+    """Two Gaussians of half the mu squared: their epsilons add up to more than the claim."""
+    total = gdp_mu(WHOLE.epsilon, WHOLE.delta * Fraction(99, 100)) / rows
+    half = Budget(gdp_epsilon(root(total**2 / 2, "down"), Fraction(1, 10**6)), WHOLE.delta)
+    parts = {"a": gaussian(half), "b": gaussian(half)}
+    assert 2 * half.epsilon * rows > WHOLE.epsilon
+    with pytest.raises(ParameterError, match="claim epsilon"):
+        Allocation(budget=WHOLE, parts=parts, rows=rows)
+    found = Allocation(budget=WHOLE, parts=parts, rows=rows, composition="gdp").cost()
+    square, slack = gaussian(half).cost().squared_mu()  # type: ignore[misc]
+    assert (found.measure, found.budget) == ("gdp", WHOLE)
+    assert found.squared_mu() == (2 * square * rows**2, 2 * slack)
+    assert found.concentrated() == 2 * gaussian(half).rho * rows**2
+    more = {**parts, "c": gaussian(half)}
+    with pytest.raises(ParameterError, match="gives a delta above the one claimed"):
+        Allocation(budget=WHOLE, parts=more, rows=rows, composition="gdp")
+    rhos = {"a": DiscreteGaussian(half, 1), "b": DiscreteGaussian(half, 1)}
+    with pytest.raises(ParameterError, match="needs a proved rho or mu of every mechanism"):
+        Allocation(budget=Budget(9, 1e-4), parts=rhos, rows=rows, composition="gdp")
+    found = Allocation(budget=Budget(9, 1e-4), parts=rhos, rows=rows, composition="zcdp").cost()
+    assert (found.measure, found.parameter) == ("zcdp", 2 * rhos["a"].rho * rows**2)
+    assert found.squared_mu() is None

@@ -263,7 +263,7 @@ class SyntheticControl(
     3. ``X_post' g`` with noise: one donor moves each of the T - T0 values by at most
        ``max(g) (high - low)``, and their mean, if it is asked for, by as much.
 
-    What is protected beside donors moves f by ``target_l2`` and its own path by ``high - low``.
+    What is protected besides donors moves f by ``target_l2`` and its own path by ``high - low``.
     The noise of steps 1 and 3 is exact, on integers.  Series outside the bounds count as the
     nearest bound.  The noise of step 3 follows the released g in the unit of the outcome, and its
     cost does not: :class:`~dprct.estimate.synthetic_control.allocation.ControlAllocation` proves

@@ -75,7 +75,7 @@ class Panel:
 
     def target(self, frame: Frame) -> Array:
         """Return the treated unit's series (T,), as it is, where it is public."""
-        return np.asarray(numbers_of(frame, self.outcome.name)[0][self.target_rows])
+        return np.asarray(numbers_of(frame[self.target_rows], self.outcome.name)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

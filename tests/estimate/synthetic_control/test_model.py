@@ -154,6 +154,19 @@ def test_what_is_used_is_released() -> None:
     assert result.donor_weights.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("protect", [False, True])
+def test_rows_are_in_the_bound_table_and_nowhere_else(panel, schema, asked, protect) -> None:
+    frame = panel()
+    model = SyntheticControl(frame, schema, protect_treated=protect, **asked)
+    model.fit(1, rng=1)
+    held = {name: value for name, value in vars(model).items() if name != "_table"}
+    kept = pickle.dumps({**held, "facts": (model.facts.panel, model.facts.target)})
+    treated = (frame["region"] == "Łódź") & (not protect)
+    values = [np.float64(value).tobytes() for value in frame.loc[~treated, "output"]]
+    assert not any(value in kept for value in values)
+    assert (model.facts.target is None) is protect
+
+
 def test_results_pickle_and_models_do_not(panel, schema, asked) -> None:
     frame = panel()
     model = SyntheticControl(frame, schema, **asked)
