@@ -66,7 +66,8 @@ LOOKS: frozenset[str] = frozenset(
 STRICT = ("release", "estimate", "encode", "exclusive", "bins", "queries", "derive")
 
 PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
-    ("dprct/estimate/additive/planning.py", "noise_facts", "describe"): "encodings say levels",
+    ("dprct/estimate/additive/release.py", "_terms_said", "describe"): "encodings say levels",
+    ("dprct/estimate/additive/release.py", "noise_facts", "describe"): "a mechanism says its law",
     ("dprct/estimate/correction.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/correction.py", "_refined", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/correction.py", "_refined", "argmax"): "coverages, of public numbers alone",

@@ -97,7 +97,7 @@ print(
     f"average effect {result.average:.2f}, from {low:.2f} to {high:.2f}; "
     f"truth {truth(people).mean():.2f}"
 )
-result.group_effects("region")
+result.subgroup_effects("region")
 
 # %%
 result.projection(["age", "income"])

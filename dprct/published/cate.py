@@ -16,19 +16,21 @@ from dprct.errors import (
     ParameterError,
     SchemaError,
 )
-from dprct.estimate.additive.door import bound_table, clip_of, fill_of, treatment_code
-from dprct.estimate.additive.terms import terms_of
+from dprct.estimate.additive.model import AdditiveSpec, clip_of
+from dprct.estimate.additive.terms import distinct_names
 from dprct.estimate.base import EstimateModel
-from dprct.estimate.cate.partition import partition, shares_of, sizes_of
-from dprct.estimate.cate.propensity import known_propensity, trim_of
-from dprct.estimate.door import table_of
+from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code, trim_of
+from dprct.estimate.cate.release import partition, shares_of, sizes_of
+from dprct.estimate.door import check_columns, table_of
+from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import charged_or_noted
 from dprct.published.ebm import CONDITIONS, READ_OFF, EBMFit, fitted_ebm, installed_version
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice
+from dprct.schema.arguments import check_choice, one_name
+from dprct.schema.legal import validate
 from dprct.schema.table import eager, numbers_of
 
 if TYPE_CHECKING:
@@ -123,23 +125,30 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
             )
         self.version = installed_version()
         schema = schema.seal_beside_data()
-        terms = terms_of(schema, features, bins=2)
-        self.bounds = tuple(_bounds(schema, name) for name in terms.names)
-        self._treatment = treatment_code(schema, treatment)
+        spec = AdditiveSpec(
+            outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
+            bins=2, missing=missing,
+        )  # fmt: skip
         self._frame = table_of(data)  # interpret takes arrays of all rows
-        _, self.column = bound_table(self._frame, schema, outcome, terms, [treatment])
-        self.e = known_propensity(schema, len(self._frame), treatment, assignment, propensity)
+        facts = Facts(schema, len(self._frame))
+        names = (*spec.columns, one_name(treatment, "treatment"))
+        check_columns(self._frame, names, None, None)
+        spec.require(facts)
+        check_treatment(treatment, outcome, spec.features)
+        self._treatment, target = treatment_code(schema, treatment), spec.target(facts)
+        self.bounds = tuple(_bounds(schema, name) for name in spec.terms(facts).names)
+        validate(schema, self._frame, names)
+        self.e = known_propensity(schema, facts.n, treatment, assignment, propensity)
         _check_learner(learner, self.e)
         self.schema, self.outcome, self.treatment = schema, outcome, treatment
-        self.features, self.n, self.learner = terms.names, len(self._frame), learner
-        self.fill, self.trim = fill_of(self.column, missing), trim_of(trim)
+        self.features, self.n, self.learner = spec.features, facts.n, learner
+        self.column, self.fill, self.trim = target.column, target.fill, trim_of(trim)
         shares = shares_of(
             parts or _default_parts(learner, self.e), known=self.e is not None,
             constant=learner == "s",
         )  # fmt: skip
         self.sizes = sizes_of(shares, self.n)
-        assert self.column.bounds is not None
-        self.low, self.high = map(float, self.column.bounds)
+        self.low, self.high = target.bounds
         least = self.trim if self.e is None else float(min(self.e, 1 - self.e))
         self.clip = clip_of(clip, (self.high - self.low) / least)
 

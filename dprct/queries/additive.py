@@ -95,7 +95,7 @@ class AdditiveLayout:
     With c = M, b blocks that have sums and j of counts alone that is (4 b + 2 j + 1) M^2: in units
     of the target, L2 sensitivity 2 R sqrt(b + j/2 + 1/4).  Both cases are reached by one record, so
     that the L2 bound is tight but for the second moment.  A model of d features has
-    b = d + groups + pairs + 1, where the last block is everybody.
+    b = d + subgroups + pairs + 1, where the last block is everybody.
 
     References
     ----------

@@ -1,6 +1,6 @@
 """The forms of heterogeneous effects that are compared, and each of them fitted to samples.
 
-The one-step learner is run by its own steps (``dprct.estimate.cate.learners``) instead of
+The one-step learner is run by its own steps (``dprct.estimate.cate.release``) instead of
 ``CATE.fit``, so that the features of a sample are coded once for all forms and epsilons.
 """
 
@@ -16,7 +16,7 @@ import pandas as pd
 from dprct.defaults import ADDITIVE_BINS
 from dprct.estimate.additive.terms import terms_of
 from dprct.estimate.cate import CATE
-from dprct.estimate.cate.learners import learned
+from dprct.estimate.cate.release import released
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.published.cate import CATE as Published
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.cate.learners import Recipe
+    from dprct.estimate.cate.release import LearnerForm
     from papers.cate.designs import Design, Sample
 
     Array = NDArray[np.float64]
@@ -175,7 +175,7 @@ class Fits:
         self.new = pd.DataFrame(at, columns=list(design.names))
         self._terms = terms_of(self.schema.seal(), design.names, bins=ADDITIVE_BINS)
         self._at = self._terms.codes(self.new) if self.kind == "strict" else []
-        self._recipes: dict[str, Recipe] = {}
+        self._learners: dict[str, LearnerForm] = {}
 
     def on(
         self, sample: Sample, epsilons: Sequence[float], seed: int
@@ -211,12 +211,13 @@ class Fits:
         self, name: str, frame: pd.DataFrame, rows: CodedRows, epsilon: float, seed: int
     ) -> Array:
         form = FORMS[name]
-        if name not in self._recipes:  # a function of public facts alone
+        if name not in self._learners:  # a function of public facts alone
             clip = worst_case(self.design) if form.worst else self.design.clip
             model = CATE(frame, self.schema, clip=clip, **form.options(self.design))
-            self._recipes[name] = model.recipe
-        budget = Budget.asked(epsilon, DELTA)
-        found = learned(self._recipes[name], rows, budget, source(seed))["effect"]
+            self._learners[name] = model.spec.form(model.facts)
+        own = self._learners[name]
+        allocation = own.allocation(Budget.asked(epsilon, DELTA))
+        found = own.fits(released(own, allocation, rows, source(seed)))["effect"]
         return np.full(len(self.at), found.average) if form.average else found.at(self._at)
 
     def _published(self, name: str, frame: pd.DataFrame, epsilon: float, seed: int) -> Array:

@@ -77,7 +77,7 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   `attrition`, `neighbors`; for `synthetic_control()` `weights`, `lam`, `bound`,
 #'   `protect_treated`, `pre_fit`, `placebos`, `shares`, `noise`; for `ipw()` `estimand`, `lam`,
 #'   `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for `cate()` `propensity`,
-#'   `learner`, `clip`, `parts`, `trim`, `bins`, `groups`.
+#'   `learner`, `clip`, `parts`, `trim`, `bins`, `subgroups`.
 #' @return An object of class `dprct_model`; see [fit()]. Of what `cate()` and `private_additive()`
 #'   fit, [predict()] gives the function at new rows.
 #' @examples

@@ -324,7 +324,7 @@ case(**IPW, name="weights", private="y t x", weights=[1.0] * ROWS)
 # shapes
 SHAPES: dict[str, Any] = {"lists": ("how many rows each person has",), "outcome": "y"}
 ADDITIVE: dict[str, Any] = {"method": "PrivateAdditive", **SHAPES}
-case(**ADDITIVE, name="pure", private="y x k s t id", features=["x", "k", "s"], groups=["t"],
+case(**ADDITIVE, name="pure", private="y x k s t id", features=["x", "k", "s"], subgroups=["t"],
      clip=1.0, pairs=[("x", "s")], categorical=["k"], bins=3)  # fmt: skip
 case(**ADDITIVE | {"outcome": "g"}, name="Gaussian", private="g x t", features=["x", "t"],
      missing=1.0, projection=["t"], delta=1e-3, neighbors="replace-one")  # fmt: skip
@@ -347,7 +347,7 @@ case(**EFFECT, name="shares lack a block", private="y x t block",
 case(**EFFECT, name="counts", private="y x t", assignment=dprct.Complete("t", counts=12))
 case(**EFFECT | {"outcome": "g"}, name="options", private="g x k s t", propensity=0.4, missing=1.0,
      clip=2.0, parts={"outcome": 0.5, "effect": 0.5}, bins=3, categorical=["k"], pairs=[("x", "k")],
-     groups=["s"], projection=["x"], delta=1e-3, neighbors="replace-one")  # fmt: skip
+     subgroups=["s"], projection=["x"], delta=1e-3, neighbors="replace-one")  # fmt: skip
 
 # synthetic control
 CONTROL: dict[str, Any] = {

@@ -324,7 +324,7 @@ for kind in ("gaussian", "concentrated"):
 
 @subject("PrivateAdditive", modelled=("y", "w", "t", "block"))
 def _(data: pd.DataFrame) -> Any:
-    return dprct.PrivateAdditive.from_formula("y ~ w*C(block)", data, SCHEMA, groups=["t"])
+    return dprct.PrivateAdditive.from_formula("y ~ w*C(block)", data, SCHEMA, subgroups=["t"])
 
 
 EFFECT: dict[str, Any] = {"outcome": "y", "features": ["w", "block"], "treatment": "t"}

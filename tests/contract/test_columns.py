@@ -149,7 +149,7 @@ CASES: dict[tuple[Any, str], Make] = {
     (PrivateAdditive, "pairs"): lambda d, s, v: PrivateAdditive(
         d, s, outcome="y", features=["x", v], pairs=[("x", v)]
     ),
-    (PrivateAdditive, "groups"): lambda d, s, v: PrivateAdditive(d, s, **SHAPES, groups=[v]),
+    (PrivateAdditive, "subgroups"): lambda d, s, v: PrivateAdditive(d, s, **SHAPES, subgroups=[v]),
     (PrivateAdditive, "projection"): lambda d, s, v: PrivateAdditive(
         d, s, outcome="y", features=["x", v], projection=["x", v]
     ),
@@ -163,7 +163,7 @@ CASES: dict[tuple[Any, str], Make] = {
     (CATE, "pairs"): lambda d, s, v: CATE(
         d, s, **{**VARIED, "features": ["x", v]}, pairs=[("x", v)]
     ),
-    (CATE, "groups"): lambda d, s, v: CATE(d, s, **VARIED, groups=[v]),
+    (CATE, "subgroups"): lambda d, s, v: CATE(d, s, **VARIED, subgroups=[v]),
     (CATE, "projection"): lambda d, s, v: CATE(
         d, s, **{**VARIED, "features": ["x", v]}, projection=["x", v]
     ),

@@ -157,7 +157,7 @@ MODELS: dict[str, tuple[Callable[[Bounds, Bounds], Any], dict[str, Any], tuple[f
     "Calibrated, marginals": (lambda y, w: _calibrated(y, w, "marginals"), CONFIRM, (0, 1e-9)),
     "PrivateAdditive": (
         lambda y, w: dprct.PrivateAdditive.from_formula(
-            "y ~ w*C(block)", rows(y, w), declared(y, w), groups=["t"]
+            "y ~ w*C(block)", rows(y, w), declared(y, w), subgroups=["t"]
         ),
         {}, (0, 1e-9),
     ),

@@ -1,22 +1,21 @@
-"""An additive function fitted to released sums, with what is known of its error."""
+"""An additive function fitted to released sums, with what is known of its error.
+
+Shapes are polynomials in the number of the bin, each coefficient shrunk to zero by its noise.
+Everything here is post-processing of released numbers and public facts.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from dprct.defaults import SHAPE_DEGREE, SHRINKAGE
 from dprct.errors import ParameterError
-from dprct.estimate.additive.smoothing import (
-    cell_variance,
-    smooth_interaction,
-    smooth_shape,
-    usable_counts,
-)
 from dprct.estimate.synthetic.path_noise import PathNoise, check_alpha
 from dprct.schema.facts import given
 
@@ -32,6 +31,9 @@ if TYPE_CHECKING:
 
 FEWEST_NOISE = 5.0
 """A cell whose noisy count is below this many standard deviations of its noise has no interval."""
+
+_FEWEST = 0.1
+"""A cell's count is taken to be at least this share of an equal share of all records."""
 
 PARTS = ("all", "noise")
 
@@ -89,12 +91,13 @@ class AdditiveFit:
     def levels(
         self, name: str, alpha: float = 0.05, part: str = "all", joint: bool = False
     ) -> pd.DataFrame:
-        """Return one row per level of a feature or group: what its cell shows, and an interval.
+        """Return one row per level of a feature or subgroup: what its cell shows, and an interval.
 
         Returns
         -------
         DataFrame
-            ``level, middle, count, estimate`` (of the smoothed shape; that of the cell for groups),
+            ``level, middle, count, estimate`` (of the smoothed shape; that of the cell for
+            subgroups),
             ``raw`` (of the cell alone), ``std.error, std.error.noise, low, high`` (of ``raw``).
         """
         _check_part(part)
@@ -125,10 +128,6 @@ class AdditiveFit:
                 "high": high,
             }
         )  # fmt: skip
-
-    def state(self) -> dict[str, Any]:
-        """Return what was released as JSON-ready values."""
-        return {"centre": self.centre, **self.sums.state()}
 
     def _cell_law(self, count: float, mean: float, part: str) -> PathNoise:
         """Return the law of S~ / N~ - E(target | cell) = (e_S - r e_N + sampling) / N~."""
@@ -186,3 +185,109 @@ def _check_part(part: object) -> None:
             f"part={given(part)}; allowed: 'all' (privacy noise and sampling), 'noise' (privacy "
             "noise)"
         )
+
+
+def usable_counts(counts: Array, mass: float) -> Array:
+    """Return noisy counts (K,) that can be divided by: at least a tenth of an equal share."""
+    return np.maximum(counts, _FEWEST * mass / len(counts))
+
+
+def cell_variance(
+    counts: Array, means: Array, noise: tuple[float, float], variance: float
+) -> Array:
+    """Return the variance (K,) of the mean of every cell: noise of sum and count, and sampling.
+
+    Parameters
+    ----------
+    counts, means : (K,) array
+    noise : (sd of a sum, sd of a count)
+    variance : float
+        Of the target within a cell.
+    """
+    sd_sum, sd_count = noise
+    found: Array = (sd_sum**2 + (means * sd_count) ** 2 + counts * variance) / counts**2
+    return found
+
+
+def shrunk(z: Array, variance: Array) -> Array:
+    """Return coefficients shrunk to zero: z (1 - 2 v / z^2), and 0 where that changes the sign.
+
+    Examples
+    --------
+    >>> shrunk(np.array([4.0, 1.0]), np.array([1.0, 1.0]))
+    array([3.5, 0. ])
+    """
+    most = SHRINKAGE * variance
+    # a square below the most that noise takes off it leaves nothing, without a division by zero
+    return z * (1 - most / np.maximum(z**2, most + np.finfo(np.float64).tiny))
+
+
+def smooth_shape(means: Array, variance: Array, weights: Array, ordered: int) -> Array:
+    """Return the shape (K,) of one feature, of weighted mean zero.
+
+    Parameters
+    ----------
+    means : (K,) array
+        Means of the cells less the mean of all.
+    variance : (K,) array
+        Of each of them.
+    weights : (K,) array
+        Shares of the cells, of sum one.
+    ordered : int
+        The first so many levels follow a polynomial; each of the others is shrunk by itself.
+
+    Notes
+    -----
+    With W the weights and B the powers of the number of the bin, orthonormal under W, the
+    coefficients are B'W h, of variance diag(B'W V W B); each is multiplied with the positive part
+    of 1 - 2 v / z^2 (James and Stein's rule, one coefficient at a time).
+
+    Examples
+    --------
+    >>> flat = smooth_shape(np.array([0.1, -0.1]), np.ones(2), np.full(2, 0.5), 2)
+    >>> flat.tolist()
+    [0.0, 0.0]
+    """
+    found = shrunk(means - weights @ means, variance)
+    if ordered > 1:
+        inside = slice(0, ordered)
+        powers = np.vander(np.linspace(-1, 1, ordered), min(SHAPE_DEGREE + 1, ordered))
+        found[inside] = _projected(
+            powers[:, ::-1], means[inside], variance[inside], weights[inside]
+        )
+    shape: Array = found - weights @ found
+    return shape
+
+
+def smooth_interaction(
+    means: Array,
+    variance: Array,
+    weights: Array,
+    ordered: tuple[bool, bool],
+    shape: tuple[int, int],
+) -> Array:
+    """Return the interaction (K1 K2,) of two features.
+
+    Parameters
+    ----------
+    means : (K1 K2,) array
+        Means of the cells less the mean of all and the two main effects.
+    variance, weights : (K1 K2,) array
+    ordered : (bool, bool)
+        Whether all levels of each are in an order: then products of their first two powers are
+        used, else every cell by itself.
+    shape : (K1, K2)
+    """
+    if not all(ordered):
+        return shrunk(means, variance)
+    grids = [np.vander(np.linspace(-1, 1, size), min(3, size))[:, ::-1][:, 1:] for size in shape]
+    products = np.einsum("ia,jb->ijab", *grids).reshape(len(means), -1)
+    return _projected(products, means, variance, weights)
+
+
+def _projected(basis: Array, means: Array, variance: Array, weights: Array) -> Array:
+    """Return the shrunk projection of the means on the columns of a basis, under the weights."""
+    root = np.sqrt(weights)
+    q, _ = np.linalg.qr(basis * root[:, None])
+    z = shrunk(q.T @ (root * means), (q**2).T @ (weights * variance))
+    return np.asarray(q @ z / root, np.float64)

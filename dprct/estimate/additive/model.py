@@ -2,36 +2,192 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
 from dprct.defaults import ADDITIVE_BINS
-from dprct.estimate.additive.door import bound_table, clip_of, features_of_formula, fill_of
+from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.additive.fitted import AdditiveFit
-from dprct.estimate.additive.planning import noise_facts, noise_warnings
-from dprct.estimate.additive.promises import check_neighbors, promise_of
-from dprct.estimate.additive.release import layout_of, mechanism_of, released_sums
+from dprct.estimate.additive.release import (
+    AdditiveAllocation,
+    AdditiveSums,
+    Cells,
+    allocation_of,
+    check_neighbors,
+    guarantee_of,
+    layout_of,
+    noise_facts,
+    noise_warnings,
+    released_sums,
+)
 from dprct.estimate.additive.results import AdditiveResults
-from dprct.estimate.additive.terms import terms_of
-from dprct.estimate.base import EstimateModel
-from dprct.privacy.budget import Budget
-from dprct.queries import CodedRows, EngineRows
+from dprct.estimate.additive.terms import distinct_names, distinct_pairs, terms_of
+from dprct.estimate.door import check_sample, constant_of, with_bounds
+from dprct.formula.syntax import parse
+from dprct.model import Facts, Model, Spec
+from dprct.queries import EXTREMES, Block, CodedRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_schema
-from dprct.schema.table import check_there, row_count
+from dprct.schema.arguments import one_name
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dprct.privacy.budget import Real
+    from dprct.estimate.additive.terms import Terms
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries import AdditiveLayout
-    from dprct.schema import Schema
+    from dprct.schema import Column, Schema
+
+SUMS = "sums"
+"""The one part of an allocation of :class:`PrivateAdditive`."""
 
 
-class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The outcome of an additive model, by the schema alone.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds.
+    fill : float or None
+        What stands for a missing outcome.
+    """
+
+    column: Column
+    fill: float | None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The bounds of the outcome."""
+        assert self.column.bounds is not None
+        low, high = self.column.bounds
+        return float(low), float(high)
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        low, high = self.bounds
+        return low / 2 + high / 2
+
+    @property
+    def half(self) -> float:
+        """Half the width of the bounds."""
+        low, high = self.bounds
+        return high / 2 - low / 2
+
+    @property
+    def said(self) -> str:
+        """The outcome in words."""
+        low, high = self.bounds
+        filled = "" if self.fill is None else f"; a missing value counts as {self.fill:g}"
+        return f"{self.column.name}, from {low:g} to {high:g}{filled}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapesSpec(Spec[Facts]):
+    """What every additive model is asked for: an outcome, features, and what to release of them."""
+
+    outcome: str
+    features: tuple[str, ...]
+    clip: float | None = None
+    bins: int = ADDITIVE_BINS
+    categorical: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
+    subgroups: tuple[str, ...] = ()
+    projection: tuple[str, ...] = ()
+    missing: float | None = None
+    neighbors: str = "replace-one"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcome, features and subgroups."""
+        return tuple(dict.fromkeys((self.outcome, *self.features, *self.subgroups)))
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options and columns."""
+        yield lambda: check_neighbors(self.neighbors)
+        yield lambda: self.terms(facts)
+        yield lambda: check_rows_of_units(facts.schema)
+        yield lambda: check_sample(facts.schema)
+        yield self._check_roles
+        yield lambda: self.target(facts)
+
+    def _check_roles(self) -> None:
+        if self.outcome in (*self.features, *self.subgroups):
+            raise ParameterError(
+                f"{self.outcome!r} is the outcome and a feature, too; name it once"
+            )
+
+    def terms(self, facts: Facts) -> Terms:
+        """Return features, subgroups and pairs with their levels, by the schema.
+
+        Raises
+        ------
+        SchemaError, ColumnError, ParameterError
+        """
+        return terms_of(
+            facts.schema, self.features, bins=self.bins, categorical=self.categorical,
+            pairs=self.pairs, subgroups=self.subgroups, projection=self.projection,
+        )  # fmt: skip
+
+    def target(self, facts: Facts) -> Target:
+        """Return the outcome with its bounds, and what stands for a missing one.
+
+        Raises
+        ------
+        SchemaError, ColumnError, ParameterError
+        """
+        column = with_bounds(facts.schema.column(self.outcome))
+        return Target(column, fill_of(column, self.missing))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveSpec(ShapesSpec):
+    """What a private additive regression is asked for: the options of :class:`PrivateAdditive`."""
+
+    method: ClassVar[str] = "PrivateAdditive (one release of counts and clipped sums, smoothed)"
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options and columns."""
+        yield from super().checks(facts)
+        yield lambda: clip_of(self.clip, 1.0)
+
+    def allocation(self, facts: Facts, budget: Budget) -> AdditiveAllocation:
+        """Return the one joint mechanism that a budget buys."""
+        clip = clip_of(self.clip, self.target(facts).half)
+        layout = layout_of(self.terms(facts).blocks(), clip, budget)
+        return allocation_of({SUMS: layout}, budget)
+
+    def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
+        """Return what a fit promises."""
+        return guarantee_of(as_additive(allocation), facts, self.terms(facts), self.outcome)
+
+    def plan(self, facts: Facts, allocation: Allocation) -> Plan:
+        """Return prices and noise."""
+        bought, terms = as_additive(allocation), self.terms(facts)
+        return Plan(
+            self.method,
+            bought.budget,
+            {
+                "outcome": self.target(facts).said,
+                "n": f"{facts.n:,} rows",
+                **noise_facts(terms, bought, facts.n),
+            },
+            (
+                "the shape of a feature is the mean at its levels, not adjusted for other features",
+                "what is estimated is the mean of the outcome clipped to the middle of its bounds "
+                "plus or minus R",
+            ),
+            noise_warnings(terms, bought, facts.n),
+        )
+
+
+class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults]):
     """The mean of an outcome as a sum of shapes of features, under differential privacy.
 
     Parameters
@@ -52,8 +208,8 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
         Features of numbers whose levels have no order.
     pairs : iterable of two names
         Interactions; each costs what a feature costs.
-    groups : iterable of str
-        Columns whose levels are groups with a mean of their own.
+    subgroups : iterable of str
+        Columns whose levels are subgroups with a mean of their own.
     projection : sequence of str
         Features of numbers whose joint counts are released, for a linear projection on them.
     missing : number, optional
@@ -69,11 +225,12 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
     -----
     Relation: one person's row is replaced by any other legal one; n is public.  Released jointly,
     with one draw of noise: the number of people and the sum of the clipped outcome at every level
-    of every feature, group and pair, the joint counts of a projection, the sum over everybody, and
-    that of squares.  With d features the L2 sensitivity is
-    2R sqrt(d + groups + pairs + joint/2 + 1 + 1/4), where joint is the number of pairs of projected
-    columns that are not in ``pairs`` (counts beside sums are free); pure privacy pays the L1 one.
-    Both are proved in :class:`dprct.queries.additive.AdditiveLayout`.  ``delta=0`` draws Laplace
+    of every feature, subgroup and pair, the joint counts of a projection, the sum over everybody,
+    and that of squares.  With d features the L2 sensitivity is
+    2R sqrt(d + subgroups + pairs + joint/2 + 1 + 1/4), where joint is the number of pairs of
+    projected columns that are not in ``pairs`` (no count adds to the price of its sum); pure
+    privacy pays the L1 one.  Both are proved in
+    :class:`dprct.queries.additive.AdditiveLayout`.  ``delta=0`` draws Laplace
     noise, ``delta > 0`` Gaussian noise (Gaussian differential privacy), both exactly, on integers.
     Shapes are cubic polynomials in the number of the bin, shrunk towards the average:
     post-processing.
@@ -82,7 +239,7 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
 
     References
     ----------
-    ALGORITHMS.md, section 7, base learner (b).
+    Dong, Roth and Su (2022), "Gaussian Differential Privacy".
 
     Examples
     --------
@@ -98,7 +255,7 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
     (True, 'replace-one')
     """
 
-    method = "PrivateAdditive (one release of counts and clipped sums, smoothed)"
+    saved_types = (AdditiveSums, Cells, Block)
 
     def __init__(
         self,
@@ -111,24 +268,19 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
         bins: int = ADDITIVE_BINS,
         categorical: Iterable[str] = (),
         pairs: Iterable[Sequence[str]] = (),
-        groups: Iterable[str] = (),
+        subgroups: Iterable[str] = (),
         projection: Sequence[str] = (),
         missing: float | None = None,
         neighbors: str = "replace-one",
     ) -> None:
-        check_neighbors(neighbors)
-        check_schema(schema)
-        schema = schema.seal_beside_data()
-        self.terms = terms_of(
-            schema, features, bins=bins, categorical=categorical, pairs=pairs, groups=groups,
-            projection=projection,
+        spec = AdditiveSpec(
+            outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
+            clip=clip, bins=bins, categorical=distinct_names(categorical, "categorical"),
+            pairs=distinct_pairs(pairs), subgroups=distinct_names(subgroups, "subgroups"),
+            projection=distinct_names(projection, "projection"), missing=missing,
+            neighbors=neighbors,
         )  # fmt: skip
-        self._frame, self.column = bound_table(data, schema, outcome, self.terms)
-        assert self.column.bounds is not None
-        low, high = map(float, self.column.bounds)
-        self.schema, self.outcome, self.n = schema, outcome, row_count(self._frame)
-        self.middle, self.clip = low / 2 + high / 2, clip_of(clip, high / 2 - low / 2)
-        self.fill = fill_of(self.column, missing)
+        self.facts = self._bind(spec, data, schema)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -143,63 +295,119 @@ class PrivateAdditive(EstimateModel[AdditiveFit, AdditiveResults]):
         options = {"categorical": categorical, "pairs": pairs, **options}
         return cls(data, schema, outcome=outcome, features=features, **options)
 
-    def layout(self, budget: Budget) -> AdditiveLayout:
-        """Return what is released at a budget, with its sensitivity."""
-        return layout_of(self.terms.blocks(), self.clip, budget)
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return prices and noise; free, a function of public facts.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            Above 0 for Gaussian noise.
-        """
-        budget = Budget.asked(epsilon, delta)
-        layout = self.layout(budget)
-        facts = {"n": f"{self.n:,} rows", **noise_facts(self.terms, layout, budget, self.n)}
-        consequences = (
-            "the shape of a feature is the mean at its levels, not adjusted for other features",
-            "what is estimated is the mean of the outcome clipped to the middle of its bounds "
-            "plus or minus R",
-        )
-        warned = noise_warnings(self.terms, layout, budget, self.n)
-        return Plan(self.method, budget, facts, consequences, warned)
-
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what a fit at this budget promises; free."""
-        return promise_of(
-            budget, self.schema.unit, self.n, self.terms, self.outcome, [self.layout(budget)]
-        )
-
-    def _check(self, budget: Budget) -> None:
-        mechanism_of(self.layout(budget), budget)
-        check_there(self._frame, self.n)  # before anything is charged
-
-    def _draw(self, budget: Budget, noise: NoiseSource) -> AdditiveFit:
-        read, layout = (self.terms.encodings, self.column, self.fill), self.layout(budget)
-        if isinstance(self._frame, nw.LazyFrame):
-            there = EngineRows.of(self._frame, self.n, *read)
-            sums = released_sums(there.codes, there.outcome - self.middle, layout, budget, noise)
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> AdditiveSums:
+        bought, frame = as_additive(allocation), self._table.frame
+        target, encoded = self.spec.target(self.facts), self.spec.terms(self.facts).encodings
+        read = (encoded, target.column, target.fill)
+        rows: EngineRows | CodedRows
+        if isinstance(frame, nw.LazyFrame):
+            rows = EngineRows.of(frame, self.n, *read)
         else:
-            rows = CodedRows.of(self._frame, *read)
-            sums = released_sums(rows.codes, rows.outcome - self.middle, layout, budget, noise)
-        return AdditiveFit(self.terms, sums, self.middle)
+            rows = CodedRows.of(frame, *read)
+        values: Any = rows.outcome - target.middle
+        return released_sums(rows.codes, values, *bought.last, noise)
 
-    def _state(self, found: AdditiveFit) -> dict[str, Any]:
-        return found.state()
-
-    def _results(self, found: AdditiveFit, guarantee: Guarantee, ledger: str) -> AdditiveResults:
+    def _read(
+        self,
+        drawn: AdditiveSums,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> AdditiveResults:
+        terms, target = self.spec.terms(self.facts), self.spec.target(self.facts)
         return AdditiveResults(
-            fit=found,
+            fit=AdditiveFit(terms, drawn, target.middle),
             guarantee=guarantee,
-            outcome=self.outcome,
-            what=f"mean of {self.outcome}",
+            outcome=self.spec.outcome,
+            what=f"mean of {self.spec.outcome}",
             ledger=ledger,
         )
 
     def __repr__(self) -> str:
-        names = ", ".join(self.terms.names[: self.terms.features])
-        return f"PrivateAdditive(n={self.n}, outcome: {self.outcome}, features: {names})"
+        names = ", ".join(self.spec.features)
+        return f"PrivateAdditive(n={self.n}, outcome: {self.spec.outcome}, features: {names})"
+
+
+def as_additive(allocation: Allocation) -> AdditiveAllocation:
+    """Return the allocation as the kind that additive models have."""
+    assert isinstance(allocation, AdditiveAllocation)
+    return allocation
+
+
+def check_rows_of_units(schema: Schema) -> None:
+    """Refuse units of several rows: one row is what an additive model protects."""
+    if schema.unit.max_rows > 1:
+        raise SchemaError(
+            f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}"
+        )
+
+
+def fill_of(column: Column, missing: object) -> float | None:
+    """Return the constant that stands for a missing outcome; None where there is none.
+
+    Raises
+    ------
+    SchemaError
+        If the outcome may be missing and no constant is given.
+    """
+    if column.missing == ():
+        return None
+    if missing is None:
+        raise SchemaError(
+            f"outcome {column.name!r} may be missing; say missing= with a number within its "
+            "bounds that stands for it, or declare missing='never'"
+        )
+    return constant_of(missing, column)
+
+
+def clip_of(clip: object, default: float) -> float:
+    """Return R, the declared clip."""
+    if clip is None:
+        return default
+    if isinstance(clip, bool) or not isinstance(clip, (int, float)):
+        raise ParameterError(f"clip={given(clip)}; give a number above 0 from public knowledge")
+    if not EXTREMES[0] <= clip <= EXTREMES[1]:
+        raise ParameterError(
+            f"clip={clip!r}; give a number above 0, from {EXTREMES[0]:g} to {EXTREMES[1]:g}, from "
+            "public knowledge"
+        )
+    return float(clip)
+
+
+def features_of_formula(
+    formula: str,
+) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return outcome, features, those in ``C()``, and pairs of ``"y ~ x1 + C(g) + x1:x2"``.
+
+    Raises
+    ------
+    FormulaError
+        If the formula has anything else, or a pair whose features are not in it alone.
+
+    Examples
+    --------
+    >>> features_of_formula("y ~ age + C(village) + age:C(village)")
+    ('y', ('age', 'village'), ('village',), (('age', 'village'),))
+    """
+    parsed = parse(formula)
+    factors = [factor for term in parsed.terms for factor in term]
+    plain = len(parsed.outcomes) == 1 and parsed.outcomes[0].kind == "name" and parsed.intercept
+    if not plain or any(f.kind == "expression" for f in factors) or not parsed.terms:
+        raise FormulaError(
+            f"{formula!r} is not of the form 'y ~ x1 + C(x2) + x1:C(x2)': one outcome, columns, "
+            "C() for levels without order, and pairs; declare anything else as a derived column"
+        )
+    names = [[factor.names[0] for factor in term] for term in parsed.terms]
+    features = tuple(dict.fromkeys(term[0] for term in names if len(term) == 1))
+    pairs = tuple((term[0], term[1]) for term in names if len(term) == 2)
+    if any(len(term) > 2 for term in names) or any(
+        name not in features for pair in pairs for name in pair
+    ):
+        raise FormulaError(
+            f"{formula!r} has an interaction of more than two features, or of one that does not "
+            "stand alone; write x1 + x2 + x1:x2, or x1*x2"
+        )
+    levels = tuple(dict.fromkeys(f.names[0] for f in factors if f.kind == "C"))
+    return parsed.outcome_names[0], features, levels, pairs

@@ -1,23 +1,29 @@
-"""The one private step of an additive model: counts and sums, jointly, with exact noise."""
+"""What additive models release: mechanisms, guarantee, the noise to expect, and the draw."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dprct.defaults import PURE_COUNT_UNITS
+from dprct.errors import ParameterError
 from dprct.estimate.synthetic.path_noise import PathNoise
+from dprct.privacy.allocation import Allocation
+from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.queries import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
+from dprct.schema.facts import given
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from dprct.estimate.additive.terms import Terms
+    from dprct.model import Facts
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.queries import Block
@@ -25,6 +31,58 @@ if TYPE_CHECKING:
     from dprct.queries.arithmetic import Numbers
 
     Array = NDArray[np.float64]
+
+Mechanism = AnalyticGaussian | DiscreteLaplace
+
+_POOR = 0.25
+"""Noise of a level, as a share of the clip, above which a plan warns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveAllocation(Allocation):
+    """One joint mechanism for each disjoint part of the rows.
+
+    Parameters
+    ----------
+    layouts : mapping from part to AdditiveLayout
+        What each mechanism adds noise to; the last part has the function that is asked for.
+    """
+
+    parts: Mapping[str, Mechanism]
+    layouts: Mapping[str, AdditiveLayout]
+
+    def __getitem__(self, name: str) -> Mechanism:
+        return self.parts[name]
+
+    @property
+    def last(self) -> tuple[AdditiveLayout, Mechanism]:
+        """Layout and mechanism of the part with the function that is asked for."""
+        name = list(self.layouts)[-1]
+        return self.layouts[name], self.parts[name]
+
+
+def allocation_of(layouts: Mapping[str, AdditiveLayout], budget: Budget) -> AdditiveAllocation:
+    """Return the mechanisms of releases from disjoint parts of the rows, each at ``budget``.
+
+    Notes
+    -----
+    Parts are a random partition of fixed sizes that does not depend on any value, so that replacing
+    one row changes one part (of rows that come in any order, as proved in
+    :func:`dprct.estimate.cate.release.partition`).  Releases of other parts are then the same, or
+    functions of what that part released: the privacy of the whole is that of the worst part, in any
+    measure (of the trade-off curves, the smallest).  All parts have the same mu, which depends on
+    the budget alone.
+
+    References
+    ----------
+    Dong, Roth and Su (2022), "Gaussian Differential Privacy", for trade-off curves.
+    """
+    return AdditiveAllocation(
+        budget=budget,
+        parts={name: mechanism_of(layout, budget) for name, layout in layouts.items()},
+        disjoint=tuple((name,) for name in layouts),
+        layouts=layouts,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,27 +201,6 @@ class AdditiveSums:
         """Return what was released of a block, if anything was."""
         return next((c for c in self.cells if c.block.features == features), None)
 
-    def state(self) -> dict[str, Any]:
-        """Return what was released as JSON-ready values."""
-        return {
-            "n": self.n,
-            "clip": self.clip,
-            "second": self.second,
-            "sd_sum": self.sd_sum,
-            "sd_count": self.sd_count,
-            "laplace": self.laplace,
-            "weighted": self.weighted,
-            "cells": [
-                {
-                    "features": list(c.block.features),
-                    "shape": list(c.block.shape),
-                    "counts": None if c.counts is None else c.counts.tolist(),
-                    "sums": None if c.sums is None else c.sums.tolist(),
-                }
-                for c in self.cells
-            ],
-        }
-
 
 def layout_of(
     blocks: tuple[Block, ...], clip: float, budget: Budget, *, weighted: bool = False
@@ -173,16 +210,16 @@ def layout_of(
     return AdditiveLayout(blocks, float(clip), weighted, units)
 
 
-def mechanism_of(layout: AdditiveLayout, budget: Budget) -> AnalyticGaussian | DiscreteLaplace:
+def mechanism_of(layout: AdditiveLayout, budget: Budget) -> Mechanism:
     """Return Gaussian noise from the L2 sensitivity, or Laplace noise from L1 where delta is 0."""
     if budget.delta:
         return AnalyticGaussian(budget, layout.l2_squared, layout.size)
     return DiscreteLaplace(budget.epsilon, layout.l1)
 
 
-def noise_of(layout: AdditiveLayout, budget: Budget) -> tuple[float, float]:
+def noise_of(layout: AdditiveLayout, mechanism: Mechanism) -> tuple[float, float]:
     """Return the noise of a sum (unit of the target) and of a count: one sd each; public."""
-    sd = mechanism_of(layout, budget).noise_sd
+    sd = mechanism.noise_sd
     return sd * float(layout.step), sd / layout.count_units
 
 
@@ -190,23 +227,24 @@ def released_sums(
     codes: Sequence[Codes] | EngineCodes,
     target: Numbers,
     layout: AdditiveLayout,
-    budget: Budget,
+    mechanism: Mechanism,
     noise: NoiseSource,
     weights: Numbers | None = None,
 ) -> AdditiveSums:
-    """Draw the release; the caller has charged ``budget``.
+    """Draw the release; the caller has charged the mechanism.
 
     Parameters
     ----------
     codes : sequence of (n,) int arrays, or EngineCodes
-    target : (n,) array, or expression of the columns beside the codes
+    target : (n,) array, or expression of columns of the table with the codes
     layout : AdditiveLayout
-    budget : Budget
+    mechanism : AnalyticGaussian or DiscreteLaplace
+        Of the layout.
     noise : NoiseSource
     weights : as target, optional
     """
     sealed = additive_sums(codes, target, layout, weights)
-    units = mechanism_of(layout, budget).release(sealed, noise).units.astype(np.float64)
+    units = mechanism.release(sealed, noise).units.astype(np.float64)
     step, cells, at = float(layout.step), [], 0
     for block in layout.blocks:
         counts = sums = None
@@ -215,7 +253,7 @@ def released_sums(
         if block.sums:
             sums, at = units[at : at + block.size] * step, at + block.size
         cells.append(Cells(block, counts, sums))
-    sd_sum, sd_count = noise_of(layout, budget)
+    sd_sum, sd_count = noise_of(layout, mechanism)
     return AdditiveSums(
         tuple(cells),
         float(units[at]) * step * layout.clip,
@@ -223,9 +261,108 @@ def released_sums(
         layout.clip,
         sd_sum,
         sd_count,
-        not budget.delta,
+        isinstance(mechanism, DiscreteLaplace),
         layout.weighted,
     )
+
+
+def check_neighbors(neighbors: object) -> None:
+    """Refuse a neighbouring relation that additive models are not offered under."""
+    if not isinstance(neighbors, str) or neighbors != "replace-one":
+        raise ParameterError(
+            f"neighbors={given(neighbors)}; allowed: 'replace-one' (the whole row is private)"
+        )
+
+
+def guarantee_of(
+    allocation: AdditiveAllocation,
+    facts: Facts,
+    terms: Terms,
+    outcome: str,
+    more: Sequence[str] = (),
+) -> Guarantee:
+    """Return what a fit promises, and which public facts the promise rests on.
+
+    Parameters
+    ----------
+    allocation : AdditiveAllocation
+    facts : Facts
+    terms : Terms
+    outcome : str
+    more : sequence of str
+        Further public facts.
+    """
+    unit, budget = facts.schema.unit, allocation.budget
+    public = (
+        f"the number of rows, n = {facts.n}",
+        unit.said,
+        f"the declared bounds and levels of {', '.join(terms.names)}",
+        f"the declared bounds of {outcome}",
+        f"the clip R = {allocation.last[0].clip:g}",
+        *more,
+    )
+    mus = [m.noise.mu for m in allocation.parts.values() if isinstance(m, AnalyticGaussian)]
+    return Guarantee(
+        "gdp" if mus else "pure",
+        "replace-one",
+        budget,
+        unit=unit.name,
+        public_facts=public,
+        not_covered=("participation of anybody",),
+        parameter=max(mus) if mus else None,
+    )
+
+
+def noise_facts(terms: Terms, allocation: AdditiveAllocation, n: int) -> dict[str, str]:
+    """Return the lines of a plan about terms and noise, in the unit of the target.
+
+    Parameters
+    ----------
+    terms : Terms
+    allocation : AdditiveAllocation
+    n : int
+        Rows of the last part.
+    """
+    layout, mechanism = allocation.last
+    sd_sum, sd_count = noise_of(layout, mechanism)
+    average = sd_sum / math.sqrt(sum(1 / b.size for b in layout.blocks if b.sums)) / n
+    bins = max(terms.encodings[j].size for j in range(terms.features))
+    law = "Laplace" if isinstance(mechanism, DiscreteLaplace) else "Gaussian"
+    return {
+        **_terms_said(terms),
+        "clip": f"R = {layout.clip:g}: beyond it the target is clipped, and noise is proportional "
+        "to it",
+        "released": f"{layout.size:,} numbers jointly, with {law} noise",
+        "noise": mechanism.describe(),
+        "noise of the average": f"sd {average:.4g}",
+        "noise of a level": f"sd {sd_sum * bins / n:.4g} where it has 1 in {bins} of {n:,} rows "
+        f"(before smoothing), and sd {sd_count:.3g} on its count",
+    }
+
+
+def noise_warnings(terms: Terms, allocation: AdditiveAllocation, n: int) -> tuple[str, ...]:
+    """Return what is likely to disappoint."""
+    layout, mechanism = allocation.last
+    sd_sum, _ = noise_of(layout, mechanism)
+    bins = max(terms.encodings[j].size for j in range(terms.features))
+    if sd_sum * bins / n <= _POOR * layout.clip:
+        return ()
+    return (
+        "the noise of a level is above a quarter of the clip: shapes will be shrunk to the "
+        "average; use fewer features, fewer bins, a smaller public clip, or a larger epsilon",
+    )
+
+
+def _terms_said(terms: Terms) -> dict[str, str]:
+    """Return features, subgroups, pairs and joint counts in words."""
+    own, others = terms.encodings[: terms.features], terms.encodings[terms.features :]
+    lines = {
+        "features": "; ".join(encoding.describe() for encoding in own),
+        "subgroups": "; ".join(encoding.describe() for encoding in others),
+        "pairs": ", ".join(terms.named(pair) for pair in terms.pairs),
+        "joint counts": ", ".join(terms.named(pair) for pair in terms.crossed),
+    }
+    return {name: said for name, said in lines.items() if said}
 
 
 def _weights(sizes: Sequence[int], unit: float) -> list[tuple[float, int]]:

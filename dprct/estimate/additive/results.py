@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.estimate.additive import figures
-from dprct.estimate.additive.fitted import half_width
-from dprct.estimate.additive.projection import linear_projection
+from dprct.estimate.additive.fitted import half_width, usable_counts
 from dprct.estimate.synthetic.path_noise import check_alpha
+from dprct.plots import RELEASED, panels
 from dprct.results import render
+from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -29,10 +30,13 @@ if TYPE_CHECKING:
 ALL = "privacy noise and sampling"
 NOISE = "privacy noise alone"
 
+_LEAST_EIGENVALUE = 1e-3
+"""Of the moments of a projection, as a share of all records; below it they are noise."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class AdditiveResults:
-    """A private additive function: average, shapes, group means and their intervals.
+    """A private additive function: average, shapes, subgroup means and their intervals.
 
     Parameters
     ----------
@@ -51,7 +55,7 @@ class AdditiveResults:
     Notes
     -----
     **What intervals cover.**  ``part="all"``: the mean of the *clipped* target among people like
-    these (at a level of a feature, or in a group), with privacy noise and sampling; the variance
+    these (at a level of a feature, or in a subgroup), with privacy noise and sampling; the variance
     within a level is taken to be that of everybody, two standard deviations of noise above what was
     released.  ``part="noise"``: what these rows would give without noise.  Neither covers what
     smoothing and shrinking do to ``estimate``, nor clipping; of
@@ -82,8 +86,8 @@ class AdditiveResults:
         return self.fit.terms.names[: self.fit.terms.features]
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """Columns whose levels are released groups; features are, too."""
+    def subgroups(self) -> tuple[str, ...]:
+        """Columns whose levels are released subgroups; features are, too."""
         return self.fit.terms.names
 
     @property
@@ -147,14 +151,16 @@ class AdditiveResults:
         self.fit.terms.place(feature)
         return self.fit.levels(feature, alpha, self._proved(part), joint=joint)
 
-    def group_means(self, column: str, alpha: float = 0.05, *, part: str = "all") -> pd.DataFrame:
-        """Return the mean of the target in every group, as :meth:`shape` does, unsmoothed.
+    def subgroup_means(
+        self, column: str, alpha: float = 0.05, *, part: str = "all"
+    ) -> pd.DataFrame:
+        """Return the mean of the target in every subgroup, as :meth:`shape` does, unsmoothed.
 
         Notes
         -----
-        Under replace-one a person may change group, which moves two groups by at most R each (and
-        two counts) instead of one by 2 R: all groups of a column together cost what one feature
-        does.
+        Under replace-one a person may change subgroup, which moves two subgroups by at most R each
+        (and two counts) instead of one by 2 R: all subgroups of a column together cost what one
+        feature does.
         """
         table = self.fit.levels(column, alpha, self._proved(part))
         return table.assign(estimate=table["raw"])
@@ -184,7 +190,7 @@ class AdditiveResults:
         return table.assign(low=table["estimate"] - half, high=table["estimate"] + half)
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return the average and every level of every feature and group, one row each."""
+        """Return the average and every level of every feature and subgroup, one row each."""
         part = "noise" if self.no_sampling else "all"
         law = self.fit.average_noise(part)
         low, high = self.average_interval(alpha, part)
@@ -202,7 +208,7 @@ class AdditiveResults:
                 }
             )
         ]
-        for name in self.groups:
+        for name in self.subgroups:
             table = self.fit.levels(name, alpha, part)
             rows.append(table.drop(columns=["count", "middle"]).assign(term=name))
         return pd.concat(rows, ignore_index=True)
@@ -266,16 +272,16 @@ class AdditiveResults:
         """Draw the shape of a feature, the first by default, with the band of its levels."""
         name = self.features[0] if feature is None else feature
         table = self.shape(name, alpha, part="noise" if self.no_sampling else "all")
-        return figures.shape(table, name, self.average, self.what, ax=ax)
+        return _shape_drawn(table, name, self.average, self.what, ax=ax)
 
-    def plot_groups(self, column: str, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
-        """Draw the mean of every group of a column with its interval."""
-        table = self.group_means(column, alpha, part="noise" if self.no_sampling else "all")
+    def plot_subgroups(self, column: str, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
+        """Draw the mean of every subgroup of a column with its interval."""
+        table = self.subgroup_means(column, alpha, part="noise" if self.no_sampling else "all")
         rows = [
             (str(r["level"]), float(r["raw"]), float(r["low"]), float(r["high"]))
             for _, r in table.iterrows()
         ]
-        return figures.forest(rows, self.what, ax=ax)
+        return _forest(rows, self.what, ax=ax)
 
     def __str__(self) -> str:
         return self.summary()
@@ -304,3 +310,171 @@ class AdditiveResults:
             ("Clip", f"{self.fit.sums.clip:g}"),
             ("Features", f"{len(self.features)}"),
         )
+
+
+def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "all") -> pd.DataFrame:
+    """Return the coefficients of the best linear projection on features, at the middles of bins.
+
+    Parameters
+    ----------
+    fit : AdditiveFit
+    features : sequence of str
+        Numbers; of several, the joint counts must have been released.
+    part : {"all", "noise"}
+        Whether errors contain sampling.
+
+    Returns
+    -------
+    DataFrame
+        One row for the mean and one per feature, per unit of the feature: ``term, estimate,
+        std.error, std.error.noise``.
+
+    Raises
+    ------
+    ParameterError
+        If a name is no text, a feature is no number, or joint counts were not released.
+
+    Notes
+    -----
+    beta = A^-1 b with A = E z z' and b = E z psi over the released cells, z = (1, features from -1
+    to 1 at the middle of their bins).  To first order the error is A^-1 (e_b - e_A beta); its
+    noise part follows from the known noise of the cells, its sampling part takes the variance of
+    the target to be the same everywhere.  What a feature does within a bin is not seen.
+
+    References
+    ----------
+    Semenova and Chernozhukov (2021), "Debiased machine learning of conditional average treatment
+    effects", for the projection as an estimand.
+    """
+    features = listed_names(features, "features")
+    places = [_number(fit, name) for name in features]
+    if not places:
+        raise ParameterError("features= names no column; name at least one")
+    counts = {j: _counts(fit, (j,)) for j in places}
+    matrix, spread = _moments(fit, places, counts)
+    score = np.array([fit.sums.mean * fit.sums.mass, *(_score(fit, j) for j in places)])
+    values, vectors = np.linalg.eigh(matrix)
+    inverse = (vectors / np.maximum(values, _LEAST_EIGENVALUE * fit.sums.mass)) @ vectors.T
+    beta = inverse @ score
+    noise = inverse @ _noise(fit, places, beta, spread) @ inverse
+    sampling = fit.sums.largest_variance * inverse @ matrix @ inverse
+    whole = noise + sampling if part == "all" else noise
+    unit = np.array([1.0, *(1 / fit.terms.reach(j) for j in places)])
+    return pd.DataFrame(
+        {
+            "term": ["mean at the middle of the bounds", *features],
+            "estimate": beta * unit + np.array([fit.centre] + [0.0] * len(places)),
+            "std.error": np.sqrt(np.maximum(np.diag(whole), 0)) * unit,
+            "std.error.noise": np.sqrt(np.maximum(np.diag(noise), 0)) * unit,
+        }
+    )
+
+
+def _number(fit: AdditiveFit, name: str) -> int:
+    j = fit.terms.place(name)
+    if not fit.terms.smooth[j]:
+        raise ParameterError(f"{name!r} is no number in this model; a projection needs numbers")
+    return j
+
+
+def _counts(fit: AdditiveFit, features: tuple[int, ...]) -> Array:
+    cells = fit.sums.cells_of(features)
+    if cells is None or cells.counts is None:
+        names = " and ".join(repr(fit.terms.names[j]) for j in features)
+        raise ParameterError(
+            f"joint counts of {names} were not released; name these features in projection= (or "
+            "pairs=) before the fit, or project on one feature at a time"
+        )
+    counts = usable_counts(cells.counts, fit.sums.mass)
+    return np.asarray(counts * (fit.sums.mass / counts.sum()), np.float64)
+
+
+def _score(fit: AdditiveFit, j: int) -> float:
+    cells = fit.sums.cells_of((j,))
+    assert cells is not None
+    assert cells.sums is not None
+    return float(fit.terms.points(j) @ cells.sums)
+
+
+def _moments(
+    fit: AdditiveFit, places: Sequence[int], counts: dict[int, Array]
+) -> tuple[Array, Array]:
+    """Return the sums of z z' and, for unit noise on counts, the variance of its entries."""
+    z = {j: fit.terms.points(j) for j in places}
+    size = 1 + len(places)
+    matrix, spread = np.zeros((size, size)), np.zeros((size, size))
+    matrix[0, 0] = fit.sums.mass
+    for a, j in enumerate(places, 1):
+        matrix[0, a] = matrix[a, 0] = counts[j] @ z[j]
+        matrix[a, a] = counts[j] @ z[j] ** 2
+        spread[0, a] = spread[a, 0] = (z[j] ** 2).sum()
+        spread[a, a] = (z[j] ** 4).sum()
+    for (a, j), (b, k) in itertools.combinations(enumerate(places, 1), 2):
+        first, second = sorted((j, k))
+        joint = _counts(fit, (first, second))
+        matrix[a, b] = matrix[b, a] = joint @ np.outer(z[first], z[second]).ravel()
+        spread[a, b] = spread[b, a] = (np.outer(z[j], z[k]) ** 2).sum()
+    return matrix, spread
+
+
+def _noise(fit: AdditiveFit, places: Sequence[int], beta: Array, spread: Array) -> Array:
+    """Return the covariance of e_b - e_A beta; entries of A are taken to be independent."""
+    own = [fit.sums.mean_noise.sd * fit.sums.mass]
+    own += [fit.sums.sd_sum * float(np.linalg.norm(fit.terms.points(j))) for j in places]
+    unit = fit.sums.sd_count**2
+    found = unit * spread * np.outer(beta, beta)  # the same entry of A is in two rows
+    diagonal = np.array(own) ** 2 + unit * spread @ beta**2
+    np.fill_diagonal(found, diagonal)
+    return np.asarray(found)
+
+
+def _shape_drawn(
+    table: pd.DataFrame, name: str, average: float, what: str, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the smoothed shape of a feature over its levels, with the interval of each level.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As from :meth:`dprct.estimate.additive.AdditiveResults.shape`.
+    name : str
+    average : float
+    what : str
+        What is drawn, for the axis.
+    ax : Axes, optional
+    """
+    ax = panels(1)[0] if ax is None else ax
+    at = np.arange(len(table))
+    ax.fill_between(
+        at, table["low"], table["high"], color=RELEASED, alpha=0.2, linewidth=0, label="interval"
+    )
+    ax.plot(at, table["raw"], ".", color=RELEASED, label="level alone")
+    ax.plot(at, table["estimate"], color=RELEASED, label="smoothed")
+    ax.axhline(average, color="0.6", linewidth=0.8)
+    ax.set_xticks(at, list(table["level"]), rotation=45, ha="right", fontsize=7)
+    ax.set_title(name)
+    ax.set_ylabel(what)
+    ax.legend(fontsize=8)
+    return ax
+
+
+def _forest(
+    rows: Sequence[tuple[str, float, float, float]], what: str, *, ax: Axes | None = None
+) -> Axes:
+    """Draw estimates with intervals, one row each.
+
+    Parameters
+    ----------
+    rows : sequence of (name, estimate, low, high)
+    what : str
+    ax : Axes, optional
+    """
+    ax = panels(1)[0] if ax is None else ax
+    at = np.arange(len(rows))[::-1]
+    for y, (_, value, low, high) in zip(at, rows, strict=True):
+        ax.plot([low, high], [y, y], color=RELEASED)
+        ax.plot([value], [y], "o", color=RELEASED)
+    ax.set_yticks(at, [name for name, *_ in rows], fontsize=8)
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.set_xlabel(what)
+    return ax

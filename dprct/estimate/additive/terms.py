@@ -35,7 +35,7 @@ class Terms:
     Parameters
     ----------
     encodings : tuple of Encoding
-        Of the features, then of columns that only name groups.
+        Of the features, then of columns that only name subgroups.
     smooth : tuple of bool
         Whether the levels of each are in an order that a polynomial may follow.
     features : int
@@ -62,8 +62,12 @@ class Terms:
         """The terms of the effect function: features, then pairs."""
         return (*((j,) for j in range(self.features)), *self.pairs)
 
+    def named(self, term: tuple[int, ...]) -> str:
+        """Return what a term is called."""
+        return ":".join(self.names[j] for j in term)
+
     def blocks(self, arm: int | None = None) -> tuple[Block, ...]:
-        """Return what is released: everybody, every feature and group, pairs, joint counts.
+        """Return what is released: everybody, every feature and subgroup, pairs, joint counts.
 
         Parameters
         ----------
@@ -86,7 +90,7 @@ class Terms:
         return tuple(found)
 
     def place(self, name: object, *, feature: bool = True) -> int:
-        """Return the place of a feature, or of a column that names groups.
+        """Return the place of a feature, or of a column that names subgroups.
 
         Raises
         ------
@@ -99,7 +103,7 @@ class Terms:
             raise ParameterError(f"a {type(name).__name__} names no feature; give its name as text")
         known = self.names[: self.features] if feature else self.names
         if name not in known:
-            raise ColumnError.unknown(name, known, "the released features and groups")
+            raise ColumnError.unknown(name, known, "the released features and subgroups")
         return known.index(name)
 
     def points(self, j: int) -> Array:
@@ -167,7 +171,7 @@ def terms_of(
     bins: int,
     categorical: Iterable[str] = (),
     pairs: Iterable[Sequence[str]] = (),
-    groups: Iterable[str] = (),
+    subgroups: Iterable[str] = (),
     projection: Sequence[str] = (),
 ) -> Terms:
     """Return the terms of a model.
@@ -181,8 +185,8 @@ def terms_of(
     categorical : iterable of str
         Features of numbers whose levels have no order.
     pairs : iterable of two names
-    groups : iterable of str
-        Further columns whose levels are groups.
+    subgroups : iterable of str
+        Further columns whose levels are subgroups.
     projection : sequence of str
         Features whose joint counts are released.
 
@@ -193,32 +197,44 @@ def terms_of(
     ParameterError
         If a name is given twice or is no text, or a pair is no pair of features.
     """
-    listed, grouped = _names(features, "features"), _names(groups, "groups")
+    listed, grouped = distinct_names(features, "features"), distinct_names(subgroups, "subgroups")
     if not listed:
         raise ParameterError("features= names no column; name at least one")
     if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 200:
         raise ParameterError(f"bins={given(bins)}; give a whole number from 2 to 200")
     own = encodings(schema, listed, bins)
     others = encodings(schema, [name for name in grouped if name not in listed], bins)
-    unordered = set(_names(categorical, "categorical"))
+    unordered = set(distinct_names(categorical, "categorical"))
     for name in unordered:
         if name not in listed:
             raise ColumnError.unknown(name, listed, "the features")
     smooth = tuple(_is_number(encoding) and encoding.name not in unordered for encoding in own)
     found = Terms((*own, *others), (*smooth, *(False for _ in others)), len(own))
-    projected = _names(projection, "projection")
+    projected = distinct_names(projection, "projection")
     crossed = tuple(itertools.combinations(sorted(found.place(name) for name in projected), 2))
     for name in projected:
         _check_number(found, name)
     return Terms(found.encodings, found.smooth, found.features, _pairs(found, pairs), crossed)
 
 
-def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int], ...]:
+def distinct_pairs(pairs: object) -> tuple[tuple[str, str], ...]:
+    """Return pairs of names.
+
+    Raises
+    ------
+    ParameterError
+        If this is no list of pairs of two different names.
+
+    Examples
+    --------
+    >>> distinct_pairs([["age", "village"]])
+    (('age', 'village'),)
+    """
     if isinstance(pairs, str) or is_data(pairs) or not isinstance(pairs, Iterable):
         raise ParameterError(
             f"pairs= is {type(pairs).__name__}; give pairs of features, such as [('x1', 'x2')]"
         )
-    places = []
+    found = []
     for pair in pairs:
         names = listed_names(pair, "pairs")
         if len(set(names)) != 2 or len(names) != 2:
@@ -226,7 +242,14 @@ def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int
                 f"pairs= has a {type(pair).__name__} that is no pair; give two different features "
                 "each, such as [('x1', 'x2')]"
             )
-        first, second = sorted(found.place(name) for name in names)
+        found.append((names[0], names[1]))
+    return tuple(found)
+
+
+def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int], ...]:
+    places = []
+    for one, other in distinct_pairs(pairs):
+        first, second = sorted((found.place(one), found.place(other)))
         places.append((first, second))
     return tuple(dict.fromkeys(places))
 
@@ -236,7 +259,14 @@ def _check_number(found: Terms, name: str) -> None:
         raise ParameterError(f"projection= names {name!r}, which is no number in this model")
 
 
-def _names(names: object, parameter: str) -> tuple[str, ...]:
+def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
+    """Return names of columns, each once.
+
+    Raises
+    ------
+    ParameterError
+        If they are no text, or one is given twice.
+    """
     listed = listed_names(names, parameter)
     if len(set(listed)) < len(listed):
         raise ParameterError(f"{parameter}= must name columns, each once")

@@ -2,46 +2,151 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, get_args
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import narwhals as nw
 
+from dprct.assignment.base import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
-from dprct.errors import ParameterError
-from dprct.estimate.additive.door import (
-    bound_table,
-    clip_of,
-    features_of_formula,
-    fill_of,
-    treatment_code,
+from dprct.encode import encodings
+from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.additive.model import ShapesSpec, as_additive, clip_of, features_of_formula
+from dprct.estimate.additive.release import (
+    AdditiveSums,
+    Cells,
+    guarantee_of,
+    noise_facts,
+    noise_warnings,
 )
-from dprct.estimate.additive.fitted import AdditiveFit
-from dprct.estimate.additive.planning import noise_facts, noise_warnings
-from dprct.estimate.additive.promises import check_neighbors, promise_of
-from dprct.estimate.additive.release import mechanism_of
-from dprct.estimate.additive.terms import terms_of
-from dprct.estimate.base import EstimateModel
-from dprct.estimate.cate.learners import Learner, Recipe, learned
-from dprct.estimate.cate.partition import shares_of, sizes_of
-from dprct.estimate.cate.propensity import known_propensity, trim_of
-from dprct.estimate.cate.results import CATEResults
-from dprct.privacy.budget import Budget
-from dprct.queries import CompactRows, EngineRows
+from dprct.estimate.additive.terms import distinct_names, distinct_pairs
+from dprct.estimate.cate.release import (
+    EFFECT,
+    Learner,
+    LearnerForm,
+    released,
+    shares_of,
+    sizes_of,
+)
+from dprct.estimate.cate.results import LEARNERS, CATEResults
+from dprct.estimate.hidden import check_hidden, hidden_arms
+from dprct.model import Facts, Model
+from dprct.queries import Block, CompactRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema
-from dprct.schema.table import check_rows, check_there, row_count
+from dprct.schema.arguments import check_choice, one_name
+from dprct.schema.facts import given
+from dprct.schema.table import check_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dprct.assignment.base import Design
-    from dprct.privacy.budget import Real
+    from dprct.encode import Coded
+    from dprct.estimate.additive.release import AdditiveAllocation
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget, Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
 
 
-class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
+@dataclass(frozen=True, kw_only=True)
+class CATESpec(ShapesSpec):
+    """What a private CATE is asked for; the fields are the options of :class:`CATE`."""
+
+    method: ClassVar[str] = "CATE (one-step additive learner)"
+
+    treatment: str
+    assignment: Design | None = None
+    propensity: float | None = None
+    learner: Learner = "dr"
+    parts: Mapping[str, Real] | None = None
+    trim: float = TRIM
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcome, features, subgroups and treatment."""
+        return tuple(dict.fromkeys((*super().columns, self.treatment)))
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options, columns and number of rows."""
+        yield lambda: check_choice("learner", self.learner, get_args(Learner))
+        yield from super().checks(facts)
+        yield lambda: treatment_code(facts.schema, self.treatment)
+        yield lambda: check_treatment(
+            self.treatment, self.outcome, (*self.features, *self.subgroups)
+        )
+        yield lambda: self.known(facts)
+        yield lambda: clip_of(self.clip, 1.0)
+        yield lambda: trim_of(self.trim)
+        yield lambda: self.sizes(facts)
+
+    def known(self, facts: Facts) -> Fraction | None:
+        """Return the probability of treatment that is a public fact; None if there is none.
+
+        Raises
+        ------
+        ParameterError, SchemaError
+        """
+        e = known_propensity(
+            facts.schema, facts.n, self.treatment, self.assignment, self.propensity
+        )
+        if self.learner == "s" and e is None:
+            raise ParameterError(
+                "learner='s' compares the means of treated and untreated, which is an effect where "
+                "treatment was randomised; give assignment= or propensity=, or use learner='dr'"
+            )
+        return e
+
+    def sizes(self, facts: Facts) -> dict[str, int]:
+        """Return how many rows each part has."""
+        known = self.known(facts) is not None
+        return sizes_of(shares_of(self.parts, known=known, constant=self.learner == "s"), facts.n)
+
+    def form(self, facts: Facts) -> LearnerForm:
+        """Return what a fit releases, in which parts of the rows."""
+        bounds = self.target(facts).bounds
+        return LearnerForm(
+            self.learner, self.terms(facts), self.sizes(facts), bounds,
+            clip_of(self.clip, effect_clip(*bounds)), self.known(facts), trim_of(self.trim),
+        )  # fmt: skip
+
+    def allocation(self, facts: Facts, budget: Budget) -> AdditiveAllocation:
+        """Return the mechanisms that a budget buys, one for each disjoint part of the rows."""
+        return self.form(facts).allocation(budget)
+
+    def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
+        """Return what a fit promises."""
+        form = self.form(facts)
+        more = [f"the sizes of the parts: {', '.join(map(str, form.sizes.values()))}"]
+        if form.e is not None:
+            more.append(f"the probability of treatment, {form.e}")
+        return guarantee_of(as_additive(allocation), facts, form.terms, self.outcome, more)
+
+    def plan(self, facts: Facts, allocation: Allocation) -> Plan:
+        """Return prices and noise, and what no interval will contain."""
+        bought, form = as_additive(allocation), self.form(facts)
+        rows = form.sizes[EFFECT]
+        parts = ", ".join(f"{name} {size:,}" for name, size in form.sizes.items())
+        lines = {
+            "outcome": self.target(facts).said,
+            "treatment": self.treatment,
+            "learner": LEARNERS[self.learner],
+            "n": f"{facts.n:,} rows, by part: {parts}",
+            "propensity": form.propensity,
+            **noise_facts(form.terms, bought, rows),
+        }
+        consequences = ["what is estimated is the mean of clipped pseudo-outcomes"]
+        if self.learner == "s":
+            consequences = ["the effect is the same for everybody: no interaction is in the model"]
+        if form.no_sampling:
+            consequences.append(f"no interval contains sampling: {form.no_sampling}")
+        warned = noise_warnings(form.terms, bought, rows)
+        return Plan(self.method, bought.budget, lines, tuple(consequences), warned)
+
+
+class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
     """The effect of a treatment as a sum of shapes of features, under differential privacy.
 
     Parameters
@@ -74,8 +179,8 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         ``"outcome"`` part is asked for; otherwise a quarter, a quarter and a half.
     trim : number
         Estimated propensities are kept within [trim, 1 - trim].
-    bins, categorical, pairs, groups, projection, missing
-        As for :class:`dprct.PrivateAdditive`; groups have average effects of their own.
+    bins, categorical, pairs, subgroups, projection, missing
+        As for :class:`dprct.PrivateAdditive`; subgroups have average effects of their own.
     neighbors : {"replace-one"}
 
     Raises
@@ -102,7 +207,7 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
 
     References
     ----------
-    ALGORITHMS.md, section 7.  The published form is ``dprct.published.CATE``.
+    The published form is ``dprct.published.CATE``.
     Kennedy (2023), "Towards optimal doubly robust estimation of heterogeneous causal effects".
 
     Examples
@@ -120,7 +225,7 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
     (True, 'replace-one')
     """
 
-    method = "CATE (one-step additive learner)"
+    saved_types = (AdditiveSums, Cells, Block)
 
     def __init__(
         self,
@@ -139,40 +244,21 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         bins: int = ADDITIVE_BINS,
         categorical: Iterable[str] = (),
         pairs: Iterable[Sequence[str]] = (),
-        groups: Iterable[str] = (),
+        subgroups: Iterable[str] = (),
         projection: Sequence[str] = (),
         missing: float | None = None,
         neighbors: str = "replace-one",
     ) -> None:
-        check_neighbors(neighbors)
-        check_choice("learner", learner, get_args(Learner))
-        check_schema(schema)
-        schema = schema.seal_beside_data()
-        terms = terms_of(
-            schema, features, bins=bins, categorical=categorical, pairs=pairs, groups=groups,
-            projection=projection,
+        spec = CATESpec(
+            outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
+            treatment=one_name(treatment, "treatment"), assignment=assignment,
+            propensity=propensity, learner=learner, clip=clip, parts=parts, trim=trim, bins=bins,
+            categorical=distinct_names(categorical, "categorical"), pairs=distinct_pairs(pairs),
+            subgroups=distinct_names(subgroups, "subgroups"),
+            projection=distinct_names(projection, "projection"), missing=missing,
+            neighbors=neighbors,
         )  # fmt: skip
-        self._treatment = treatment_code(schema, treatment)
-        if treatment in terms.names:
-            raise ParameterError(f"{treatment!r} is the treatment and a feature; name it once")
-        self._frame, self.column = bound_table(data, schema, outcome, terms, [treatment])
-        self.n = row_count(self._frame)
-        e = known_propensity(schema, self.n, treatment, assignment, propensity)
-        if learner == "s" and e is None:
-            raise ParameterError(
-                "learner='s' compares the means of treated and untreated, which is an effect where "
-                "treatment was randomised; give assignment= or propensity=, or use learner='dr'"
-            )
-        self.schema, self.outcome = schema, outcome
-        self.treatment, self.learner = treatment, learner
-        self.fill = fill_of(self.column, missing)
-        assert self.column.bounds is not None
-        low, high = map(float, self.column.bounds)
-        shares = shares_of(parts, known=e is not None, constant=learner == "s")
-        self.recipe = Recipe(
-            learner, terms, sizes_of(shares, self.n), (low, high),
-            clip_of(clip, effect_clip(low, high)), e, trim_of(trim),
-        )  # fmt: skip
+        self.facts = self._bind(spec, data, schema)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -188,94 +274,137 @@ class CATE(EstimateModel[dict[str, AdditiveFit], CATEResults]):
         options = {"categorical": categorical, "pairs": pairs, **options}
         return cls(data, schema, outcome=outcome, features=features, **options)
 
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return prices and noise of the effect; free, a function of public facts.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            Above 0 for Gaussian noise.
-        """
-        budget, recipe = Budget.asked(epsilon, delta), self.recipe
-        layout, rows = recipe.layouts(budget)["effect"], recipe.sizes["effect"]
-        parts = ", ".join(f"{name} {size:,}" for name, size in recipe.sizes.items())
-        facts = {
-            "n": f"{self.n:,} rows, by part: {parts}",
-            "propensity": self._propensity(),
-            **noise_facts(recipe.terms, layout, budget, rows),
-        }
-        consequences = ["what is estimated is the mean of clipped pseudo-outcomes"]
-        if self.learner == "s":
-            consequences = ["the effect is the same for everybody: no interaction is in the model"]
-        refused = self._no_sampling()
-        if refused:
-            consequences.append(f"no interval contains sampling: {refused}")
-        warned = noise_warnings(recipe.terms, layout, budget, rows)
-        return Plan(self.method, budget, facts, tuple(consequences), warned)
-
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what a fit at this budget promises; free."""
-        layouts = self.recipe.layouts(budget)
-        more = [f"the sizes of the parts: {', '.join(map(str, self.recipe.sizes.values()))}"]
-        if self.recipe.e is not None:
-            more.append(f"the probability of treatment, {self.recipe.e}")
-        return promise_of(
-            budget, self.schema.unit, self.n, self.recipe.terms, self.outcome,
-            [*layouts.values()], more,
-        )  # fmt: skip
-
-    def _check(self, budget: Budget) -> None:
-        for layout in self.recipe.layouts(budget).values():
-            mechanism_of(layout, budget)
-        check_there(self._frame, self.n)  # before anything is charged
-
-    def _draw(self, budget: Budget, noise: NoiseSource) -> dict[str, AdditiveFit]:
-        read = (self.recipe.terms.encodings, self.column, self.fill, self._treatment)
-        if self.recipe.one_step and isinstance(self._frame, nw.LazyFrame):
-            return learned(self.recipe, EngineRows.of(self._frame, self.n, *read), budget, noise)
-        rows = CompactRows.of(self._frame, *read)
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, AdditiveSums]:
+        bought, frame = as_additive(allocation), self._table.frame
+        form, target = self.spec.form(self.facts), self.spec.target(self.facts)
+        treatment = treatment_code(self.schema, self.spec.treatment)
+        read = (form.terms.encodings, target.column, target.fill, treatment)
+        if form.one_step and isinstance(frame, nw.LazyFrame):
+            return released(form, bought, EngineRows.of(frame, self.n, *read), noise)
+        rows = CompactRows.of(frame, *read)
         check_rows(len(rows), self.n)
-        if noise.simulation and not self.recipe.one_step:
+        if noise.simulation and not form.one_step:
             rows = rows.in_canonical_order()  # with a seed, the same people in every part
-        return learned(self.recipe, rows, budget, noise)
+        return released(form, bought, rows, noise)
 
-    def _state(self, found: dict[str, AdditiveFit]) -> dict[str, Any]:
-        return {name: fit.state() for name, fit in found.items()}
-
-    def _results(
-        self, found: dict[str, AdditiveFit], guarantee: Guarantee, ledger: str
+    def _read(
+        self,
+        drawn: dict[str, AdditiveSums],
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
     ) -> CATEResults:
+        spec, form = self.spec, self.spec.form(self.facts)
+        nuisances = form.fits(drawn)
         return CATEResults(
-            fit=found["effect"],
-            nuisances={name: fit for name, fit in found.items() if name != "effect"},
+            fit=nuisances.pop(EFFECT),
+            nuisances=nuisances,
             guarantee=guarantee,
-            outcome=self.outcome,
-            what=f"effect of {self.treatment} on {self.outcome}",
+            outcome=spec.outcome,
+            what=f"effect of {spec.treatment} on {spec.outcome}",
             ledger=ledger,
-            no_sampling=self._no_sampling(),
-            learner=self.learner,
-            sizes=dict(self.recipe.sizes),
-            propensity=self._propensity(),
+            no_sampling=form.no_sampling,
+            learner=spec.learner,
+            sizes=dict(form.sizes),
+            propensity=form.propensity,
         )
-
-    def _propensity(self) -> str:
-        if self.recipe.e is None:
-            return f"estimated, kept within [{self.recipe.trim:g}, {1 - self.recipe.trim:g}]"
-        return f"known, {self.recipe.e}"
-
-    def _no_sampling(self) -> str:
-        """Return why no interval that contains sampling is proved; a function of public facts."""
-        if self.recipe.e is None:
-            return "the propensity is estimated, and its error is in no interval"
-        if self.learner == "r":
-            return "the R-learner divides by noisy sums of weights that depend on the data"
-        return ""
 
     def __repr__(self) -> str:
-        names = ", ".join(self.recipe.terms.names[: self.recipe.terms.features])
+        spec = self.spec
         return (
-            f"CATE(n={self.n}, outcome: {self.outcome}, treatment: {self.treatment}, features: "
-            f"{names}, learner: {self.learner})"
+            f"CATE(n={self.n}, outcome: {spec.outcome}, treatment: {spec.treatment}, features: "
+            f"{', '.join(spec.features)}, learner: {spec.learner})"
         )
+
+
+def check_treatment(treatment: str, outcome: str, features: Sequence[str]) -> None:
+    """Refuse a treatment that is the outcome or a feature, too."""
+    if treatment == outcome:
+        raise ParameterError(f"{treatment!r} is the treatment and the outcome; name each once")
+    if treatment in features:
+        raise ParameterError(f"{treatment!r} is the treatment and a feature; name it once")
+
+
+def treatment_code(schema: Schema, treatment: object) -> Coded:
+    """Return the code of a treatment column of levels 0 and 1.
+
+    Raises
+    ------
+    SchemaError
+        If it has other levels, or may be missing.
+    """
+    if not isinstance(treatment, str):
+        raise ParameterError(f"treatment={given(treatment)}; give the name of one 0/1 column")
+    column = schema.column(treatment)
+    levels = sorted(column.levels or (), key=str)
+    if column.is_text or [float(x) for x in levels] != [0.0, 1.0] or column.missing != ():
+        raise SchemaError(
+            f"treatment {treatment!r} must have the declared levels 0 and 1 and missing='never'; "
+            "several arms are compared two at a time"
+        )
+    return encodings(schema, [treatment])[0]
+
+
+def known_propensity(
+    schema: Schema, n: int, treatment: str, assignment: Design | None, propensity: object
+) -> Fraction | None:
+    """Return the probability of treatment that is a public fact; None if there is none.
+
+    Parameters
+    ----------
+    schema : Schema
+    n : int
+        Rows; public.
+    treatment : str
+    assignment : Design or None
+        With two groups, of which the treated has 1 in the treatment column, and the same
+        probability for everybody.
+    propensity : number or None
+        The probability itself, instead of a design.
+
+    Raises
+    ------
+    ParameterError, SchemaError
+        If it is not inside (0, 1), both are given, or the design is another.
+    """
+    if assignment is None:
+        return None if propensity is None else _declared(propensity)
+    if propensity is not None:
+        raise ParameterError("assignment= and propensity= are both given; give one of them")
+    if not isinstance(assignment, Design):
+        raise ParameterError(
+            f"assignment={given(assignment)}; give a design, such as dprct.Simple('treat')"
+        )
+    order = _groups(assignment, treatment)
+    check_hidden(assignment, schema)
+    return hidden_arms(assignment, order, n).shares[1]
+
+
+def trim_of(trim: object) -> float:
+    """Return eta, by which estimated propensities are kept from 0 and 1."""
+    if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:
+        raise ParameterError(f"trim={given(trim)}; give a number between 0 and 0.5, such as 0.1")
+    return float(trim)
+
+
+def _declared(propensity: object) -> Fraction:
+    number = isinstance(propensity, (int, float, Fraction)) and not isinstance(propensity, bool)
+    if not number or not math.isfinite(propensity) or not 0 < propensity < 1:  # type: ignore[arg-type,operator]
+        raise ParameterError(
+            f"propensity={given(propensity)}; give the known probability of treatment, between 0 "
+            "and 1"
+        )
+    return Fraction(str(propensity))
+
+
+def _groups(assignment: Design, treatment: str) -> Sequence[int]:
+    """Return the places of the untreated and of the treated group."""
+    groups = assignment.groups
+    values = [row[0] for row in groups.values] if groups.columns == (treatment,) else []
+    if sorted(values, key=str) != [0.0, 1.0]:
+        raise ParameterError(
+            f"the design assigns {', '.join(groups.columns)}; it must assign {treatment!r}, 0 or 1"
+        )
+    return [values.index(0.0), values.index(1.0)]

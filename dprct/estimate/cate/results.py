@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from dprct.estimate.additive.fitted import AdditiveFit
 
+LEARNERS = {"dr": "DR-learner", "r": "R-learner", "s": "S-learner (a constant effect)"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CATEResults(AdditiveResults):
-    """A private effect function, its average, groups, projections, and every nuisance.
+    """A private effect function, its average, subgroups, projections, and every nuisance.
 
     Everything of :class:`dprct.estimate.additive.AdditiveResults` holds of the effect: ``average``
     is the average effect, ``shape`` the effect along a feature, ``projection`` the best linear
@@ -65,21 +67,22 @@ class CATEResults(AdditiveResults):
         """
         return self.predict(new_data)
 
-    def group_effects(self, column: str, alpha: float = 0.05, *, part: str = "all") -> pd.DataFrame:
-        """Return the average effect in every group of a column, unsmoothed, with an interval."""
-        return self.group_means(column, alpha, part=part)
+    def subgroup_effects(
+        self, column: str, alpha: float = 0.05, *, part: str = "all"
+    ) -> pd.DataFrame:
+        """Return the average effect in every subgroup of a column, unsmoothed, with an interval."""
+        return self.subgroup_means(column, alpha, part=part)
 
     @property
-    def groups(self) -> tuple[str, ...]:
+    def subgroups(self) -> tuple[str, ...]:
         """Columns whose levels have an effect of their own; of an S-learner none."""
         return () if self.learner == "s" else self.fit.terms.names
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
-        names = {"dr": "DR-learner", "r": "R-learner", "s": "S-learner (a constant effect)"}
         parts = ", ".join(f"{name} {size:,}" for name, size in self.sizes.items())
         return (
             ("Outcome", self.outcome),
-            ("Learner", names[self.learner]),
+            ("Learner", LEARNERS[self.learner]),
             ("Propensity", self.propensity),
             ("Rows by part", parts),
             ("Clip", f"{self.fit.sums.clip:g}"),

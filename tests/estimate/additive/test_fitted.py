@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dprct.estimate.additive.fitted import AdditiveFit, half_width
-from dprct.estimate.additive.release import layout_of, released_sums
+from dprct.estimate.additive.release import layout_of, mechanism_of, released_sums
 from dprct.estimate.additive.terms import terms_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
@@ -24,11 +24,12 @@ def simulated(terms, budget, part, rounds):
     """Return hits of the average, of a level of x, and their half widths; E psi = x + (Praha)."""
     rng, noise = np.random.default_rng(5), source(6)
     layout = layout_of(terms.blocks(), 3.0, budget)
+    mechanism = mechanism_of(layout, budget)
     hits, halves = [], []
     for _ in range(rounds):
         x, town = rng.integers(0, 4, N).astype(np.int32), rng.integers(0, 3, N).astype(np.int32)
         psi = np.clip((x - 1.5) / 2 + (town == 1) + rng.normal(0, 0.8, N), -3, 3)
-        sums = released_sums([x, town], psi, layout, budget, noise)
+        sums = released_sums([x, town], psi, layout, mechanism, noise)
         fit = AdditiveFit(terms, sums)
         half = half_width(fit.average_noise(part), 0.05)
         truth = (1 / 3, 1 / 4 + 1 / 3) if part == "all" else (psi.mean(), psi[x == 2].mean())
@@ -65,7 +66,8 @@ def one_fit(terms, budget=None, n=20_000):
     x, town = rng.integers(0, 4, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int32)
     psi = (x - 1.5) / 2 + (town == 1) + ((x == 3) & (town == 0)) + rng.normal(0, 0.5, n)
     budget = budget or Budget.asked(20, 1e-2)
-    sums = released_sums([x, town], psi, layout_of(terms.blocks(), 3.0, budget), budget, source(8))
+    layout = layout_of(terms.blocks(), 3.0, budget)
+    sums = released_sums([x, town], psi, layout, mechanism_of(layout, budget), source(8))
     return AdditiveFit(terms, sums, centre=10.0)
 
 

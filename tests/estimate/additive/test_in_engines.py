@@ -11,6 +11,7 @@ import pytest
 
 from dprct import PrivateAdditive
 from dprct.errors import ColumnError, SchemaError
+from dprct.model import saved
 from dprct.schema import Column, Schema
 from dprct.schema.table import COMPANION
 
@@ -31,7 +32,7 @@ SCHEMA = Schema(
 )
 ASKED: dict[str, Any] = {
     "outcome": "y", "features": ["x", "age", "year", "g", "cash", "talk"], "missing": 0.5,
-    "pairs": [("x", "age"), ("g", "year")], "groups": ["town"], "projection": ["x", "age", "year"],
+    "pairs": [("x", "age"), ("g", "year")], "subgroups": ["town"], "projection": ["x", "age", "year"],
 }  # fmt: skip
 
 
@@ -79,7 +80,9 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 def fitted(data: Any, delta: float, **options: Any) -> dict[str, Any]:
     model = PrivateAdditive(data, SCHEMA, **{**ASKED, **options})
     assert model.n == 900
-    return model.fit(1, delta, rng=3).fit.state()
+    found = saved(model.fit(1, delta, rng=3).fit.sums)
+    assert isinstance(found, dict)
+    return found
 
 
 @pytest.mark.parametrize("engine", ENGINES)

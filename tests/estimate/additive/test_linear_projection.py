@@ -5,8 +5,8 @@ import pytest
 
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit
-from dprct.estimate.additive.projection import linear_projection
-from dprct.estimate.additive.release import layout_of, released_sums
+from dprct.estimate.additive.results import linear_projection
+from dprct.estimate.additive.release import layout_of, mechanism_of, released_sums
 from dprct.estimate.additive.terms import terms_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
@@ -23,7 +23,8 @@ def fitted(schema, budget, seed=1, n=5000, **options):
     mx, mz = ((c + 0.5) / 5 - 1 for c in codes)
     psi = 0.5 * mx - 0.25 * mz + rng.normal(0, 0.3, n)
     layout = layout_of(terms.blocks(), 2.0, budget)
-    return AdditiveFit(terms, released_sums(codes, psi, layout, budget, source(seed)))
+    sums = released_sums(codes, psi, layout, mechanism_of(layout, budget), source(seed))
+    return AdditiveFit(terms, sums)
 
 
 def test_it_is_least_squares_on_the_middles_of_bins(schema):

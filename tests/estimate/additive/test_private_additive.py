@@ -11,7 +11,7 @@ import pytest
 
 import dprct
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.additive.door import features_of_formula
+from dprct.estimate.additive.model import features_of_formula
 
 NEW = pd.DataFrame({"x": [-0.9, 0.9], "town": ["Wien", "Praha"]})
 
@@ -29,7 +29,7 @@ def test_shapes_are_found(people, schema):
     ends = result.average_interval(1e-5)
     assert ends[0] < 5 + 2 / 3 < ends[1]
     assert result.shape("x")["estimate"].is_monotonic_increasing
-    assert result.group_means("town").set_index("level")["raw"]["Praha"] > 6.5
+    assert result.subgroup_means("town").set_index("level")["raw"]["Praha"] > 6.5
 
 
 def test_what_is_printed_says_what_it_covers(people, schema):
@@ -45,7 +45,7 @@ def test_plots_are_drawn(people, schema):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     result = model_of(people, schema, n=400).fit(5, 1e-6)
     assert result.plot().get_title() == "x"
-    assert len(result.plot_groups("town").lines) == 7
+    assert len(result.plot_subgroups("town").lines) == 7
     pyplot.close("all")
 
 
@@ -87,20 +87,20 @@ def printed_sensitivity(text, **numbers):
     return eval(formula.replace("2R ", "2 * R * "), {"sqrt": math.sqrt, **numbers})
 
 
-@pytest.mark.parametrize("groups", [[], ["town"], ["town", "year"]])
+@pytest.mark.parametrize("subgroups", [[], ["town"], ["town", "year"]])
 @pytest.mark.parametrize("pairs", [[], [("x", "free")], [("x", "age"), ("age", "free")]])
 @pytest.mark.parametrize("projection", [[], ["x", "age"], ["x", "age", "free"]])
-def test_the_printed_sensitivity_is_the_one_of_the_noise(people, schema, groups, pairs, projection):
+def test_the_printed_sensitivity_is_the_one_of_the_noise(people, schema, subgroups, pairs, projection):
     schema = schema.declare(free={"bounds": (-1, 1), "missing": "never"})
-    features = ["x", "age", "free"] if groups else ["x", "age", "free", "town"]
+    features = ["x", "age", "free"] if subgroups else ["x", "age", "free", "town"]
     model = dprct.PrivateAdditive(
-        people(40), schema, outcome="y", features=features, groups=groups, pairs=pairs,
+        people(40), schema, outcome="y", features=features, subgroups=subgroups, pairs=pairs,
         projection=projection,
     )  # fmt: skip
-    layout = model.layout(dprct.Budget(1, 1e-6))
+    layout, _ = model.spec.allocation(model.facts, dprct.Budget(1, 1e-6)).last
     apart = {frozenset(pair) for pair in itertools.combinations(projection, 2)}
     numbers = {
-        "R": layout.clip, "d": len(features), "groups": len(groups), "pairs": len(pairs),
+        "R": layout.clip, "d": len(features), "subgroups": len(subgroups), "pairs": len(pairs),
         "joint": len(apart - {frozenset(pair) for pair in pairs}),
     }  # fmt: skip
     used = math.sqrt(layout.l2_squared) * float(layout.step)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.estimate.additive.smoothing import (
+from dprct.estimate.additive.fitted import (
     cell_variance,
     shrunk,
     smooth_interaction,

@@ -11,12 +11,12 @@ from dprct.queries import Block
 FEATURES = ["x", "age", "year", "town"]
 
 
-def test_blocks_are_everybody_features_groups_and_pairs(schema):
+def test_blocks_are_everybody_features_subgroups_and_pairs(schema):
     terms = terms_of(
         schema,
         ["x", "age"],
         bins=4,
-        groups=["town", "x"],
+        subgroups=["town", "x"],
         pairs=[("age", "x")],
         projection=["x", "age"],
     )
@@ -27,7 +27,7 @@ def test_blocks_are_everybody_features_groups_and_pairs(schema):
         Block((0, 1), (4, 5)),
     )  # fmt: skip
     assert terms.blocks(arm=3)[1] == Block((3, 0), (2, 4))
-    assert len(terms.blocks(arm=3)) == 4  # no group
+    assert len(terms.blocks(arm=3)) == 4  # no subgroup
 
 
 def test_joint_counts_alone_for_a_projection(schema):

@@ -9,7 +9,6 @@ import pytest
 
 import dprct
 from dprct.errors import DprctError, FormulaError, ParameterError, SchemaError
-from dprct.estimate.additive.release import mechanism_of
 from dprct.privacy.budget import Budget
 
 FEATURES = ["x1", "town"]
@@ -28,14 +27,14 @@ def test_an_effect_that_varies_is_found_and_an_interval_covers_it(trial, schema)
     assert high == pytest.approx(1.75, abs=0.35)
     ends = result.average_interval(1e-5)
     assert ends[0] < 0.75 < ends[1]
-    table = result.group_effects("town", 1e-5).set_index("level")
+    table = result.subgroup_effects("town", 1e-5).set_index("level")
     assert table["low"]["north"] < 1 < table["high"]["north"]
     slope = result.projection(["x1"]).set_index("term")
     assert slope["low"]["x1"] - 0.2 < 1 < slope["high"]["x1"] + 0.2
 
 
 def test_setup_b_of_the_paper_beats_a_constant_effect():
-    """n = 16,000, epsilon = 1, R = 8: error about .11, of a constant 1.28 (ALGORITHMS.md, 7)."""
+    """n = 16,000, epsilon = 1, R = 8: error about .11, of a constant 1.28."""
     rng = np.random.default_rng(4)
 
     def draw(n):
@@ -119,7 +118,8 @@ def test_formula_and_columns_are_the_same_model(trial, schema):
 def test_parts_together_cost_what_the_dearest_costs(trial, schema):
     """One person is in one part: three releases of mu each are one of mu, not of 3 mu."""
     model, budget = model_of(trial, schema, n=400), Budget.asked(1, 1e-6)
-    costs = [mechanism_of(one, budget).cost() for one in model.recipe.layouts(budget).values()]
+    allocation = model.spec.allocation(model.facts, budget)
+    costs = [mechanism.cost() for mechanism in allocation.parts.values()]
     assert len(costs) == 3
     assert model.guarantee(budget).parameter == max(cost.parameter for cost in costs)
     assert model.guarantee(budget).budget == budget
@@ -151,7 +151,7 @@ def test_what_the_door_refuses(trial, schema, options, error, words):
 
 
 SLIPS = ("outcome", "features", "treatment", "propensity", "assignment", "learner", "clip", "parts",
-         "trim", "bins", "categorical", "pairs", "groups", "projection", "neighbors")  # fmt: skip
+         "trim", "bins", "categorical", "pairs", "subgroups", "projection", "neighbors")  # fmt: skip
 
 
 @pytest.mark.parametrize("library", [pd.Series, pl.Series, list])
@@ -167,7 +167,7 @@ def test_a_column_in_the_place_of_an_argument_is_named_and_not_shown(trial, sche
 
 
 @pytest.mark.parametrize("nothing", [None, 3])
-@pytest.mark.parametrize("slip", ["features", "groups", "categorical", "pairs", "projection"])
+@pytest.mark.parametrize("slip", ["features", "subgroups", "categorical", "pairs", "projection"])
 def test_what_lists_no_names_is_refused_by_the_name_of_its_argument(trial, schema, slip, nothing):
     with pytest.raises(ParameterError, match=f"{slip}="):
         model_of(trial, schema, n=400, **{slip: nothing})
@@ -182,7 +182,7 @@ def test_results_show_nothing_of_a_column_in_the_place_of_a_name(trial, schema):
     """Neither do those of an S-learner, which has no shapes."""
     for learner in ("dr", "s"):
         result = model_of(trial, schema, n=400, learner=learner, propensity=0.5).fit(1)
-        for ask in (result.shape, result.group_effects, result.projection):
+        for ask in (result.shape, result.subgroup_effects, result.projection):
             with pytest.raises(ParameterError) as refused:
                 ask(pl.Series(["Hemmelig"]))
             assert "Hemmelig" not in str(refused.value)

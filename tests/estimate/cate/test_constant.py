@@ -6,7 +6,7 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.estimate.additive.release import AdditiveSums, Cells
 from dprct.estimate.additive.terms import terms_of
-from dprct.estimate.cate.constant import ConstantEffect
+from dprct.estimate.cate.release import ConstantEffect
 
 
 @pytest.fixture

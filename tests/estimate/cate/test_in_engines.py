@@ -11,6 +11,7 @@ import pytest
 
 from dprct import CATE, Accountant, Block, Budget, PrivateAdditive, Simple, published
 from dprct.errors import EngineError, SchemaError
+from dprct.model import BoundTable, saved
 from dprct.schema import Column, Schema
 from dprct.schema.table import COMPANION
 
@@ -30,7 +31,7 @@ SCHEMA = Schema(
 )
 ASKED: dict[str, Any] = {
     "outcome": "y", "features": ["x", "age", "g"], "treatment": "t", "missing": 0.5,
-    "pairs": [("age", "g")], "groups": ["block"], "projection": ["x", "age"],
+    "pairs": [("age", "g")], "subgroups": ["block"], "projection": ["x", "age"],
 }  # fmt: skip
 ONE_STEP: dict[str, dict[str, Any]] = {
     "dr, known": {"assignment": Simple("t", shares=0.3)},
@@ -86,7 +87,7 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 def fitted(data: Any, delta: float = 1e-6, **options: Any) -> dict[str, Any]:
     result = CATE(data, SCHEMA, **ASKED, **options).fit(1, delta, rng=3)
-    return {name: fit.state() for name, fit in {**result.nuisances, "effect": result.fit}.items()}
+    return {name: saved(fit.sums) for name, fit in result.models.items()}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -151,8 +152,8 @@ def test_a_table_that_changed_is_refused_before_the_charge(form: str, gone: str)
 
 def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = CATE(in_pieces(rows()), SCHEMA, **ASKED)
-    monkeypatch.setattr("dprct.estimate.cate.model.check_there", lambda *_: None)
-    model._frame = model._frame.head(900)
+    monkeypatch.setattr(BoundTable, "check_there", lambda _: None)
+    model._table.frame = model._table.frame.head(900)
     with pytest.raises(EngineError, match="another number"):
         model.fit(1, 1e-6, rng=1)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dprct.estimate.additive.terms import terms_of
-from dprct.estimate.cate.learners import Recipe, _effect, learned
+from dprct.estimate.cate.release import LearnerForm, _effect, released
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import HALF_STEPS, CodedRows
@@ -22,9 +22,13 @@ PARTS = {
 }
 
 
-def recipe_of(schema, learner, parts, e, clip=8.0):
-    terms = terms_of(schema, ["x1", "town"], bins=5, groups=["x2"])
-    return Recipe(learner, terms, PARTS[parts], (-4.0, 4.0), clip, e, 0.1)
+def form_of(schema, learner, parts, e, clip=8.0):
+    terms = terms_of(schema, ["x1", "town"], bins=5, subgroups=["x2"])
+    return LearnerForm(learner, terms, PARTS[parts], (-4.0, 4.0), clip, e, 0.1)
+
+
+def learned(form, rows, budget, noise):
+    return form.fits(released(form, form.allocation(budget), rows, noise))
 
 
 def rows_of(e):
@@ -48,7 +52,7 @@ def rows_of(e):
     ],
 )
 def test_the_effect_is_found(schema, learner, parts, e):
-    found = learned(recipe_of(schema, learner, parts, e), rows_of(e), BUDGET, source(3))
+    found = learned(form_of(schema, learner, parts, e), rows_of(e), BUDGET, source(3))
     x1, town = (g.ravel().astype(np.int32) for g in np.meshgrid(np.arange(5), np.arange(2)))
     truth = 1 - x1 / 2 + town
     assert found["effect"].at([x1, town]) == pytest.approx(truth, abs=0.25)
@@ -56,7 +60,7 @@ def test_the_effect_is_found(schema, learner, parts, e):
 
 
 def test_nuisances_are_found(schema):
-    found = learned(recipe_of(schema, "dr", "both", None), rows_of(None), BUDGET, source(3))
+    found = learned(form_of(schema, "dr", "both", None), rows_of(None), BUDGET, source(3))
     x1, zero = np.arange(5, dtype=np.int32), np.zeros(5, np.int32)
     assert found["propensity"].at([x1, zero]) == pytest.approx(0.3 + 0.1 * x1, abs=0.06)
     treated = found["outcome of the treated"].at([x1, zero])
@@ -69,13 +73,14 @@ def test_nuisances_are_found(schema):
 )
 def test_nuisances_are_kept_within_public_bounds(schema, learner, names):
     """What noise drives beyond them counts as the bound: a propensity of 0 divides nothing by 0."""
-    recipe, part = recipe_of(schema, learner, "both", None), rows_of(None).with_arm()
-    layout, n = recipe.layouts(BUDGET)["effect"], len(part.outcome)
+    form, part = form_of(schema, learner, "both", None), rows_of(None).with_arm()
+    allocation, n = form.allocation(BUDGET), len(part.outcome)
 
     def average(propensity, outcome):
         values = {"propensity": propensity, **dict.fromkeys(names, outcome)}
         at = {name: np.resize(np.array(value), n) for name, value in values.items()}
-        return _effect(recipe, part, at, layout, BUDGET, source(3)).average
+        sums = _effect(form, part, at, allocation, source(3))
+        return form.fits({"effect": sums})["effect"].average
 
     beyond, kept = average([0.0, 1.0, -7.0], [-1e6, 1e6]), average([0.1, 0.9, 0.1], [-4.0, 4.0])
     assert beyond == kept
@@ -84,7 +89,7 @@ def test_nuisances_are_kept_within_public_bounds(schema, learner, names):
 
 
 def test_an_s_learner_has_one_effect(schema):
-    found = learned(recipe_of(schema, "s", "all", HALF), rows_of(HALF), BUDGET, source(3))
+    found = learned(form_of(schema, "s", "all", HALF), rows_of(HALF), BUDGET, source(3))
     effects = found["effect"].at([np.arange(5, dtype=np.int32), np.zeros(5, np.int32)])
     assert np.ptp(effects) == 0
     assert effects[0] == pytest.approx(0.5, abs=0.06)
@@ -93,15 +98,15 @@ def test_an_s_learner_has_one_effect(schema):
 def test_an_s_learner_pays_for_no_more_than_the_bounds_and_the_clip(schema):
     """Outcomes are at most 4 from the middle of their bounds, whatever R is."""
     clips = [
-        recipe_of(schema, "s", "all", HALF, clip).layouts(BUDGET)["effect"].clip
+        form_of(schema, "s", "all", HALF, clip).allocation(BUDGET).layouts["effect"].clip
         for clip in (1.0, 8.0)
     ]
     assert clips == [1, 4]
 
 
 def test_what_a_fit_releases_is_described_before(schema):
-    recipe = recipe_of(schema, "dr", "both", None)
-    layouts = recipe.layouts(Budget.asked(1, 1e-6))
+    form = form_of(schema, "dr", "both", None)
+    layouts = form.allocation(Budget.asked(1, 1e-6)).layouts
     assert list(layouts) == ["propensity", "outcome", "effect"]
     assert [layout.clip for layout in layouts.values()] == [0.5, 4, 8]
     # everybody, two features and a group, 4 M^2 each, and the second moment

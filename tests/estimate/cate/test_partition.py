@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.cate.partition import partition, shares_of, sizes_of
+from dprct.estimate.cate.release import partition, shares_of, sizes_of
 from dprct.privacy.noise import source
 
 THREE = {"propensity": 40, "outcome": 40, "effect": 80}

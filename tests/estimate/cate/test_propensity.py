@@ -6,7 +6,7 @@ import pytest
 
 import dprct
 from dprct.errors import ParameterError
-from dprct.estimate.cate.propensity import known_propensity, trim_of
+from dprct.estimate.cate.model import known_propensity, trim_of
 
 
 def test_a_design_or_a_number_makes_it_known(schema):

@@ -1,0 +1,384 @@
+"""What a private CATE releases of each part of the rows: the parts, their sums, and the draw.
+
+Nuisances are fitted on parts of their own; from them come pseudo-outcomes on the last part, of
+which the effect is the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from dprct.defaults import KNOWN_PARTS, NUISANCE_PARTS
+from dprct.errors import ParameterError
+from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
+from dprct.estimate.additive.release import allocation_of, layout_of, released_sums
+from dprct.estimate.synthetic.path_noise import PathNoise
+from dprct.privacy.budget import exact
+from dprct.privacy.partition import random_part
+from dprct.queries import (
+    Block,
+    CodedRows,
+    CompactRows,
+    EngineRows,
+    doubly_robust,
+    residual_ratio,
+)
+from dprct.queries.arithmetic import over, within
+from dprct.schema.facts import given
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from typing import NoReturn
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.additive.release import AdditiveAllocation, AdditiveSums
+    from dprct.estimate.additive.terms import Terms
+    from dprct.privacy.budget import Budget, Real
+    from dprct.privacy.noise import NoiseSource
+
+    Array = NDArray[np.float64]
+
+Learner = Literal["dr", "r", "s"]
+Part = TypeVar("Part", CodedRows, EngineRows)
+
+PROPENSITY, OUTCOME, EFFECT = PARTS = ("propensity", "outcome", "effect")
+UNTREATED, TREATED = "outcome of the untreated", "outcome of the treated"
+FEWEST_ROWS = 2
+
+
+def shares_of(
+    asked: Mapping[str, Real] | None, *, known: bool, constant: bool = False
+) -> dict[str, Fraction]:
+    """Return the share of every part of the rows, of sum one.
+
+    Parameters
+    ----------
+    asked : mapping, or None for the defaults
+    known : bool
+        The propensity is known, so that no part estimates it.
+    constant : bool
+        No nuisance is estimated at all (S-learner).
+
+    Raises
+    ------
+    ParameterError
+        If this is no mapping, a part is unknown, superfluous, needed and not there, or shares do
+        not sum to one.
+
+    Examples
+    --------
+    >>> shares_of(None, known=True)
+    {'effect': Fraction(1, 1)}
+    """
+    if asked is None:
+        return dict(KNOWN_PARTS if known or constant else NUISANCE_PARTS)
+    if not isinstance(asked, Mapping):
+        raise ParameterError(
+            f"parts= is {type(asked).__name__}; give the share of each part, such as "
+            "{'outcome': 0.3, 'effect': 0.7}"
+        )
+    found = {str(name): exact(share, "share") for name, share in asked.items()}
+    allowed = ["effect"] if constant else ["propensity"] * (not known) + ["outcome", "effect"]
+    needed = {"effect"} if known or constant else {"propensity", "effect"}
+    if not needed <= set(found) <= set(allowed) or any(share <= 0 for share in found.values()):
+        raise ParameterError(
+            f"parts= names {', '.join(found) or 'nothing'}; allowed here: {', '.join(allowed)}, of "
+            f"which needed: {', '.join(sorted(needed))}, each with a share above 0"
+        )
+    if sum(found.values()) != 1:
+        raise ParameterError("parts= does not sum to one exactly; give fractions that do")
+    return {name: found[name] for name in PARTS if name in found}
+
+
+def sizes_of(shares: Mapping[str, Fraction], n: int) -> dict[str, int]:
+    """Return the rows of every part; what rounding leaves goes to the effect.
+
+    Raises
+    ------
+    ParameterError
+        If a part would have fewer than two rows.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> sizes_of({"outcome": Fraction(1, 3), "effect": Fraction(2, 3)}, 100)
+    {'outcome': 33, 'effect': 67}
+    """
+    sizes = {name: int(share * n) for name, share in shares.items()}
+    sizes["effect"] += n - sum(sizes.values())
+    small = [name for name, size in sizes.items() if size < FEWEST_ROWS]
+    if small:
+        raise ParameterError(
+            f"parts= leaves {small[0]!r} with fewer than {FEWEST_ROWS} of {n:,} rows; give it a "
+            "larger share"
+        )
+    return sizes
+
+
+def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray[np.int64] | None]:
+    """Return the places of the rows of every part, uniformly; None where one part has all rows.
+
+    Parameters
+    ----------
+    sizes : mapping of part to number of rows
+    noise : NoiseSource
+
+    Notes
+    -----
+    **Rows at fixed places** (a table in memory): the guarantee needs that the partition does not
+    depend on any value, and not that it is uniform: neighbours differ at one place, and it holds
+    for every single partition.
+
+    **Rows in any order**: an engine promises none, and where it puts rows may depend on what they
+    hold, so that one changed value moves many.  Let s(i) be the place of person i, and P the
+    partition of places, drawn without regard to s, uniformly from all of its sizes.  Whatever s is,
+    relabelling by s is a bijection of the partitions of places to those of persons, so that the
+    partition Q of persons is uniform, too, for either of two neighbours.  What is released is the
+    mixture, with the same weights for both, of M_Q(D), which adds whole numbers within the parts
+    of Q and so has no order of rows in it.  Each M_Q has the guarantee, because one person is in
+    one part; so has the pair of Q and its release, and so has the release alone.
+
+    One part after the other is uniform among the rows that are left, exactly
+    (:func:`~dprct.privacy.partition.random_part`), so that the partition is uniform.
+    """
+    if len(sizes) == 1:
+        return dict.fromkeys(sizes)
+    left = np.arange(sum(sizes.values()))
+    found: dict[str, NDArray[np.int64] | None] = {}
+    for name, size in sizes.items():
+        inside = random_part(len(left), size, noise)
+        found[name], left = left[inside], left[~inside]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LearnerForm:
+    """What a fit releases, in which parts: public facts only.
+
+    Parameters
+    ----------
+    learner : {"dr", "r", "s"}
+    terms : Terms
+    sizes : mapping of part to number of rows
+    bounds : (float, float)
+        Of the outcome.
+    clip : float
+        R, of pseudo-outcomes.
+    e : Fraction or None
+        Known propensity.
+    trim : float
+        Estimated propensities are within [trim, 1 - trim].
+    """
+
+    learner: Learner
+    terms: Terms
+    sizes: Mapping[str, int]
+    bounds: tuple[float, float]
+    clip: float
+    e: Fraction | None
+    trim: float
+
+    @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        return self.bounds[0] / 2 + self.bounds[1] / 2
+
+    @property
+    def half(self) -> float:
+        """Half the width of the bounds."""
+        return self.bounds[1] / 2 - self.bounds[0] / 2
+
+    @property
+    def one_step(self) -> bool:
+        """Whether all rows are in one part: then sums in cells are all that is asked of them."""
+        return len(self.sizes) == 1
+
+    @property
+    def propensity(self) -> str:
+        """Which propensity is used, in words."""
+        if self.e is None:
+            return f"estimated, kept within [{self.trim:g}, {1 - self.trim:g}]"
+        return f"known, {self.e}"
+
+    @property
+    def no_sampling(self) -> str:
+        """Why no interval that contains sampling is proved; empty where one is."""
+        if self.e is None:
+            return "the propensity is estimated, and its error is in no interval"
+        if self.learner == "r":
+            return "the R-learner divides by noisy sums of weights that depend on the data"
+        return ""
+
+    @property
+    def nuisance_terms(self) -> Terms:
+        """Terms without subgroups and joint counts, which nuisances do not need."""
+        terms = self.terms
+        few = slice(0, terms.features)
+        return replace(terms, encodings=terms.encodings[few], smooth=terms.smooth[few], crossed=())
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest (T - e)^2."""
+        most = 1 - self.trim if self.e is None else float(max(self.e, 1 - self.e))
+        return most**2
+
+    def allocation(self, budget: Budget) -> AdditiveAllocation:
+        """Return one mechanism for each part, at the whole budget: one record is in one part."""
+        own, arm = self.nuisance_terms, len(self.terms.encodings)
+        blocks = {
+            PROPENSITY: own.blocks(),
+            OUTCOME: own.blocks(arm if self.learner == "dr" else None),
+            EFFECT: self.terms.blocks(),
+        }
+        clips = {PROPENSITY: 0.5, OUTCOME: self.half, EFFECT: self.clip}
+        if self.learner == "s":
+            blocks[EFFECT] = ConstantEffect.blocks(self.terms)
+            clips[EFFECT] = min(self.half, self.clip)
+        layouts = {}
+        for name in self.sizes:
+            weighted = name == EFFECT and self.learner == "r"
+            layouts[name] = layout_of(blocks[name], clips[name], budget, weighted=weighted)
+        return allocation_of(layouts, budget)
+
+    def fits(self, sums: Mapping[str, AdditiveSums]) -> dict[str, AdditiveFit]:
+        """Return the fitted functions of released sums, by name: post-processing."""
+        return {name: self._fit(name, one) for name, one in sums.items()}
+
+    def _fit(self, name: str, sums: AdditiveSums) -> AdditiveFit:
+        if name == EFFECT:
+            kind = ConstantEffect if self.learner == "s" else AdditiveFit
+            return kind(self.terms, sums)
+        return AdditiveFit(self.nuisance_terms, sums, 0.5 if name == PROPENSITY else self.middle)
+
+
+def released(
+    form: LearnerForm,
+    allocation: AdditiveAllocation,
+    rows: CodedRows | CompactRows | EngineRows,
+    noise: NoiseSource,
+) -> dict[str, AdditiveSums]:
+    """Draw everything, the effect last; the caller has charged the whole.
+
+    Parameters
+    ----------
+    form : LearnerForm
+    allocation : AdditiveAllocation
+        Of the form.
+    rows : CodedRows, CompactRows, or EngineRows of a form of one part
+        Confidential.
+    noise : NoiseSource
+
+    Returns
+    -------
+    dict
+        Sums by name; nuisances before the effect.
+    """
+    if isinstance(rows, EngineRows):
+        assert form.one_step
+        return {EFFECT: _effect(form, rows.with_arm(), {}, allocation, noise)}
+    found: dict[str, AdditiveSums] = {}
+    for name, places in partition(form.sizes, noise).items():
+        part = rows.rows(places).with_arm()
+        release = allocation.layouts[name], allocation[name]
+        if name == PROPENSITY:
+            found[name] = released_sums(part.codes, part.treated - 0.5, *release, noise)
+        elif name == OUTCOME:
+            both = released_sums(part.codes, part.outcome - form.middle, *release, noise)
+            # for the DR-learner treatment is a further feature, and each arm has its own function
+            arms = {UNTREATED: 0, TREATED: 1} if form.learner == "dr" else {}
+            found |= {arm: both.of_arm(k) for arm, k in arms.items()} or {OUTCOME: both}
+        else:
+            at = {nuisance: fit.at(part.codes) for nuisance, fit in form.fits(found).items()}
+            found[name] = _effect(form, part, at, allocation, noise)
+    return found
+
+
+def _effect(
+    form: LearnerForm,
+    part: Part,
+    nuisances: Mapping[str, Array],
+    allocation: AdditiveAllocation,
+    noise: NoiseSource,
+) -> AdditiveSums:
+    """Return the sums of the last stage; ``nuisances`` are those at the rows of the part."""
+    release = allocation.last
+    if form.learner == "s":
+        return released_sums(part.codes, part.outcome - form.middle, *release, noise)
+
+    def at(name: str, low: float, high: float, default: float) -> Any:
+        """Return a nuisance at the rows, within public bounds; else a public constant."""
+        if name not in nuisances:
+            return default
+        return np.clip(nuisances[name], low, high, out=nuisances[name])  # made for this alone
+
+    known = 0.5 if form.e is None else float(form.e)
+    e = at(PROPENSITY, form.trim, 1 - form.trim, known)
+    if form.learner == "dr":
+        control = at(UNTREATED, *form.bounds, form.middle)
+        treated = at(TREATED, *form.bounds, form.middle)
+        target = doubly_robust(part, control, treated, e)
+        return released_sums(part.codes, target, *release, noise)
+    ratio, squares = residual_ratio(part, at(OUTCOME, *form.bounds, form.middle), e)
+    weights = over(squares, form.largest_weight)
+    target = within(ratio, -form.clip, form.clip) * weights
+    return released_sums(part.codes, target, *release, noise, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantEffect(AdditiveFit):
+    """The difference of two levels of treatment, one feature of an additive model of the outcome.
+
+    Notes
+    -----
+    With T a feature beside x, mu(x, 1) - mu(x, 0) is the shape of T at 1 less that at 0, whatever x
+    is: without interactions there is nothing else to learn.  The shapes of x are of no use for it,
+    so that the budget is spent on the shape of T alone.
+    """
+
+    @staticmethod
+    def blocks(terms: Terms) -> tuple[Block, ...]:
+        """Return what is released: everybody, and the two levels of treatment."""
+        return (Block((), (), counts=False), Block((len(terms.encodings),), (2,)))
+
+    @property
+    def average(self) -> float:
+        """The effect."""
+        means, _ = self._levels()
+        return float(np.clip(means[1] - means[0], -2 * self.sums.clip, 2 * self.sums.clip))
+
+    @property
+    def shapes(self) -> tuple[Array, ...]:
+        """Flat shapes (K,) of the terms."""
+        sizes = [encoding.size for encoding in self.terms.encodings]
+        found = [np.zeros(size) for size in sizes[: self.terms.features]]
+        return (*found, *(np.zeros(sizes[j] * sizes[k]) for j, k in self.terms.pairs))
+
+    def average_noise(self, part: str = "all") -> PathNoise:
+        """Return the law of the error of the effect: noise, and sampling unless it is left out."""
+        means, counts = self._levels()
+        law = self.sums.noise([(1 / n, 1) for n in counts])
+        law += self.sums.noise([(m / n, 1) for m, n in zip(means, counts, strict=True)],
+                               self.sums.sd_count)  # fmt: skip
+        sampling = sum(self.sums.largest_variance / n for n in counts) if part == "all" else 0.0
+        return law + PathNoise((), sampling)
+
+    def levels(self, name: object, *_: object, **__: object) -> NoReturn:
+        """Refuse: there are no shapes."""
+        raise ParameterError(
+            f"no shape of {given(name)}: an S-learner in an additive model has the same effect for "
+            "everybody; use learner='dr' or 'r'"
+        )
+
+    def _levels(self) -> tuple[Array, Array]:
+        """Return the means of the untreated and the treated, and their numbers; (2,) each."""
+        cells = self.sums.cells[1]
+        assert cells.counts is not None
+        assert cells.sums is not None
+        counts = usable_counts(cells.counts, self.sums.mass)
+        clip = self.sums.clip
+        return np.clip(cells.sums / counts, -clip, clip), counts
