@@ -240,18 +240,20 @@ def test_every_class_with_a_guarantee_has_cases() -> None:
     assert models <= {kind.__name__ for kind, _ in CASES}
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("argument", CASES, ids=named)
 @pytest.mark.parametrize("taint", WORDS)
-def test_a_column_with_other_peoples_values_is_refused(case: tuple[Any, str], taint: str) -> None:
+def test_a_column_with_other_peoples_values_is_refused(
+    argument: tuple[Any, str], taint: str
+) -> None:
     name, built_from = ("any_ill", "cohort") if taint == "cohort" else ("x_std", None)
     with pytest.raises(SchemaError, match=f"column '{name}' is .*{WORDS[taint]}"):
-        CASES[case](table(name), schema_of(name, built_from), name)  # type: ignore[arg-type]
+        CASES[argument](table(name), schema_of(name, built_from), name)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
-def test_a_column_of_own_values_is_taken(case: tuple[Any, str]) -> None:
+@pytest.mark.parametrize("argument", CASES, ids=named)
+def test_a_column_of_own_values_is_taken(argument: tuple[Any, str]) -> None:
     """Else the refusals above could have another reason."""
-    CASES[case](table("x_std"), schema_of("x_std", "own"), "x_std")
+    CASES[argument](table("x_std"), schema_of("x_std", "own"), "x_std")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dprct import CATE, IPW, PrivateAdditive
+from dprct.model import saved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def released(form: str, data: Any, engines: ModuleType, seed: int = 3) -> Any:
     found = FORMS[form](data, engines.SCHEMA).fit(4, 1e-4, rng=seed)
     if form == "weighting":
         return [*found.params, *found.bse, *found.propensity_params]
-    return found.fit.state()
+    return [saved(fit.sums) for fit in found.models.values()]
 
 
 @pytest.mark.parametrize("form", FORMS)
