@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+import dp_accounting
 import numpy as np
 import pandas as pd
 import pytest
+from dp_accounting import pld, rdp
 
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from dprct.privacy.mechanisms import AnalyticGaussian
+
+ORDERS = [1 + 0.1 * k for k in range(1, 1000)]
+"""Renyi orders that an accountant of dp_accounting tries."""
 
 SCHEMA = Schema(
     (
@@ -48,3 +56,20 @@ def trial() -> Callable[..., pd.DataFrame]:
         )
 
     return make
+
+
+@pytest.fixture
+def independent() -> Callable[..., float]:
+    """Return epsilon of several Gaussian mechanisms by an accountant of dp_accounting."""
+
+    def composed(accountant: str, mechanisms: Sequence[AnalyticGaussian], delta: float) -> float:
+        events = [
+            dp_accounting.GaussianDpEvent(m.noise.sigma / math.sqrt(m.l2_squared))
+            for m in mechanisms
+        ]
+        book = pld.PLDAccountant() if accountant == "gdp" else rdp.RdpAccountant(ORDERS)
+        for event in events:
+            book.compose(event)
+        return float(book.get_epsilon(delta))
+
+    return composed

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dprct.estimate.additive import release
-from dprct.estimate.additive.release import layout_of, released_sums
+from dprct.estimate.additive.release import layout_of, mechanism_of, released_sums
 from dprct.privacy.audit import lower_bound
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
@@ -33,7 +33,7 @@ def scores(moved: bool, draws: int) -> np.ndarray[tuple[int], np.dtype[np.float6
     target[0] = 1.0 if moved else -1.0
     layout = layout_of(BLOCKS, 1.0, BUDGET)
     sealed = release.additive_sums(CODES, target, layout)
-    mechanism = release.mechanism_of(layout, BUDGET)
+    mechanism = mechanism_of(layout, BUDGET)
     places = np.array([0, *(1 + 6 * j + 3 for j in range(4))])
     step = float(layout.step)
     found = [mechanism.release(sealed, noise).units[places].sum() * step for _ in range(draws)]
@@ -55,5 +55,6 @@ def test_the_claim_holds_and_is_nearly_reached(certified: Callable[..., None]) -
 
 def test_the_score_is_what_a_fit_releases() -> None:
     layout = layout_of(BLOCKS, 1.0, Budget.asked(20, 1e-2))
-    sums = released_sums(CODES, np.full(20, -1.0), layout, Budget.asked(20, 1e-2), source(1))
+    mechanism = mechanism_of(layout, Budget.asked(20, 1e-2))
+    sums = released_sums(CODES, np.full(20, -1.0), layout, mechanism, source(1))
     assert sum(c.sums[0] for c in sums.cells) == pytest.approx(-100, abs=20)

@@ -32,7 +32,8 @@ SCHEMA = Schema(
 )
 ASKED: dict[str, Any] = {
     "outcome": "y", "features": ["x", "age", "year", "g", "cash", "talk"], "missing": 0.5,
-    "pairs": [("x", "age"), ("g", "year")], "subgroups": ["town"], "projection": ["x", "age", "year"],
+    "pairs": [("x", "age"), ("g", "year")], "subgroups": ["town"],
+    "projection": ["x", "age", "year"],
 }  # fmt: skip
 
 

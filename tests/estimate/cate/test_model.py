@@ -1,6 +1,10 @@
+"""CATE: effects, what they promise and cost, and what is refused."""
+
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -8,8 +12,10 @@ import polars as pl
 import pytest
 
 import dprct
-from dprct.errors import DprctError, FormulaError, ParameterError, SchemaError
+from dprct.errors import DprctError, FormulaError, LedgerError, ParameterError, SchemaError
+from dprct.estimate.cate.model import known_propensity, trim_of
 from dprct.privacy.budget import Budget
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 
 FEATURES = ["x1", "town"]
 GRID = pd.DataFrame({"x1": [-0.75, 0.75], "x2": [0.0, 0.0], "town": ["south", "north"]})
@@ -125,6 +131,100 @@ def test_parts_together_cost_what_the_dearest_costs(trial, schema):
     assert model.guarantee(budget).budget == budget
 
 
+SPENT = ((0.5, 1e-6), (0.3, 1e-6), (0.4, 1e-7), (0.3, 1e-6))
+"""What several fits are asked for."""
+
+
+@pytest.mark.parametrize("composition", ["gdp", "zcdp"])
+def test_several_fits_cost_the_largest_of_their_parts(trial, schema, composition, independent):
+    """What dp_accounting says of one part of each fit; all parts of each cost far more."""
+    book, model = dprct.Accountant(5, 1e-5, composition=composition), model_of(trial, schema, 400)
+    bought = [model.spec.allocation(model.facts, Budget(*asked)) for asked in SPENT]
+    for asked, allocation in zip(SPENT, bought, strict=True):
+        assert model.fit(*asked, accountant=book).guarantee.measure == "gdp"
+        assert book.ledger[-1].charge == allocation.cost()
+    largest = [max(one.parts.values(), key=lambda m: m.rho) for one in bought]
+    theirs = independent(composition, largest, 1e-5)
+    assert theirs * 0.999 <= float(book.spent.epsilon) <= theirs * 1.02
+    every = [mechanism for one in bought for mechanism in one.parts.values()]
+    assert len(every) == 3 * len(bought)
+    assert independent(composition, every, 1e-5) > 1.5 * theirs
+
+
+def test_a_fit_in_one_part_and_one_in_parts_add_up(trial, schema, independent):
+    """Pure and Gaussian fits share an accountant; a pure one counts epsilon^2 / 2."""
+    book = dprct.Accountant(3, 1e-5, composition="zcdp")
+    known, parts = model_of(trial, schema, 400, propensity=0.5), model_of(trial, schema, 400)
+    known.fit(0.5, 1e-6, accountant=book)
+    parts.fit(0.5, accountant=book)
+    rhos = [entry.charge.concentrated() for entry in book.ledger]
+    bought = known.spec.allocation(known.facts, Budget(0.5, 1e-6))
+    assert rhos == [bought["effect"].rho, Fraction(1, 8)]
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("learner", ["dr", "r"])
+def test_each_part_is_drawn_once_by_the_mechanism_that_was_charged(
+    trial, schema, monkeypatch, learner, delta
+):
+    kind = AnalyticGaussian if delta else DiscreteLaplace
+    real, drawn = kind.release, []
+
+    def watched(mechanism, aggregate, noise):
+        drawn.append((mechanism, aggregate))
+        return real(mechanism, aggregate, noise)
+
+    monkeypatch.setattr(kind, "release", watched)
+    model = model_of(trial, schema, n=400, learner=learner)
+    model.fit(1, delta)
+    allocation = model.spec.allocation(model.facts, Budget.asked(1, delta))
+    assert [mechanism for mechanism, _ in drawn] == list(allocation.parts.values())
+    for mechanism, aggregate in drawn:
+        own = (mechanism.l2_squared, aggregate.l2_squared) if delta else (
+            mechanism.l1, aggregate.l1
+        )  # fmt: skip
+        assert own[0] == own[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"learner": "r"}, {"learner": "s", "propensity": 0.5}, {"propensity": 0.5}],
+    ids=str,
+)
+def test_a_fit_is_resumed_from_what_was_saved_and_costs_nothing(trial, schema, tmp_path, options):
+    book = dprct.Accountant.open(tmp_path / "t.json", dataset_id="t", epsilon=2, delta=1e-5)
+    found = model_of(trial, schema, n=400, **options).fit(1, 1e-6, accountant=book)
+    (entry,), spent = book.ledger, book.spent
+    other = dprct.CATE(
+        trial(400, seed=2), schema, outcome="y", features=FEATURES, treatment="t", **options
+    )
+    again = other.resume(entry.id, accountant=book)
+    assert book.spent == spent
+    assert again.tidy().equals(found.tidy())
+    assert list(again.models) == list(found.models)
+    assert [fit.average for fit in again.models.values()] == [
+        fit.average for fit in found.models.values()
+    ]
+    assert again.effect(GRID).tolist() == found.effect(GRID).tolist()
+    for changed in ({"learner": "r" if options.get("learner") != "r" else "dr"}, {"clip": 3}):
+        with pytest.raises(LedgerError, match="what the study declares"):
+            model_of(trial, schema, n=400, **{**options, **changed}).resume(
+                entry.id, accountant=book
+            )
+
+
+def test_all_problems_are_named_from_public_facts(trial, schema):
+    model = model_of(trial, schema, n=400)
+    wrong = replace(
+        model.spec, learner="t", treatment="arm", propensity=2, clip=0, trim=1, features=("arm",)
+    )
+    problems = [str(problem).split("=")[0] for problem in wrong.problems(model.facts)]
+    assert problems == [
+        "learner", "treatment 'arm' must have the declared levels 0 and 1 and missing",
+        "'arm' is the treatment and a feature; name it once", "propensity", "clip", "trim",
+    ]  # fmt: skip
+
+
 def test_every_intermediate_model_is_there(trial, schema):
     result = model_of(trial, schema, n=400).fit(1)
     names = ["propensity", "outcome of the untreated", "outcome of the treated", "effect"]
@@ -150,8 +250,9 @@ def test_what_the_door_refuses(trial, schema, options, error, words):
         model_of(trial, schema, n=400, **options)
 
 
-SLIPS = ("outcome", "features", "treatment", "propensity", "assignment", "learner", "clip", "parts",
-         "trim", "bins", "categorical", "pairs", "subgroups", "projection", "neighbors")  # fmt: skip
+SLIPS = ("outcome", "features", "treatment", "propensity", "assignment", "learner", "clip",
+         "parts", "trim", "bins", "categorical", "pairs", "subgroups", "projection",
+         "neighbors")  # fmt: skip
 
 
 @pytest.mark.parametrize("library", [pd.Series, pl.Series, list])
@@ -193,3 +294,38 @@ def test_the_plan_says_how_noisy_it_will_be(trial, schema):
     assert "noise of a level" in plan.facts
     assert plan.warnings
     assert not model_of(trial, schema, propensity=0.5).plan(5, 1e-6).warnings
+
+
+def test_a_design_or_a_number_makes_it_known(schema):
+    assert known_propensity(schema, 100, "t", dprct.Simple("t", shares=0.3), None) == Fraction(
+        3, 10
+    )
+    assert known_propensity(schema, 100, "t", dprct.Complete("t"), None) == Fraction(1, 2)
+    assert known_propensity(schema, 100, "t", dprct.Complete("t", counts=20), None) == Fraction(
+        1, 5
+    )
+    assert known_propensity(schema, 100, "t", None, 0.3) == Fraction(3, 10)
+    assert known_propensity(schema, 100, "t", None, None) is None
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.2, 1.5, float("nan"), float("inf"), "half", True])
+def test_what_is_no_probability_is_refused(schema, value):
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        known_propensity(schema, 100, "t", None, value)
+
+
+def test_contradictions_are_refused(schema):
+    with pytest.raises(ParameterError, match="give one of them"):
+        known_propensity(schema, 100, "t", dprct.Simple("t"), 0.5)
+    with pytest.raises(ParameterError, match="it must assign 't'"):
+        known_propensity(schema, 100, "t", dprct.Simple("arm"), None)
+    with pytest.raises(ParameterError, match="give a design"):
+        known_propensity(schema, 100, "t", 0.5, None)
+    with pytest.raises(ParameterError, match="clusters"):
+        known_propensity(schema, 100, "t", dprct.Cluster("t", cluster="town"), None)
+
+
+@pytest.mark.parametrize("eta", [0, 0.5, -1, "small", True])
+def test_trimming_stays_inside(eta):
+    with pytest.raises(ParameterError, match=r"between 0 and 0\.5"):
+        trim_of(eta)

@@ -5,8 +5,8 @@ import pytest
 
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit
-from dprct.estimate.additive.results import linear_projection
 from dprct.estimate.additive.release import layout_of, mechanism_of, released_sums
+from dprct.estimate.additive.results import linear_projection
 from dprct.estimate.additive.terms import terms_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source

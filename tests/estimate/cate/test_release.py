@@ -1,4 +1,4 @@
-"""Every learner finds a known effect where there is hardly noise."""
+"""Parts of the rows, and every learner: each finds a known effect where there is hardly noise."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dprct.errors import ParameterError
+from dprct.estimate.additive.release import AdditiveSums, Cells
 from dprct.estimate.additive.terms import terms_of
-from dprct.estimate.cate.release import LearnerForm, _effect, released
+from dprct.estimate.cate.release import (
+    ConstantEffect,
+    LearnerForm,
+    _effect,
+    partition,
+    released,
+    shares_of,
+    sizes_of,
+)
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import HALF_STEPS, CodedRows
@@ -112,3 +122,81 @@ def test_what_a_fit_releases_is_described_before(schema):
     # everybody, two features and a group, 4 M^2 each, and the second moment
     assert layouts["effect"].l2_squared == 17 * HALF_STEPS**2
     assert layouts["outcome"].l2_squared == 13 * HALF_STEPS**2
+
+
+@pytest.fixture
+def effect(schema):
+    terms = terms_of(schema, ["x1", "town"], bins=4, pairs=[("x1", "town")])
+    everybody, arms = ConstantEffect.blocks(terms)
+    cells = (
+        Cells(everybody, None, np.array([70.0])),
+        Cells(arms, np.array([50.0, 50.0]), np.array([10.0, 60.0])),
+    )
+    return ConstantEffect(terms, AdditiveSums(cells, 200.0, 100, 4.0, 2.0, 0.5, False))
+
+
+def test_it_is_the_difference_of_means_for_everybody(effect):
+    assert effect.average == pytest.approx(1.0)
+    codes = [np.arange(4, dtype=np.int32), np.array([0, 1, 0, 1], np.int32)]
+    assert effect.at(codes).tolist() == [1.0] * 4
+
+
+def test_its_error_has_noise_of_sums_and_counts_and_sampling(effect):
+    noise = (2 * 2.0**2 + (0.2**2 + 1.2**2) * 0.5**2) / 50**2
+    assert effect.average_noise("noise").variance == pytest.approx(noise)
+    sampling = 2 * effect.sums.largest_variance / 50
+    assert effect.average_noise().variance == pytest.approx(noise + sampling)
+
+
+def test_there_is_no_shape_to_ask_for(effect):
+    with pytest.raises(ParameterError, match="the same effect for everybody"):
+        effect.levels("x1")
+
+
+THREE = {"propensity": 40, "outcome": 40, "effect": 80}
+
+
+def test_defaults_are_the_published_ones():
+    assert shares_of(None, known=False) == {
+        "propensity": Fraction(1, 4), "outcome": Fraction(1, 4), "effect": Fraction(1, 2),
+    }  # fmt: skip
+    assert shares_of(None, known=True) == {"effect": 1}
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "words"),
+    [
+        ({"propensity": 0.5, "effect": 0.5}, True, "allowed here: outcome, effect"),
+        ({"outcome": 0.5, "effect": 0.5}, False, "needed: effect, propensity"),
+        ({"outcome": 1}, True, "needed: effect"),
+        ({"outcome": 0, "effect": 1}, True, "above 0"),
+        ({"outcome": 0.3, "effect": 0.6}, True, "sum to one"),
+        ({"other": 0.5, "effect": 0.5}, True, "names other"),
+    ],
+)
+def test_shares_that_make_no_partition_are_refused(asked, known, words):
+    with pytest.raises(ParameterError, match=words):
+        shares_of(asked, known=known)
+
+
+def test_a_part_that_would_be_empty_is_refused():
+    with pytest.raises(ParameterError, match="leaves 'outcome' with fewer than 2"):
+        sizes_of({"outcome": Fraction(1, 1000), "effect": Fraction(999, 1000)}, 500)
+
+
+def test_parts_are_disjoint_complete_and_of_the_fixed_sizes():
+    parts = partition(THREE, source())
+    assert {name: len(rows) for name, rows in parts.items()} == THREE
+    assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(160))
+
+
+def test_every_row_is_as_likely_in_every_part():
+    """Each of 160 rows is in the effect half of 400 times, give or take 6.5 standard errors."""
+    noise, seen = source(1), np.zeros(160)
+    for _ in range(400):
+        seen[partition(THREE, noise)["effect"]] += 1
+    assert np.abs(seen - 200).max() < 6.5 * 10
+
+
+def test_one_part_is_all_rows():
+    assert partition({"effect": 10}, source()) == {"effect": None}

@@ -4,13 +4,15 @@ import itertools
 import math
 import pickle
 import re
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import dprct
-from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.additive.model import features_of_formula
 
 NEW = pd.DataFrame({"x": [-0.9, 0.9], "town": ["Wien", "Praha"]})
@@ -78,6 +80,73 @@ def test_a_size_of_an_interval_is_a_probability(people, schema):
             assert "Geheim" not in str(refused.value)
 
 
+SPENT = ((0.5, 1e-6), (0.3, 1e-6), (0.4, 1e-7), (0.3, 1e-6))
+"""What several fits are asked for."""
+
+
+@pytest.mark.parametrize("composition", ["gdp", "zcdp"])
+def test_several_fits_cost_what_dp_accounting_says(people, schema, composition, independent):
+    """Never less, and at most 2 % more: far below 1.5, the sum of what they claim."""
+    book, model = dprct.Accountant(3, 1e-5, composition=composition), model_of(people, schema, 400)
+    bought = [model.spec.allocation(model.facts, dprct.Budget(*asked)) for asked in SPENT]
+    for asked, allocation in zip(SPENT, bought, strict=True):
+        assert model.fit(*asked, accountant=book).guarantee.measure == "gdp"
+        assert book.ledger[-1].charge == allocation.cost() == allocation["sums"].cost()
+    theirs = independent(composition, [allocation["sums"] for allocation in bought], 1e-5)
+    assert theirs * 0.999 <= float(book.spent.epsilon) <= theirs * 1.02
+    assert book.spent.epsilon < 1.4
+
+
+def test_fits_without_delta_are_concentrated_too(people, schema):
+    """Laplace noise of epsilon has rho = epsilon^2 / 2: eight fits of .25 have a quarter."""
+    book, model = dprct.Accountant(4, 1e-6, composition="zcdp"), model_of(people, schema, 400)
+    for _ in range(8):
+        model.fit(0.25, accountant=book)
+    assert sum(entry.charge.concentrated() for entry in book.ledger) == Fraction(1, 4)
+
+
+def test_a_fit_is_resumed_from_what_was_saved_and_costs_nothing(people, schema, tmp_path):
+    book = dprct.Accountant.open(tmp_path / "p.json", dataset_id="p", epsilon=2, delta=1e-5)
+    options = {"n": 400, "pairs": [("x", "town")], "subgroups": ["year"]}
+    found = model_of(people, schema, **options).fit(1, 1e-6, accountant=book)
+    (entry,), spent = book.ledger, book.spent
+    others = dprct.PrivateAdditive(
+        people(400, seed=2), schema, outcome="y", features=["x", "town"], pairs=[("x", "town")],
+        subgroups=["year"],
+    )  # fmt: skip
+    again = others.resume(entry.id, accountant=book)
+    assert book.spent == spent
+    assert again.tidy().equals(found.tidy())
+    assert again.predict(NEW).tolist() == found.predict(NEW).tolist()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"missing": 4},
+        {"pairs": [("age", "year")]},
+        {"features": ["x", "age"], "subgroups": ["year"]},
+    ],
+)
+def test_a_fit_is_resumed_as_nothing_else(people, schema, tmp_path, other):
+    """Bins and bounds are the same, so that noise and sizes are."""
+    book = dprct.Accountant.open(tmp_path / "p.json", dataset_id="p", epsilon=2, delta=1e-5)
+    asked = {"n": 400, "bins": 4, "features": ["x", "age", "year"], "outcome": "gap", "missing": 5,
+             "pairs": [("x", "age")]}  # fmt: skip
+    model_of(people, schema, **asked).fit(1, 1e-6, accountant=book)
+    with pytest.raises(LedgerError, match="what the study declares"):
+        model_of(people, schema, **{**asked, **other}).resume(book.ledger[0].id, accountant=book)
+
+
+def test_all_problems_are_named_from_public_facts(people, schema):
+    model = model_of(people, schema, n=40)
+    wrong = replace(
+        model.spec, neighbors="add-remove", clip=0, bins=1, outcome="gap", missing="none"
+    )
+    problems = [str(problem).split("=")[0] for problem in wrong.problems(model.facts)]
+    assert problems == ["neighbors", "bins", "missing", "clip"]
+
+
 README = Path(__file__).parents[3] / "README.md"
 
 
@@ -90,7 +159,9 @@ def printed_sensitivity(text, **numbers):
 @pytest.mark.parametrize("subgroups", [[], ["town"], ["town", "year"]])
 @pytest.mark.parametrize("pairs", [[], [("x", "free")], [("x", "age"), ("age", "free")]])
 @pytest.mark.parametrize("projection", [[], ["x", "age"], ["x", "age", "free"]])
-def test_the_printed_sensitivity_is_the_one_of_the_noise(people, schema, subgroups, pairs, projection):
+def test_the_printed_sensitivity_is_the_one_of_the_noise(
+    people, schema, subgroups, pairs, projection
+):
     schema = schema.declare(free={"bounds": (-1, 1), "missing": "never"})
     features = ["x", "age", "free"] if subgroups else ["x", "age", "free", "town"]
     model = dprct.PrivateAdditive(
