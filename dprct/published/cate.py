@@ -86,7 +86,8 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
 
     References
     ----------
-    dp_cate.txt; ALGORITHMS.md, section 7.
+    Niu, Nori, Quistorff, Caruana, Ngwe and Kannan (2022), "Differentially Private Estimation of
+    Heterogeneous Causal Effects".
     Nori, Caruana, Bu, Shen and Kulkarni (2021), "Accuracy, interpretability, and differential
     privacy via explainable boosting".
 

@@ -97,10 +97,6 @@ class AdditiveLayout:
     that the L2 bound is tight but for the second moment.  A model of d features has
     b = d + subgroups + pairs + 1, where the last block is everybody.
 
-    References
-    ----------
-    ALGORITHMS.md, section 7, base learner (b).
-
     Examples
     --------
     >>> layout = AdditiveLayout((Block((0,), (8,)),), clip=4.0)

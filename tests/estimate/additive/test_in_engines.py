@@ -103,7 +103,7 @@ def test_levels_without_order_and_a_clip_in_an_engine() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_not_legal_is_refused_at_the_door(engine: str) -> None:
+def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
     far = rows().with_columns(age=pl.lit(3.0), **{"age" + COMPANION: pl.lit(-1, pl.Int8)})
     with pytest.raises(SchemaError, match="age: a value outside the bounds"):
         PrivateAdditive(ENGINES[engine](far), SCHEMA, **ASKED)

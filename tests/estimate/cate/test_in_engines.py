@@ -159,7 +159,7 @@ def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_not_legal_is_refused_at_the_door(engine: str) -> None:
+def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
     far = rows().with_columns(t=2 * pl.col("t"))
     with pytest.raises(SchemaError, match="t: a value outside the declared levels"):
         CATE(ENGINES[engine](far), SCHEMA, **ASKED)

@@ -239,15 +239,30 @@ def test_every_intermediate_model_is_there(trial, schema):
         ({"treatment": "arm"}, SchemaError, "levels 0 and 1"),
         ({"features": ["x1", "t"]}, ParameterError, "the treatment and a feature"),
         ({"features": ["x1", "y"]}, ParameterError, "the outcome and a feature"),
+        ({"subgroups": ["t"]}, ParameterError, "the treatment and a feature"),
+        ({"outcome": "t"}, ParameterError, "the treatment and the outcome"),
         ({"outcome": "gap"}, SchemaError, "missing="),
         ({"clip": 0}, ParameterError, "above 0"),
         ({"neighbors": "add-remove"}, ParameterError, "allowed: 'replace-one'"),
         ({"parts": {"propensity": 0.001, "effect": 0.999}}, ParameterError, "fewer than 2"),
     ],
 )
-def test_what_the_door_refuses(trial, schema, options, error, words):
+def test_what_the_constructor_refuses(trial, schema, options, error, words):
     with pytest.raises(error, match=words):
         model_of(trial, schema, n=400, **options)
+
+
+def test_a_treatment_is_no_feature_of_an_exclusive_group(trial, schema):
+    """The columns of such a group are one feature, which has the name of the first."""
+    bit = {"levels": (0.0, 1.0), "missing": (), "exclusive": "kind"}
+    columns = [column for column in schema.columns if column.name != "t"]
+    kinds = (dprct.Column("other", "byte", **bit), dprct.Column("t", "byte", **bit))
+    data = trial(400).assign(other=0.0)
+    with pytest.raises(ParameterError, match="'t' is the treatment and a feature"):
+        dprct.CATE(
+            data, dprct.Schema((*columns, *kinds)), outcome="y", features=["other", "t"],
+            treatment="t", propensity=0.5,
+        )  # fmt: skip
 
 
 SLIPS = ("outcome", "features", "treatment", "propensity", "assignment", "learner", "clip",
