@@ -67,9 +67,9 @@ STRICT = ("release", "estimate", "encode", "exclusive", "bins", "queries", "deri
 
 PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/additive/planning.py", "noise_facts", "describe"): "encodings say levels",
-    ("dprct/estimate/correction.py", "_shortfall", "max"): "coverages, of public numbers alone",
-    ("dprct/estimate/correction.py", "_refined", "max"): "coverages, of public numbers alone",
-    ("dprct/estimate/correction.py", "_refined", "argmax"): "coverages, of public numbers alone",
+    ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
+    ("dprct/estimate/noise_law.py", "_refined", "max"): "coverages, of public numbers alone",
+    ("dprct/estimate/noise_law.py", "_refined", "argmax"): "coverages, of public numbers alone",
     ("dprct/estimate/synthetic/panel.py", "_times", "unique"): "the periods, which are public",
     ("dprct/estimate/synthetic/panel.py", "_units", "unique"): "who the donors are, a public fact",
     ("dprct/queries/bin_keys.py", "_candidates", "max"): "edges of bins, from the schema",
