@@ -226,7 +226,7 @@ print(voucher.fit(epsilon=0.5).summary())
 #
 # - One effect and its error, twice, for epsilon = 1 each. Not who was trained: that is public here;
 #   `neighbors="replace-one"` protects it too, and the plan above prints what that costs.
-# - An interval that is valid at 95 %, and at no other level unless `levels=` declares it.
+# - An interval that is valid at 95 %, and at no other level unless `alphas=` declares it.
 # - Not the effect on unclipped earnings, and not a word about subgroups.
 # - The odds statement holds for whoever knows everything else; not if a bound was looked
 #   up in the data.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from dprct.privacy.composition import parallel, per_row, sequential
 from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dprct.privacy.budget import Real
     from dprct.privacy.mechanisms import Mechanism
 
@@ -125,12 +124,12 @@ def split(asked: Mapping[str, Real] | None, parts: Mapping[str, int]) -> dict[st
     if asked is None:
         total = sum(parts.values())
         return {name: Fraction(part, total) for name, part in parts.items()}
-    if not hasattr(asked, "items"):
+    if not isinstance(asked, Mapping):
         raise ParameterError(
             f"budget_shares= is {type(asked).__name__}; give a mapping from each of "
             f"{', '.join(parts)} to its share of the budget"
         )
-    found = {str(name): exact(share, "share") for name, share in asked.items()}
+    found = {str(name): exact(share, "a share in budget_shares=") for name, share in asked.items()}
     if set(found) != set(parts) or any(share <= 0 for share in found.values()):
         raise ParameterError(
             f"budget_shares= names {', '.join(found) or 'nothing'}; give a positive share for each "

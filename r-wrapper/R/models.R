@@ -16,7 +16,7 @@
 #' @param columns Columns to model, instead of a formula.
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`
 #'   and `keep`; for `marginals()` `default_bins` and `keep`; for `calibrated()` `covariates`,
-#'   `specifications`, `share`, `levels`, `legal`, `gamma`, `keep`, `missing`, `sd`, `weights`.
+#'   `specifications`, `share`, `levels`, `legal`, `gamma`, `keep`, `missing`, `sd`, `budget_shares`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples
@@ -73,8 +73,8 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param outcome,treated,treatment_time,unit,time,donors The outcome, the treated unit and when it
 #'   was treated; for long panels the columns of unit and time; the units to compare with.
 #' @param ... Further options of the method, by their names in Python: for `private_ate()`
-#'   `control`, `missing`, `weights`, `sd`, `effects`, `blocks`, `unit`, `index`, `levels`,
-#'   `attrition`, `neighbors`; for `synthetic_control()` `weights`, `lam`, `bound`,
+#'   `control`, `missing`, `budget_shares`, `sd`, `effects`, `blocks`, `privacy_unit`, `index`,
+#'   `alphas`, `attrition`, `neighbors`; for `synthetic_control()` `weights`, `lam`, `bound`,
 #'   `protect_treated`, `pre_fit`, `placebos`, `shares`, `noise`; for `ipw()` `estimand`, `lam`,
 #'   `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for `cate()` `propensity`,
 #'   `learner`, `clip`, `parts`, `trim`, `bins`, `groups`.

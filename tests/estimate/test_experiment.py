@@ -1,16 +1,26 @@
+"""Arms, blocks and clusters of an experiment: what is read, pooled and refused."""
+
 from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
-from dprct.errors import ModelPicklingError, ParameterError
-from dprct.estimate.experiment import Experiment, experiment_of
+from dprct.assignment import Block, BlockCluster, Cluster, Complete, Custom, Factorial, Simple
+from dprct.assignment.base import Design
+from dprct.assignment.units import Units
+from dprct.errors import ModelPicklingError, ParameterError, SchemaError
+from dprct.estimate.experiment import Experiment, check_hidden, experiment_of, hidden_arms, pooled
+from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 ROWS = pd.DataFrame(
     {
@@ -141,3 +151,143 @@ def test_factors_that_assign_the_same_clusters_are_read_as_clusters() -> None:
 
 def test_simple_randomisation_is_read_given_its_arm_sizes() -> None:
     assert bound(Simple("t")).counted().sizes == ((4, 4),)
+
+
+BIT: dict[str, Any] = {"type": "byte", "levels": (0.0, 1.0), "missing": ()}
+LAST = {"shares": {1.0: 0.5, 2.0: 0.5, None: 0.5}}
+
+
+def schema(*more: Column) -> Schema:
+    return Schema(
+        (
+            Column("t", **BIT),
+            Column("t2", **BIT),
+            Column("a", **BIT, exclusive="arm"),
+            Column("b", **BIT, exclusive="arm"),
+            Column("code", "str1", levels=("c", "t")),
+            Column("three", "byte", levels=(0.0, 1.0, 2.0), missing=()),
+            Column("gone", "byte", levels=(0.0, 1.0), missing=(".",)),
+            Column("whole", "byte", bounds=(0, 1), missing=()),
+            Column("block", "byte", levels=(1.0, 2.0), missing=(".",)),
+            Column("village", "int", missing=()),
+            *more,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("design", "words"),
+    [
+        (None, "needs assignment="),
+        (Cluster("t", cluster="village"), "clusters were assigned"),
+        (Block("t", block="village", shares={0.0: 0.5, 1.0: 0.2}), "differ between blocks"),
+        (Factorial([Simple("t"), Cluster("t2", cluster="village")]), "clusters were assigned"),
+        (Block("t", block="block", shares={1.0: 0.5, 2.0: 0.5}), "lacks a block that the schema"),
+        (Block("t", block="village", shares={1.0: 0.5}), "has no declared levels"),
+        (
+            Block("t", block=["block", "three"], shares={(1.0, 0.0): 0.5}),
+            "lacks a block that the schema",
+        ),
+        (Factorial([Simple("t2"), Block("t", block="block", shares={1.0: 0.5})]), "lacks a block"),
+        (Simple(["t", "t2"]), "that are in no group"),
+        (Simple(["t", "a"]), "that are in no group"),
+        (Simple(["a", "b"], control_share=0), "that are in no group"),
+        (Simple("three"), "declare its levels, here 0, 1"),
+        (Simple("whole"), "declare its levels, here 0, 1"),
+        (Simple("gone"), "may be missing"),
+        (Complete(["c"], arm="code"), "declare its levels, here c"),
+    ],
+)
+def test_what_would_be_refused_by_rows_is_refused_by_the_schema(
+    design: Design | None, words: str
+) -> None:
+    with pytest.raises((ParameterError, SchemaError), match=words):
+        check_hidden(design, schema())
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        Simple("t"),
+        Complete("t", counts=20),
+        Simple(["a", "b"]),
+        Complete(["c", "t"], arm="code"),
+        Complete([0, 1, 2], arm="three"),
+        Block("t", block="block", **LAST),
+        Block("t", block="village"),
+        Block("t", block=["block", "three"]),
+        Factorial([Complete("t"), Complete("t2")]),
+        Factorial([Complete(["a", "b"]), Block("t2", block="block", **LAST)]),
+        Custom(lambda rows, rng: rng.random(len(rows)) < 0.5, "t", shares=0.5),
+    ],
+)
+def test_a_design_that_every_legal_table_could_come_from_is_taken(design: Design) -> None:
+    check_hidden(design, schema())
+
+
+@pytest.mark.parametrize(
+    ("design", "order", "shares"),
+    [
+        (Complete(["a", "b"]), (2, 0, 1), (Fraction(1, 3),) * 3),
+        (Simple("t", shares=0.01), (1, 0), (Fraction(99, 100), Fraction(1, 100))),
+        (Complete("t", counts=20), (1, 0), (Fraction(4, 5), Fraction(1, 5))),
+        (Block("t", block="block", **LAST), (1, 0), (Fraction(1, 2),) * 2),
+        (
+            Factorial([Complete("t", counts=20), Simple("t2", shares=0.5)]),
+            (3, 0, 1, 2),
+            (Fraction(2, 5), Fraction(1, 10), Fraction(1, 10), Fraction(2, 5)),
+        ),
+        (
+            Custom(lambda rows, rng: rows, "t", shares=0.25),
+            (1, 0),
+            (Fraction(3, 4), Fraction(1, 4)),
+        ),
+    ],
+)
+def test_shares_are_the_fractions_that_the_design_means(
+    design: Design, order: Sequence[int], shares: tuple[Fraction, ...]
+) -> None:
+    arms = hidden_arms(design, order, 100)
+    assert arms.shares == shares
+    assert arms.values == tuple(design.groups.values[group] for group in order)
+    assert arms.n == 100
+
+
+def test_a_design_without_common_probabilities_is_refused() -> None:
+    class Own(Simple):
+        common = Design.common
+
+    for design in (Own("t"), Custom(lambda rows, rng: rows, "t")):
+        with pytest.raises(ParameterError, match="shares="):
+            hidden_arms(design, (1, 0), 100)
+    with pytest.raises(ParameterError, match="counts of this frame"):
+        hidden_arms(Complete("t", counts=101), (1, 0), 100)
+    with pytest.raises(ParameterError, match="declared share 0"):
+        hidden_arms(Custom(lambda rows, rng: rows, "t", shares=1.0), (1, 0), 100)
+
+
+UNITS = Units(np.array([0, 0, 1, 2, 3]), np.array([0, 1, 2, 1]), [1.0, None, ("a", 2)])
+EQUAL = np.full((5, 2), 0.5)
+
+
+def test_named_blocks_go_together_and_others_stay() -> None:
+    found = pooled(UNITS, {1: "p", None: "p"}, EQUAL)
+    assert found.member.tolist() == [0, 0, 1, 2, 3]
+    assert found.block.tolist() == [0, 0, 1, 0]
+    assert len(found.labels) == 2
+    # a pool is no block, whatever it is called
+    assert pooled(UNITS, {1: "1.0"}, EQUAL).block.tolist() == UNITS.block.tolist()
+
+
+def test_pools_have_the_same_shares() -> None:
+    chances = np.array([[0.5, 0.5], [0.5, 0.5], [0.4, 0.6], [0.5, 0.5], [0.4, 0.6]])
+    assert pooled(UNITS, {1: "p", ("a", 2): "p"}, chances).block.tolist() == [0, 1, 0, 1]
+    with pytest.raises(ParameterError, match="shares differ"):
+        pooled(UNITS, {1: "p", None: "p"}, chances)
+
+
+def test_labels_and_names_are_checked() -> None:
+    with pytest.raises(ParameterError, match="no block of the design"):
+        pooled(UNITS, {2: "p"}, EQUAL)
+    with pytest.raises(ParameterError, match="as text"):
+        pooled(UNITS, {1: 3}, EQUAL)  # type: ignore[dict-item]

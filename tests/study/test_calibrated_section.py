@@ -197,6 +197,19 @@ def test_what_is_not_allowed_is_refused(section, words):
         calibrated_from({"calibrated": section}, ReleaseSpec(1.0, "calibrated", formula="y ~ t"))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [("weights", "budget_shares", {"y": 1.0}), ("unit", "privacy_unit", "person")],
+)
+def test_keys_of_earlier_versions_are_read(old, new, value):
+    release = ReleaseSpec(1.0, "calibrated", formula="y ~ t")
+    found = [calibrated_from({"calibrated": {key: value}}, release) for key in (old, new)]
+    assert found[0] == found[1]
+    assert getattr(found[0].calibrated, new) == value
+    with pytest.raises(StudyError, match=f"{old} and {new}, which are the same; keep {new}"):
+        calibrated_from({"calibrated": {old: value, new: value}}, release)
+
+
 def test_values_beyond_the_bounds_are_refused_or_clipped_by_declaration(study):
     narrow = ("bounds = [0, 40]", "bounds = [0, 15]")
     with pytest.raises(SchemaError, match="outside the bounds"):

@@ -1,6 +1,6 @@
 """Private average treatment effects of an experiment."""
 
-from dprct.estimate.ate.model import ATEFacts, ATESpec, PrivateATE, experimented, specified
+from dprct.estimate.ate.model import ATEFacts, ATESpec, PrivateATE, public_facts
 from dprct.estimate.ate.plan import promise_of
 from dprct.estimate.ate.release import (
     ATEAllocation,
@@ -22,11 +22,10 @@ __all__ = [
     "PrivateATEResults",
     "Released",
     "drawn_of",
-    "experimented",
     "promise_of",
+    "public_facts",
     "released",
     "results_of",
-    "specified",
     "state_of",
     "states_of",
 ]

@@ -133,6 +133,25 @@ class ATESpec(Spec[ATEFacts]):
     attrition: bool = False
     neighbors: str = "replace-one-design-public"
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        outcome: str | Sequence[str],
+        treatment: str | Sequence[str] | None = None,
+        index_columns: Sequence[str] = (),
+        alphas: Sequence[float] = VALID_LEVELS,
+        **options: Any,
+    ) -> Self:
+        """Return what the options of :class:`PrivateATE` ask for; names may be single."""
+        return cls(
+            outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
+            treatment=None if treatment is None else listed_names(treatment, "treatment"),
+            index_columns=listed_names(index_columns, "index_columns"),
+            alphas=levels_of(alphas),
+            **options,
+        )
+
     @property
     def design(self) -> Design:
         """How treatment was assigned."""
@@ -252,25 +271,7 @@ class ATESpec(Spec[ATEFacts]):
         return power_table(facts.outcomes, facts.contrasts, epsilon, sds, self.alphas)
 
 
-def specified(
-    *,
-    outcome: str | Sequence[str],
-    treatment: str | Sequence[str] | None = None,
-    index_columns: Sequence[str] = (),
-    alphas: Sequence[float] = VALID_LEVELS,
-    **options: Any,
-) -> ATESpec:
-    """Return the specification that the options of :class:`PrivateATE` make."""
-    return ATESpec(
-        outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
-        treatment=None if treatment is None else listed_names(treatment, "treatment"),
-        index_columns=listed_names(index_columns, "index_columns"),
-        alphas=levels_of(alphas),
-        **options,
-    )
-
-
-def experimented(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFacts, BoundTable]:
+def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFacts, BoundTable]:
     """Return what is public of an experiment, and its table, less an index where there is one.
 
     Parameters
@@ -438,7 +439,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
         attrition: bool = False,
         neighbors: str = "replace-one-design-public",
     ) -> None:
-        spec = specified(
+        spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
             missing=missing, budget_shares=budget_shares, sd=sd, effects=effects, blocks=blocks,
             privacy_unit=privacy_unit, largest_cluster=largest_cluster, index=index,
@@ -446,7 +447,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
             attrition=attrition, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
-        self.facts, self._table = experimented(spec, known, self._table)
+        self.facts, self._table = public_facts(spec, known, self._table)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:

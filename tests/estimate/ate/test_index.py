@@ -1,5 +1,9 @@
+"""A public index: of a formula, a function or a pilot file, each row from itself alone."""
+
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +13,58 @@ import pytest
 from dprct.assignment import Complete
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.index import indexes_of
+from dprct.estimate.ate.index import Linear, indexes_of, is_file, pilot_index
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+
+COVARIATES = Schema((Column("y"), Column("age"), Column("years of school")))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(2)
+    age, school = rng.uniform(18, 60, 200), rng.integers(0, 12, 200)
+    y = 12 - 0.5 * age + 2 * school
+    data = pd.DataFrame({"y": y, "age": age, "years of school": school})
+    data.loc[3, "age"] = np.nan
+    path = tmp_path / "pilot.csv"
+    data.to_csv(path, index=False)
+    return path
+
+
+def test_the_index_is_least_squares_on_complete_rows(written: Path) -> None:
+    found = pilot_index(written, "y", ("age", "years of school"), COVARIATES)
+    assert str(found) == "12 - 0.5*age + 2*`years of school`"
+    rows = pd.DataFrame({"age": [20.0, np.nan], "years of school": [1.0, 1.0]})
+    assert found(rows)[0] == pytest.approx(4.0)
+    assert np.isnan(found(rows)[1])
+
+
+def test_what_is_shown_is_what_is_computed(written: Path) -> None:
+    found = pilot_index(written, "y", ("age",), COVARIATES)
+    constant, slope = found.constant, found.slopes[0][1]
+    assert str(found) == f"{constant:.10g} - {-slope:.10g}*age" or slope > 0
+    assert float(f"{slope:.10g}") == slope
+    assert found(pd.DataFrame({"age": [2.0]}))[0] == constant + slope * 2
+
+
+def test_the_confidential_file_and_small_files_are_no_pilots(written: Path) -> None:
+    with pytest.raises(ParameterError, match="confidential file itself"):
+        pilot_index(written, "y", ("age",), replace(COVARIATES, source=written))
+    pd.DataFrame({"y": [1.0, 2.0], "age": [1.0, 2.0]}).to_csv(written, index=False)
+    with pytest.raises(ParameterError, match="2 complete rows for 2 coefficients"):
+        pilot_index(written, "y", ("age",), COVARIATES)
+
+
+def test_paths_are_told_from_formulas() -> None:
+    assert is_file("a folder/pilot.DTA")
+    assert is_file(Path("anything"))
+    assert not is_file("0.5*age + 2.5")
+    assert str(Linear(1.0, (("a", -2.0),))) == "1 - 2*a"
+
 
 SCHEMA = Schema(
     (

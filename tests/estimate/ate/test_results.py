@@ -1,20 +1,150 @@
+"""Contrasts of arms, tables of effects and what is known of their covariance."""
+
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from dprct.assignment import Block, Complete, Factorial, Simple
 from dprct.errors import ParameterError
-from dprct.estimate.ate import PrivateATE
+from dprct.estimate.ate import ATEFacts, PrivateATE
+from dprct.estimate.ate.release import Outcome, Released
+from dprct.estimate.ate.results import (
+    Contrast,
+    arm_contrasts,
+    contrasts_of,
+    parse_contrast,
+    results_of,
+    tabulated,
+)
+from dprct.estimate.effects import NoisyMean, NoisyVariance, combined
+from dprct.estimate.experiment import compared
+from dprct.privacy.arms import Arms
+from dprct.privacy.budget import Budget
+from dprct.privacy.guarantee import Guarantee
+from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
 
-    from dprct.schema import Schema
+
+ARMS = ("control", "a", "b", "cash-only")
+
+
+def weights(contrast: str | dict[str, float]) -> list[float]:
+    return [float(w) for w in parse_contrast(contrast, ARMS).weights]
+
+
+def test_contrasts_are_read_as_they_are_written() -> None:
+    assert weights("a - b") == [0, 1, -1, 0]
+    assert weights(" -b+a") == [0, 1, -1, 0]
+    assert weights("0.5*a + .5 * b - control") == [-1, 0.5, 0.5, 0]
+    assert weights("`cash-only` - a") == [0, -1, 0, 1]
+    assert weights({"cash-only": 2, "b": -2}) == [0, 0, -2, 2]
+    assert parse_contrast({"a": 1, "b": -0.5, "control": -0.5}, ARMS).name == (
+        "a - 0.5*b - 0.5*control"
+    )
+
+
+@pytest.mark.parametrize(
+    ("contrast", "words"),
+    [
+        ("a - c", "'c', which is no arm"),
+        ("a + b", "do not sum to zero"),
+        ("a - a", "all zero"),
+        ("a b", "not read at character"),
+        ("a - ", "not read at character"),
+        ("", "names nothing"),
+        ({"a": True, "b": -1}, "finite numbers"),
+        ({"a": float("nan"), "b": -1}, "finite numbers"),
+        (3, "give 'a - b'"),
+    ],
+)
+def test_what_is_no_contrast_is_refused(contrast: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        parse_contrast(contrast, ARMS)
+
+
+def named(design: Any, effects: Any, control: str = "control") -> dict[str, dict[str, float]]:
+    """Weights by name of contrast and arm; the control group first as in an experiment."""
+    names = [str(name) for name in design.groups.names]
+    order = [names.index(control), *(i for i, n in enumerate(names) if n != control)]
+    arms = [names[i] for i in order]
+    return {
+        c.name: dict(zip(arms, map(float, c.weights), strict=True))
+        for c in contrasts_of(effects, design, order, arms)
+    }
+
+
+def test_main_effects_average_over_the_other_factors() -> None:
+    design = Factorial([Block("cash", block="b"), Simple("therapy")])
+    found = named(design, "factorial")
+    assert list(found) == ["cash", "therapy", "cash:therapy"]
+    assert found["cash"] == {"control": -0.5, "cash": 0.5, "therapy": -0.5, "cash+therapy": 0.5}
+    assert found["cash:therapy"] == {"control": 1, "cash": -1, "therapy": -1, "cash+therapy": 1}
+    assert list(named(design, "main")) == ["cash", "therapy"]
+    assert list(named(design, "arms")) == ["cash+therapy", "cash", "therapy"]
+
+
+def test_effects_are_those_of_a_regression_on_effect_codes() -> None:
+    design = Factorial([Complete(["a1", "a2"]), Simple([0, 1], arm="z"), Simple("u")])
+    names = [str(name) for name in design.groups.names]
+    control = names[design.combinations.index((2, 0, 1))]
+    found = named(design, "factorial", control)
+    assert list(found)[:4] == ["a1", "a2", "z", "u"]
+    assert len(found) == 2 * 2 * 3 - 1
+    arms = list(found["u"])
+    means = dict(zip(arms, np.random.default_rng(1).normal(size=12), strict=True))
+    table = np.empty((3, 2, 2))
+    for place, name in zip(design.combinations, names, strict=True):
+        table[place] = means[name]
+    got = {name: sum(w * means[arm] for arm, w in of.items()) for name, of in found.items()}
+    assert got["a2"] == pytest.approx(table[1].mean() - table[2].mean())
+    assert got["z"] == pytest.approx(table[:, 1].mean() - table[:, 0].mean())
+    a1_by_u = (table[0, :, 0] - table[0, :, 1]) - (table[2, :, 0] - table[2, :, 1])
+    assert got["a1:u"] == pytest.approx(a1_by_u.mean())
+
+
+def test_main_effects_need_factors() -> None:
+    with pytest.raises(ParameterError, match=r"dprct.Factorial"):
+        contrasts_of("main", Complete("t"), (1, 0), ("control", "t"))
+    with pytest.raises(ParameterError, match="allowed: arms, main, factorial"):
+        contrasts_of("both", Complete("t"), (1, 0), ("control", "t"))  # type: ignore[arg-type]
+    (only,) = arm_contrasts(("control", "t"))
+    assert only.weights == (Fraction(-1), Fraction(1))
+
+
+MEANS = tuple(
+    NoisyMean(value, b, NoisyVariance(v, b * b, 1.0))
+    for value, b, v in ((1.0, 0.1, 0.04), (2.0, 0.2, 0.05), (4.0, 0.3, 0.06))
+)
+
+
+def test_contrasts_covary_by_the_arms_that_they_share() -> None:
+    thirds = Contrast("b - a", (Fraction(0), Fraction(-1), Fraction(1)))
+    contrasts = (*arm_contrasts(("control", "a", "b")), thirds)
+    effects = [[combined(MEANS, contrast.weights) for contrast in contrasts]]
+    found = tabulated(["y"], effects, [MEANS], contrasts, (0.05,))
+    assert found["params"].to_dict() == pytest.approx({"a": 1, "b": 3, "b - a": 2})
+    spread = [mean.variance.at(0.05) + 2 * mean.scale**2 for mean in MEANS]
+    assert found["cov"].loc["a", "b"] == pytest.approx(spread[0])
+    assert found["cov"].loc["a", "b - a"] == pytest.approx(-spread[1])
+    assert found["cov"].loc["b", "b - a"] == pytest.approx(spread[2])
+    assert found["bse_noise"]["b - a"] == pytest.approx(np.sqrt(2 * (0.04 + 0.09)))
+
+
+def test_outcomes_are_named_where_there_are_several() -> None:
+    contrasts = arm_contrasts(("control", "a", "b"))[:1]
+    effects = [[combined(MEANS, contrasts[0].weights)]] * 2
+    found = tabulated(["y", "z"], effects, [MEANS, ()], contrasts, (0.05,))
+    assert list(found["params"].index) == ["y: a", "z: a"]
+    assert np.isnan(found["cov"].iloc[0, 1])
 
 
 def test_intervals_tables_and_p_values_agree(
@@ -84,3 +214,40 @@ def test_results_are_plotted_by_outcome(trial: Callable[..., pd.DataFrame], sche
     with pytest.raises(ParameterError, match="alpha"):
         result.plot(alpha=0)
     plt.close("all")
+
+
+PUBLIC = Arms(np.repeat([0, 1, 2], 4).astype(np.int64), ((4, 4, 4),))
+GUARANTEE = Guarantee.of(Budget(1), "replace-one-design-public")
+
+
+def test_the_covariance_is_known_within_outcomes_only() -> None:
+    outcomes = [Outcome(Column(n, bounds=(0.0, 1.0)), PUBLIC, Fraction(1, 2)) for n in ("a", "b")]
+    shared = NoisyVariance(0.04, 0.001, 0.5)
+    means = (
+        NoisyMean(0.5, 0.1, shared),
+        *(NoisyMean(v, 0.2, NoisyVariance(0.02, 0.001, 0.5)) for v in (1.5, 2.5)),
+    )
+    arms = ("control", "t", "u")
+    effects = tuple(combined(means, contrast.weights) for contrast in arm_contrasts(arms))
+    found = [Released(effects, 0.5, 0.1, means)] * 2
+    facts = ATEFacts(
+        schema=Schema(tuple(outcome.column for outcome in outcomes)),
+        n=12,
+        comparison=compared(
+            ["t", "u"], None, control=None, blocks="weight", privacy_unit="person",
+            largest_cluster=None,
+        ),
+        contrasts=arm_contrasts(arms),
+        outcomes=tuple(outcomes),
+        indexes={},
+    )  # fmt: skip
+    result = results_of(found, facts, (0.05,), GUARANTEE, "charged to no ledger")
+    assert list(result.params.index) == ["a: t", "a: u", "b: t", "b: u"]
+    cov = result.cov_params()
+    assert cov.loc["a: t", "a: u"] == pytest.approx(shared.at(0.05) + 2 * 0.1**2)
+    assert cov.loc["a: t", "b: t":].isna().all()
+    assert result.bse["b: u"] == pytest.approx(effects[1].half_width(0.05) / 1.959964)
+    assert result.bse_noise is not None
+    assert result.bse_noise["a: t"] == pytest.approx(np.sqrt(2 * (0.04 + 0.01)))
+    assert result.control.loc["a", "noise"] == pytest.approx(np.sqrt(2) * 0.1)
+    assert sum("Estimand" in note for note in result.notes) == 2

@@ -8,7 +8,7 @@ import pytest
 
 from dprct.assignment import Block
 from dprct.errors import ColumnError, ParameterError, SchemaError
-from dprct.estimate.ate.model import check_relation, policy_of, specified
+from dprct.estimate.ate.model import ATESpec, check_relation, policy_of
 from dprct.estimate.ate.plan import sds_of
 from dprct.estimate.door import check_columns, constant_of, levels_of, table_of, with_bounds
 from dprct.model import BoundTable
@@ -26,7 +26,7 @@ def test_bounds_come_from_levels_where_they_are_not_declared() -> None:
 
 
 def shares_of(asked: Any, *outcomes: str) -> dict[str, Fraction]:
-    return specified(outcome=outcomes, treatment="t", budget_shares=asked).shares()
+    return ATESpec.of(outcome=outcomes, treatment="t", budget_shares=asked).shares()
 
 
 def test_shares_are_equal_or_those_that_are_given() -> None:
@@ -42,7 +42,7 @@ def test_shares_are_equal_or_those_that_are_given() -> None:
         with pytest.raises(ParameterError, match=words):
             shares_of(asked, "a", "b")
     with pytest.raises(ParameterError, match="names no column"):
-        specified(outcome=(), treatment="t").outcome_columns(Schema(()))
+        ATESpec.of(outcome=(), treatment="t").outcome_columns(Schema(()))
 
 
 def test_declared_standard_deviations_are_positive_and_of_outcomes() -> None:

@@ -1,0 +1,197 @@
+"""What effects promise, cost and can show: each line of a plan is a function of public facts."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from dprct import Calibrated, Complete, PrivateATE, read_dta
+from dprct.estimate.ate.plan import (
+    COLUMNS,
+    detectable,
+    expected,
+    facts_of,
+    price_of,
+    promise_of,
+    warnings_of,
+)
+from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
+from dprct.estimate.ate.results import arm_contrasts
+from dprct.estimate.noise_law import cdf
+from dprct.privacy.arms import Arms
+from dprct.privacy.budget import Budget
+from dprct.queries import HiddenArms
+from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+
+
+CODES = np.repeat([0, 1], [300, 100]).astype(np.int64)
+OUTCOME = Outcome(Column("y", bounds=(0.0, 1.0)), Arms(CODES, ((300, 100),)), Fraction(1))
+NAMES = ("control", "t")
+ARM = arm_contrasts(NAMES)
+
+
+def test_the_worst_case_is_what_the_bounds_allow() -> None:
+    (worst,), (declared,) = (
+        expected(OUTCOME, Fraction(1), None, ARM),
+        expected(OUTCOME, Fraction(1), 0.1, ARM),
+    )
+    assert worst.variances[0].value == pytest.approx(0.25 * (1 / 300 + 1 / 100))
+    assert declared.variances[0].value == pytest.approx(0.01 * (1 / 300 + 1 / 100))
+    assert worst.scales[0] == pytest.approx(1 / 100 / 0.67)
+
+
+def test_a_detectable_effect_is_found_in_eight_of_ten_experiments() -> None:
+    (effect,) = expected(OUTCOME, Fraction(1), 0.3, ARM)
+    beyond = detectable(effect, 0.05) - effect.half_width(0.05)
+    assert cdf(beyond, effect.variances[0].value, effect.scales) == pytest.approx(0.8)
+
+
+def test_a_plan_says_noise_sampling_and_what_other_budgets_give() -> None:
+    lines = facts_of(OUTCOME, NAMES, ARM, Fraction(1), 0.3, (0.05,))
+    assert "control 300, t 100" in lines["y"]
+    for words in ("half epsilon", "double", "noise sd", "80% power", "equal at epsilon="):
+        assert words in lines["y: t"]
+    assert "with treatment private" in lines["y: price of hiding treatment"]
+
+
+def test_what_cannot_be_found_is_said() -> None:
+    assert not list(warnings_of(OUTCOME, ARM, Fraction(1), None, (0.05,)))
+    (warning,) = warnings_of(OUTCOME, ARM, Fraction(1, 20), 0.1, (0.05,))
+    assert "not usable at this n" in warning
+
+
+ARMS = ["cashassonly", "tpassonly", "tpcashass"]
+
+
+def test_the_table_is_that_of_the_plan(trial: Callable[..., pd.DataFrame], schema: Schema) -> None:
+    model = PrivateATE(trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0})
+    table = model.power(1)
+    assert list(table.columns) == list(COLUMNS)
+    row = table.loc[("y", "t")]
+    words = model.plan(1).facts["y: t"]
+    for name in ("std_err", "noise", "sampling", "detectable", "std_err_half"):
+        assert f"{row[name]:.4g}" in words
+    assert f"{row['equal_epsilon']:.3g}" in words
+    other = model.power(row["equal_epsilon"]).loc[("y", "t")]
+    assert other["noise"] == pytest.approx(other["sampling"], rel=1e-6)
+    assert model.power(2).loc[("y", "t"), "std_err"] == row["std_err_double"]
+    assert model.power(0.5).loc[("y", "t"), "detectable"] == row["detectable_half"]
+
+
+def test_an_effect_above_one_standard_deviation_is_not_usable(
+    trial: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    model = PrivateATE(trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0})
+    assert model.power(8)["usable"].all()
+    poor = model.power(0.1)
+    assert not poor["usable"].any()
+    assert (poor["detectable"] > poor["sd"]).all()
+
+
+def liberia(outcomes: int, folder: Path, **how: Any) -> Calibrated:
+    """The design of Liberia with ``outcomes`` outcomes of width 8, spread .08 sqrt(n / 2)."""
+    data, _ = read_dta(folder / "data/liberia/liberia_round5.dta")
+    names = [f"y{j}" for j in range(outcomes)]
+    covariate: dict[str, Any] = {"levels": (0.0, 1.0), "missing": (), "fate": "modelled"}
+    columns = [Column(n, bounds=(-2.0, 6.0), missing=(), fate="modelled") for n in names]
+    columns += [Column(a, "byte", levels=(0.0, 1.0), missing=(), fate="public") for a in ARMS]
+    columns += [Column("muslim_b", "byte", **covariate)]
+    frame = data[[*ARMS, "muslim_b"]].assign(**{n: np.zeros(len(data)) for n in names})
+    formula = " + ".join(names) + " ~ " + " + ".join([*ARMS, "muslim_b"])
+    return Calibrated.from_formula(
+        formula, frame, Schema(tuple(columns)), treatment=ARMS,
+        assignment=Complete(ARMS), attrition=True, sd=dict.fromkeys(names, 0.87), **how,
+    )  # fmt: skip
+
+
+def test_one_outcome_and_all_of_epsilon_on_effects_is_sixteen_times_as_precise(
+    shared: Path,
+) -> None:
+    one = liberia(1, shared, covariates="filler").power(1).xs("tpassonly", level="effect")
+    eight = (
+        liberia(8, shared, covariates="marginals", share=0.5)
+        .power(1)
+        .xs("cashassonly", level="effect")
+    )
+    assert one["sampling"].tolist() == pytest.approx([0.08], abs=0.003)
+    assert one["noise"].tolist() == pytest.approx([0.105], abs=0.01)  # the document: .11
+    assert eight["noise"].tolist() == pytest.approx([1.74] * 8, rel=0.06)
+    assert one["usable"].all()
+    assert not eight["usable"].any()
+    assert eight["equal_epsilon"].iloc[0] == pytest.approx(1.74 / 0.08, rel=0.1)
+
+
+Y = Column("y", bounds=(0.0, 1.0), missing=())
+EMPTY = np.empty(0, np.int64)
+PUBLIC = Outcome(Y, Arms(EMPTY, ((300, 100),)), Fraction(1))
+PRIVATE = HiddenOutcome(Y, HiddenArms((), (), (Fraction(3, 4), Fraction(1, 4)), 400), Fraction(1))
+GROUPS = arm_contrasts(("control", "t"))
+
+
+def numbers(text: str) -> list[float]:
+    return [float(x) for x in re.findall(r"\d+\.\d+", text)]
+
+
+def test_both_relations_quote_the_same_prices() -> None:
+    here = price_of(PUBLIC, GROUPS, Fraction(1), 0.2, (0.05,))
+    assert here == price_of(PRIVATE, GROUPS, Fraction(1), 0.2, (0.05,))
+    public, best, worst = numbers(here)
+    assert public == pytest.approx(
+        PUBLIC.expected(Fraction(1), 0.04, GROUPS)[0].standard_error((0.05,)), rel=1e-3
+    )
+    assert public <= best < worst
+    assert worst == pytest.approx(
+        PRIVATE.expected(Fraction(1), 0.25, GROUPS)[0].standard_error((0.05,)), rel=1e-3
+    )
+
+
+def test_without_a_declared_sd_both_are_at_their_worst() -> None:
+    assert len(numbers(price_of(PUBLIC, GROUPS, Fraction(1), None, (0.05,)))) == 2
+
+
+def test_there_is_no_price_where_only_one_is_offered() -> None:
+    blocked = Arms(EMPTY, ((5, 5), (5, 5)), (Fraction(1, 2),) * 2)
+    clusters = Arms(EMPTY, ((5, 5),), clusters=EMPTY, largest=2)
+    for arms in (blocked, clusters):
+        assert not price_of(Outcome(Y, arms, Fraction(1)), GROUPS, Fraction(1), None, (0.05,))
+    counted = CountedOutcome(Y, PUBLIC.arms, Fraction(1))
+    assert not price_of(counted, GROUPS, Fraction(1), None, (0.05,))
+
+
+@pytest.mark.parametrize(
+    ("options", "relation", "known", "uncovered"),
+    [
+        ({}, "replace-one-design-public", "arm sizes", "treatment, blocks"),
+        ({"missing": "public"}, "replace-one-design-public", "has a value of got", "got is miss"),
+        ({"neighbors": "replace-one"}, "replace-one", "control 1/3, t 1/3, t2 1/3", "participat"),
+    ],
+)
+def test_a_promise_rests_on_what_is_public_and_says_so(
+    trial: Callable[..., pd.DataFrame],
+    schema: Schema,
+    options: dict[str, Any],
+    relation: str,
+    known: str,
+    uncovered: str,
+) -> None:
+    asked = {"missing": 0.0} | options
+    model = PrivateATE(
+        trial(), schema, outcome=["y", "got"], assignment=Complete(["t", "t2"]), **asked
+    )
+    promise = promise_of(Budget(1), model.facts)
+    assert promise == model.guarantee(Budget(1))
+    assert promise.relation == relation
+    assert known in " ".join(promise.public_facts)
+    assert uncovered in " ".join(promise.not_covered)
+    assert schema.unit.said in promise.public_facts
+    assert ("arm sizes" in " ".join(promise.public_facts)) == (relation != "replace-one")
