@@ -47,13 +47,13 @@ COUNTS = "counts"
 class CountsSpec(ReleaseSpec[ReleaseFacts]):
     """What both histograms are asked for."""
 
-    def default_bins(self, n: int) -> int | None:
+    def bins(self, n: int) -> int | None:
         """Return how many bins a column gets that declares none; None refuses such a column."""
         return None
 
     def encodings(self, facts: Facts) -> tuple[Coded, ...]:
         """Return how the modelled columns become codes: a function of public facts."""
-        return encodings(facts.schema, self.columns, self.default_bins(facts.n))
+        return encodings(facts.schema, self.columns, self.bins(facts.n))
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of fates, characteristics and the columns' public facts."""
@@ -81,7 +81,7 @@ class HistogramSpec(CountsSpec):
 
     zeta: float | None = None
 
-    def default_bins(self, n: int) -> int | None:
+    def bins(self, n: int) -> int | None:
         """Return how many bins a column gets that declares none, by ``zeta``."""
         return None if self.zeta is None else bins_by_zeta(n, self.zeta)
 
@@ -143,6 +143,12 @@ class MarginalsSpec(CountsSpec):
     """What one-way marginals are asked for: the options of :class:`Marginals`."""
 
     method: ClassVar[str] = "Marginals (independent one-way histograms)"
+
+    default_bins: int | None = None
+
+    def bins(self, n: int) -> int | None:
+        """Return how many bins a column gets that declares none, as it was asked for."""
+        return self.default_bins
 
     def mechanism(self, facts: ReleaseFacts, budget: Budget) -> OneWayHistograms:
         """Return the mechanism that one row's ``budget`` buys."""
@@ -292,6 +298,8 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
         As for :class:`dprct.MVHistogram`.
     columns : iterable of str, optional
         Columns to model; those whose fate is ``"modelled"`` by default.
+    default_bins : int, optional
+        Give so many equal bins to columns that declare none.
     keep : iterable of str
         Characteristics to keep besides the allow-list.
 
@@ -328,10 +336,15 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
         schema: Schema,
         *,
         columns: Iterable[str] | None = None,
+        default_bins: int | None = None,
         keep: Iterable[str] = (),
     ) -> None:
         schema = fated(schema, columns)
-        spec = MarginalsSpec(columns=tuple(modelled(schema)), keep=listed_names(keep, "keep"))
+        spec = MarginalsSpec(
+            columns=tuple(modelled(schema)),
+            default_bins=default_bins,
+            keep=listed_names(keep, "keep"),
+        )
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 

@@ -137,7 +137,7 @@ def test_gen_model_is_told_its_options(study, capsys):
     path = study(*GEN_MODEL)
     model = bound_model(load_study(path))
     assert isinstance(model, GenModel)
-    assert (model.settings.B, model.settings.sigma) == (20000, "confidential")
+    assert (model.spec.settings.B, model.spec.settings.sigma) == (20000, "confidential")
     assert ran("plan", path) == 0
     said = flat(capsys.readouterr().out)
     assert "20,000 proxies" in said
