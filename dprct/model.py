@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from dprct.errors import ColumnError, DprctError, DprctWarning, LedgerError, ParameterError
+from dprct.errors import (
+    ColumnError,
+    DprctError,
+    DprctWarning,
+    FormulaError,
+    LedgerError,
+    ParameterError,
+)
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged, resumable
@@ -131,6 +138,26 @@ class Spec(ABC, Generic[AnyFacts]):
 
     method: ClassVar[str]
     """What ledgers and certificates call the method."""
+    formula_gives: ClassVar[tuple[str, ...]] = ()
+    """The fields that a formula spells; none where the method takes no formula."""
+    formula_like: ClassVar[str] = ""
+    """A formula as an example, where the method takes one."""
+
+    @classmethod
+    def of_formula(cls, formula: str) -> dict[str, Any]:
+        """Return what a formula says of :attr:`formula_gives`.
+
+        Raises
+        ------
+        FormulaError
+            If the formula is not one of this method.
+        """
+        raise FormulaError(f"{formula!r} was given to a method that takes no formula; remove it")
+
+    def options(self) -> dict[str, Any]:
+        """Return the fields by name, as the constructor of the method takes them."""
+        spec: Any = self
+        return {f.name: getattr(self, f.name) for f in fields(spec)}
 
     @property
     @abstractmethod
@@ -199,6 +226,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
 
     warns: ClassVar[bool] = False
     """Whether ``fit`` repeats the warnings of the plan."""
+    resumed: ClassVar[str] = "resumed from its saved state"
+    """What a resumed fit says of itself in the words of its ledger."""
     saved_types: ClassVar[tuple[type, ...]] = ()
     """The frozen dataclasses that a draw consists of, so that it can be saved and read again."""
 
@@ -339,8 +368,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         state = self._saved_for(ledger, entry, plan)
         words = (
             f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
-            "nothing now: resumed from its saved state, the rows are a fresh draw from the same "
-            f"release; ledger head {ledger.head[:16]}"
+            f"nothing now: {self.resumed}; ledger head {ledger.head[:16]}"
         )
         return self._found(self._revived(state), plan, allocation, Receipt(words), source())
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Numbers = float | tuple[float, ...]
 Level = str | float
 Indexes = str | Mapping[str, str]
-Pairs = tuple[float, ...] | Mapping[str, tuple[float, ...]]
+Pairs = tuple[float, float] | Mapping[str, tuple[float, float]]
 ByOutcome = Mapping[str, float]
 Policies = str | float | Mapping[str, str | float]
 
