@@ -43,10 +43,11 @@ class ReleaseSpec:
     Parameters
     ----------
     method : str
-        One of :data:`METHODS`.  What is written is a protected file; of an estimate, such as
+        One of those above.  What is written is a protected file; of an estimate, such as
         ``ipw``, a document of results.  ``published_mv_histogram``, ``published_hybrid`` and
         ``published_gen_model`` are the paper's algorithms: they have no privacy guarantee.
     epsilon, delta : number
+        What the release may cost; ``delta = 0`` is pure differential privacy.
     zeta : float or None
         Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
     confirm : bool
@@ -80,9 +81,10 @@ class TotalBudget:
     Parameters
     ----------
     epsilon, delta : number
+        The total of the ledger.
     relation : {"replace-one", "replace-one-design-public"} or None
-        A demand on every charge of the ledger: one that does not hold under it is refused.  None
-        takes any, and the sum is stated under the weakest relation of the charges.
+        A demand on every charge of the ledger: one that does not hold under it is refused.
+        Without it any is taken, and the sum is stated under the weakest relation of the charges.
     """
 
     epsilon: float

@@ -106,8 +106,19 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
     return informed_from(document, release) if _reads(release.method, "informed") else None
 
 
+def parts_read(method: str) -> tuple[str, ...]:
+    """Return what a method reads besides ``[release]`` and the columns.
+
+    Examples
+    --------
+    >>> parts_read("calibrated"), parts_read("marginals")
+    (('formula', 'design', 'calibrated'), ())
+    """
+    return _PARTS.get(method, ())
+
+
 def _reads(method: str, part: str) -> bool:
-    return part in _PARTS.get(method, ())
+    return part in parts_read(method)
 
 
 VERSION = 1

@@ -292,6 +292,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     covariates : sequence of str, or of terms of a parsed formula
         Of the propensity model; text columns and ``C(x)`` enter by their declared levels.
     outcome : str
+        The column that treatment may have changed.
     estimand : {"ate", "att", "atc"}
         The effect on everybody, on the treated, or on the others.
     neighbors : {"replace-one", "replace-one-design-public"}
