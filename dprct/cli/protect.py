@@ -135,7 +135,7 @@ def protect(
         made = protected(study, model)
         paths = _written(study, model, made, cost)
     say(str(made.summary()))
-    _say_written(study, paths, " (.certificate.txt, .json, .html)")
+    _say_written(study, paths)
     if cost is not None:
         say("Running protect again makes another file and charges the ledger again.")
 
@@ -156,12 +156,10 @@ def _resumed(study: Study, entry: str, approved: str | None) -> None:
         say("Its rows are a fresh draw from the release that the entry paid for.")
 
 
-def _say_written(study: Study, paths: tuple[Path, ...], more: str) -> None:
+def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
     first, *others = paths
-    if study.estimate is None:
-        say(f"wrote {first} with its certificate{more}")
-    else:
-        say(f"wrote {first}{more if more.startswith(';') else ''}")
+    certificate = " with its certificate (.certificate.txt, .json, .html)"
+    say(f"wrote {first}{'' if study.estimate else certificate}{also}")
     for path in others:
         say(f"wrote {path}")
 
