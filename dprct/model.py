@@ -23,6 +23,7 @@ from dprct.errors import (
     ColumnError,
     DprctError,
     DprctWarning,
+    FormulaError,
     LedgerError,
     ParameterError,
     SchemaError,
@@ -192,6 +193,26 @@ class Spec(ABC, Generic[AnyFacts]):
 
     method: ClassVar[str]
     """What ledgers and certificates call the method."""
+    formula_gives: ClassVar[tuple[str, ...]] = ()
+    """The fields that a formula spells; none where the method takes no formula."""
+    formula_like: ClassVar[str] = ""
+    """A formula as an example, where the method takes one."""
+
+    @classmethod
+    def of_formula(cls, formula: str) -> dict[str, Any]:
+        """Return what a formula says of :attr:`formula_gives`.
+
+        Raises
+        ------
+        FormulaError
+            If the formula is not one of this method.
+        """
+        raise FormulaError(f"{formula!r} was given to a method that takes no formula; remove it")
+
+    def options(self) -> dict[str, Any]:
+        """Return the fields by name, as the constructor of the method takes them."""
+        spec: Any = self
+        return {f.name: getattr(self, f.name) for f in fields(spec)}
 
     @property
     @abstractmethod
@@ -260,6 +281,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
 
     warns: ClassVar[bool] = False
     """Whether ``fit`` repeats the warnings of the plan."""
+    resumed: ClassVar[str] = "resumed from its saved state"
+    """What a resumed fit says of itself in the words of its ledger."""
     saved_types: ClassVar[tuple[type, ...]] = ()
     """The frozen dataclasses that a draw consists of, so that it can be saved and read again."""
 
@@ -407,8 +430,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
             )
         words = (
             f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
-            "nothing now: resumed from its saved state, the rows are a fresh draw from the same "
-            f"release; ledger head {ledger.head[:16]}"
+            f"nothing now: {self.resumed}; ledger head {ledger.head[:16]}"
         )
         return self._found(self._revived(state), plan, allocation, Receipt(words), source())
 

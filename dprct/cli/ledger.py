@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,13 +9,11 @@ import typer
 
 from dprct.cli.protect import StudyFile
 from dprct.cli.show import say
-from dprct.errors import DprctError
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import spelled
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.together import unit_words
-from dprct.release.writing import certificate_paths, is_described
-from dprct.results.certificate import Certificate
+from dprct.study.package import ledger_words
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "written": "written to {file}",
-    "saved": "saved, free to resume; if it is a file: dprct protect --resume {entry}",
+    "saved": "saved, free to resume: dprct protect --resume {entry}",
     "crashed": "SPENT, nothing saved: its process crashed, or is still running",
     "no-guarantee": "NO GUARANTEE, no price",
 }
@@ -54,7 +51,7 @@ def ledger(
 def _facts(study: Study, found: Accountant) -> dict[str, Any]:
     """Return the ledger as JSON-ready values, without the hashes of the data file."""
     facts = found.to_dict()
-    certified = _certified(study)
+    certified = ledger_words(study)
     for entry, values in zip(found.ledger, facts["entries"], strict=True):
         values["state"] = _state(entry, found, certified)
     contents = [{"when": c["when"], "note": c["note"]} for c in facts["contents"]]
@@ -72,7 +69,7 @@ def _facts(study: Study, found: Accountant) -> dict[str, Any]:
 
 
 def _text(study: Study, found: Accountant) -> str:
-    certified = _certified(study)
+    certified = ledger_words(study)
     heads = str(found).split("\n")
     about = heads[: len(heads) - len(found.ledger) - bool(found.ledger)]
     rows: list[tuple[str, ...]] = [
@@ -108,16 +105,6 @@ def _state(entry: Entry, found: Accountant, certified: str) -> str:
     if f"entry {entry.id} of" in certified:
         return "written"
     return "saved" if found.is_saved(entry.id) else "crashed"
-
-
-def _certified(study: Study) -> str:
-    """Return what the certificate beside the study's protected file says of the ledger."""
-    if not is_described(study.output):
-        return ""
-    path = certificate_paths(study.output)[1]
-    with contextlib.suppress(OSError, ValueError, TypeError, DprctError):
-        return Certificate.from_dict(json.loads(path.read_text("utf-8"))).ledger
-    return ""
 
 
 def _plain(budget: Budget) -> dict[str, str]:

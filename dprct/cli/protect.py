@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,19 +12,16 @@ from dprct.cli.show import errors, say, working
 from dprct.errors import ConfirmationError, DprctError, FileError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import Budget
-from dprct.release.base import Release
-from dprct.release.writing import check_target
-from dprct.results.certificate import Certificate
 from dprct.study.approval import KIND, approval_of, approval_page
 from dprct.study.package import (
-    accompany,
     bound_model,
-    companions,
+    check_places,
     planned,
     price,
     protected,
     read_header,
     unaffordable,
+    written_files,
 )
 from dprct.study.study import Study, load_study
 
@@ -122,8 +119,7 @@ def protect(
             f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
             "epsilon is; give --accept-no-guarantee, or use mv_histogram"
         )
-    check_target(study.output)
-    companions(study)
+    check_places(study)
     with working("reading"):
         model = bound_model(study)
     if approved is not None:
@@ -136,34 +132,36 @@ def protect(
     if not yes and not _agreed():
         raise ConfirmationError("not released: the question was answered with no")
     with working("protecting"):
-        release = protected(study, model)
-        certificate = _write(release, study, cost)
-        beside = accompany(study, certificate)
-    say(release.summary())
-    say(f"wrote {study.output} with its certificate (.certificate.txt, .json, .html)")
-    for path in beside:
-        say(f"wrote {path}")
+        made = protected(study, model)
+        paths = _written(study, model, made, cost)
+    say(str(made.summary()))
+    _say_written(study, paths)
     if cost is not None:
         say("Running protect again makes another file and charges the ledger again.")
 
 
 def _resumed(study: Study, entry: str, approved: str | None) -> None:
-    """Write the file of a release that was charged and saved before; nothing is charged."""
-    check_target(study.output)
-    companions(study)
+    """Write what a ledger entry charged and saved before; nothing is charged."""
+    check_places(study)
     with working("reading"):
         model = bound_model(study)
     if approved is not None:
         approval_of(study, model).check(approved)
     with working("resuming"):
-        release = model.resume(entry)
-        certificate = release.write_dta(study.output)
-        beside = accompany(study, certificate)
-    say(release.summary())
-    say(f"wrote {study.output} with its certificate; nothing was charged")
-    for path in beside:
+        made = model.resume(entry)
+        paths = written_files(study, model, made)
+    say(str(made.summary()))
+    _say_written(study, paths, "; nothing was charged")
+    if study.estimate is None:
+        say("Its rows are a fresh draw from the release that the entry paid for.")
+
+
+def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
+    first, *others = paths
+    certificate = " with its certificate (.certificate.txt, .json, .html)"
+    say(f"wrote {first}{'' if study.estimate else certificate}{also}")
+    for path in others:
         say(f"wrote {path}")
-    say("Its rows are a fresh draw from the release that the entry paid for.")
 
 
 def _words(study: Study, cost: Budget | None) -> str:
@@ -179,15 +177,15 @@ def _words(study: Study, cost: Budget | None) -> str:
     )
 
 
-def _write(release: Release, study: Study, cost: Budget | None) -> Certificate:
-    """Write a release whose budget is spent; a refusal says where its counts are kept."""
+def _written(study: Study, model: Any, made: Any, cost: Budget | None) -> tuple[Path, ...]:
+    """Write what the budget was spent on; a refusal says where the released numbers are kept."""
     try:
-        return release.write_dta(study.output)
+        return written_files(study, model, made)
     except DprctError as error:
         if cost is None:
             raise
         raise FileError(
-            f"{error}; the budget is charged, and the released counts are kept in the folder "
+            f"{error}; the budget is charged, and the released numbers are kept in the folder "
             f"{study.dataset_id}.ledger.released beside the data: mend that, and go on with "
             "dprct protect --resume ENTRY (dprct ledger lists the entries)"
         ) from None

@@ -14,13 +14,14 @@ from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
 from dprct.study.declared_tables import long_form
 from dprct.study.expected import mismatches
-from dprct.study.package import declared_tables
+from dprct.study.package import declared_tables, results_of
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.results.itt import ITTTable
+    from dprct.study.results_document import ResultsDocument
 
 WATERMARK = "CONFIDENTIAL: computed from the confidential file, with no privacy; do not publish."
 _IMPOSSIBLE = 2
@@ -44,7 +45,7 @@ class _Format(enum.Enum):
         line = " ".join(words.split())
         return self.value.format(line.replace("--", "- -") if self is _Format.html else line)
 
-    def table(self, made: ITTTable) -> str:
+    def table(self, made: ITTTable | ResultsDocument) -> str:
         if self is _Format.latex:
             return made.to_latex()
         if self is _Format.html:
@@ -65,9 +66,9 @@ def table(
         typer.Option(help="Compare with this expected.csv; exit 1 if a number differs."),
     ] = None,
 ) -> None:
-    """Print the tables that STUDY declares.
+    """Print the tables that STUDY declares, or the results of its estimate.
 
-    They are made of the protected file, so anybody who has it can run this. Running protect
+    Tables are made of the protected file, so anybody who has it can run this. Running protect
     again would make another file with other numbers, and charge the ledger.
     """
     form = _chosen(latex=latex, html=html, as_csv=as_csv)
@@ -76,6 +77,10 @@ def table(
             "--expect compares with numbers of the protected file; leave out --on confidential"
         )
     study = load_study(study_file)
+    if study.estimate is not None:
+        _check_estimate(on, expect)
+        say(form.table(results_of(study)))
+        return
     with working("making tables"):
         tables = declared_tables(study, on.value)
     if on is On.confidential:
@@ -92,6 +97,20 @@ def table(
         _check(expect, study.dataset_id, tables.made, form)
     elif tables.failed:
         raise typer.Exit(_IMPOSSIBLE)
+
+
+def _check_estimate(on: On, expect: Path | None) -> None:
+    """Refuse what is for tables of a protected file."""
+    if on is On.confidential:
+        raise ParameterError(
+            "the study's method makes no protected file, so that no table is made of the "
+            "confidential one either; leave out --on confidential"
+        )
+    if expect is not None:
+        raise ParameterError(
+            "--expect compares tables of a protected file, and the study's method makes none; "
+            "leave it out: a document of results that was changed is refused by itself"
+        )
 
 
 def _chosen(*, latex: bool, html: bool, as_csv: bool) -> _Format:

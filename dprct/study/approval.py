@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dprct.results.plan import Plan
     from dprct.schema.facts import Column
     from dprct.schema.schema import Schema
+    from dprct.study.estimates import AnyModel
     from dprct.study.study import Study
 
 KIND = "Plan of a release, for approval"
@@ -120,13 +121,13 @@ class Approval:
             )
 
 
-def approval_of(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated) -> Approval:
+def approval_of(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel) -> Approval:
     """Return what would be approved; nothing is spent.
 
     Parameters
     ----------
     study : Study
-    model : ReleaseModel
+    model : ReleaseModel or Model
         The study's method, bound to its data.
     """
     plan = planned(study, model)
@@ -150,8 +151,7 @@ def approval_page(approval: Approval) -> str:
             section("Public facts on which the promise rests", items(guarantee.public_facts)),
             section("Not protected", items([*guarantee.not_covered, *_NOT_COVERED])),
         ),
-        section("What would be published of each column", _columns(approval.schema)),
-        section("What the file would say of itself", facts(_file_facts(approval))),
+        *_published(approval),
         section("How", facts({"Method": plan.method, **plan.facts}), items(plan.consequences)),
         section("Warnings", items([*plan.warnings, *([plan.refusal] if plan.refusal else [])])),
         section("What this page cannot know", items(_CAVEATS)),
@@ -173,6 +173,32 @@ def approval_page(approval: Approval) -> str:
         f"output {study.output.name}. Public facts declared by {who}. Printed {day}."
     )
     return document(KIND, study.dataset_id, subtitle, body, f"Made by dprct {__version__}.")
+
+
+def _published(approval: Approval) -> list[str]:
+    """Return the sections on what would be published."""
+    study = approval.study
+    if study.estimate is None:
+        return [
+            section("What would be published of each column", _columns(approval.schema)),
+            section("What the file would say of itself", facts(_file_facts(approval))),
+        ]
+    rows = [
+        (name, shown(approval.schema.column(name).label), _facts_of(approval.schema, name))
+        for name in study.estimate.spec.columns
+    ]
+    options = [f"{key}: {value}" for key, value in study.estimate.said_options()]
+    return [
+        section(
+            "What would be published",
+            paragraphs(
+                f"Numbers with noise, in {study.output.name}, and no row: what the plan below "
+                "names. Of these columns, which are all that is read:"
+            ),
+            grid(("Column", "Label", "Public facts"), rows),
+        ),
+        section("Options that were chosen", items(options or ["none: all have their defaults"])),
+    ]
 
 
 def _spending(approval: Approval) -> dict[str, str]:
@@ -212,6 +238,11 @@ def _declared(schema: Schema, column: Column) -> str:
     """Return what is declared of a column; of one that is dropped nothing is published."""
     if column.fate == "drop":
         return "nothing is published"
+    return _facts_of(schema, column.name)
+
+
+def _facts_of(schema: Schema, name: str) -> str:
+    column = schema.column(name)
     told = {k: v for k, v in column_facts(column).items() if k not in _NOT_FACTS}
     parts = [f"{key}: {_listed(value)}" for key, value in told.items()]
     labels = [f"{code} {shown(label)!r}" for code, label in schema.labels_of(column.name).items()]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Numbers = float | tuple[float, ...]
 Level = str | float
 Indexes = str | Mapping[str, str]
-Pairs = tuple[float, ...] | Mapping[str, tuple[float, ...]]
+Pairs = tuple[float, float] | Mapping[str, tuple[float, float]]
 ByOutcome = Mapping[str, float]
 Policies = str | float | Mapping[str, str | float]
 
@@ -96,11 +96,15 @@ class CalibratedSpec:
     missing : "public", "private", number, or table of these
         What a missing outcome means.
     blocks : {"weight", "ignore"}
+        Average over the blocks of the design, or leave them out.
     privacy_unit : {"person", "cluster"}
+        What is protected where clusters were assigned.
     largest_cluster : int
+        Most rows that a cluster can have; for ``unit = "cluster"``.
     control : str or number
+        The group to compare with, where the design has no group that is in no arm.
     attrition : bool
-        As :class:`dprct.PrivateATE` takes them.
+        Rows were lost after the assignment: shares are not held against it.
     """
 
     covariates: str | None = None

@@ -42,6 +42,7 @@ class TableSpec:
     outcomes, arms : tuple of str
         Columns.
     title : str
+        Of the table.
     covariates : tuple of str, or mapping of name to tuple of str
         Terms of a formula; a mapping makes one panel per set.
     blocks : tuple of str
@@ -55,11 +56,15 @@ class TableSpec:
     weights_type, alternative, distribution, sample : str
         As for :func:`dprct.itt_table`.
     adjust : str or None
+        How p-values are adjusted for several tests, as for :func:`dprct.itt_table`.
     families : str or mapping of name to tuple of str
+        ``"all"``, ``"outcome"``, ``"arm"``, or groups of outcomes that are adjusted together.
     family_sizes : mapping of str to int
+        How many tests a family has, where some of them are in another table.
     layout : str
         paper, econ, aer or esttab.
     digits : int or None
+        Decimals of the printed numbers.
     draws, seed : int
         Of the bootstrap behind ``westfall-young`` and ``romano-wolf``.
     """

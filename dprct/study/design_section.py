@@ -37,6 +37,7 @@ class DesignSpec:
     Parameters
     ----------
     kind : {"simple", "complete", "block", "cluster", "block_cluster", "factorial"}
+        Who was assigned: rows, rows in blocks, clusters, clusters in blocks, or by factors.
     arms : list of str or numbers, or table
         The 0/1 columns of the arms; with ``arm``, the levels of that column, the control group's
         among them; of a factorial design, optionally, from the column of each combination to the

@@ -37,8 +37,11 @@ class InformedSpec:
     Parameters
     ----------
     x_method : {"published", "strict", "marginals"}
+        How the covariates are made.
     missing_outcomes : {"reproduce", "drop"}
+        Whether rows without an outcome are kept so, or left out.
     attrition : bool
+        Rows were lost after the assignment: shares are not held against it.
     families : table of texts
         By outcome; for Hybrid alone.
     B, v, sigma, confidential_from

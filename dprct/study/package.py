@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -11,18 +12,27 @@ from dprct import published
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io import read
 from dprct.io.atomic import atomic_write
+from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
-from dprct.release.writing import certificate_paths, is_described
+from dprct.release.writing import certificate_paths, check_target, is_described
 from dprct.results.certificate import Certificate
 from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
 from dprct.schema.schema import Schema
 from dprct.study.declared_tables import long_form
 from dprct.study.expected import belongs_to, written
 from dprct.study.readme import TableNote, mark, readme
+from dprct.study.results_document import (
+    check_results_target,
+    read_results,
+    rehearse_results,
+    results_document,
+    text_path,
+    write_results,
+)
 
 _MOST_SHOWN = 5
 
@@ -32,12 +42,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.release.base import Release
     from dprct.release.calibrated import Calibrated
     from dprct.release.model import ReleaseModel
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
     from dprct.study.declared_tables import TableSpec
+    from dprct.study.estimates import AnyModel
+    from dprct.study.results_document import ResultsDocument
     from dprct.study.study import Study
 
 
@@ -48,7 +59,7 @@ def read_header(study: Study) -> Schema:
     return read(study.data)[1]
 
 
-def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated:
+def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated | AnyModel:
     """Return the study's method, bound to its data, after everything was declared and sealed.
 
     Raises
@@ -70,6 +81,8 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated:
         data, schema = _read_dta(study, sealed)
     else:
         data, schema = read(study.data)[0], sealed
+    if study.estimate is not None:
+        return study.estimate.model(data, schema)
     options: dict[str, Any] = {"keep": study.release.keep}
     if study.experiment is not None:
         return study.experiment.model(data, schema, zeta=study.release.zeta, **options)
@@ -82,16 +95,14 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated:
     return MVHistogram(data, schema, **options)
 
 
-def planned(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | None = None) -> Plan:
+def planned(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
     return model.plan(study.release.epsilon, study.release.delta)
 
 
-def protected(
-    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | None = None
-) -> Release:
-    """Charge the study's ledger (begun if there is none) and return the release.
+def protected(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None) -> Any:
+    """Charge the study's ledger (begun if there is none) and return the release, or the estimate.
 
     What has no guarantee has no price: then no ledger is charged or begun.
 
@@ -102,11 +113,14 @@ def protected(
     ConfirmationError
         If the plan refuses and the study does not confirm.
     FileError
-        If the protected file could not be written; then nothing is charged.
+        If the file could not be written; then nothing is charged.
     """
     model = bound_model(study) if model is None else model
     planned(study, model).check(confirm=study.release.confirm)
-    model.rehearse(study.output)
+    if isinstance(model, Model):
+        rehearse_results(study.output, study.dataset_id)
+    else:
+        model.rehearse(study.output)
     cost = price(study, model)
     return model.fit(
         study.release.epsilon,
@@ -116,7 +130,52 @@ def protected(
     )
 
 
-def price(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated) -> Budget | None:
+def check_places(study: Study) -> None:
+    """Refuse to replace what is not this study's own, where its files go.
+
+    Raises
+    ------
+    FileError
+    """
+    if study.estimate is not None:
+        check_results_target(study.output, study.dataset_id)
+        return
+    check_target(study.output)
+    companions(study)
+
+
+def written_files(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel, made: Any) -> tuple[Path, ...]:
+    """Write what was protected or resumed; what it was charged for is not charged again.
+
+    Parameters
+    ----------
+    study : Study
+    model : ReleaseModel or Model
+    made : Release or results
+        From :func:`protected`, or from ``model.resume``.
+
+    Returns
+    -------
+    tuple of Path
+        What was written: first the protected file, or the document of results.
+
+    Raises
+    ------
+    FileError
+        If something cannot be written.
+    """
+    if study.estimate is None:
+        certificate = made.write_dta(study.output)
+        return (study.output, *accompany(study, certificate))
+    assert isinstance(model, Model)
+    paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
+    plan = model.plan(paid.epsilon, paid.delta)
+    document, text = results_document(study.estimate.method, made, model, plan)
+    write_results(document, text, study.output)
+    return (study.output, text_path(study.output))
+
+
+def price(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel) -> Budget | None:
     """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
     budget = Budget.asked(study.release.epsilon, study.release.delta)
     if study.promises:
@@ -348,6 +407,34 @@ def _reproduced(notes: tuple[str, ...], expected: str) -> str:
         return f"no, although its numbers are in {expected}: {' '.join(artefacts)}"
     held = "in estimates and errors" if any(CALIBRATED in note for note in notes) else "in them"
     return f"yes: its numbers, with the noise of the release {held}, are in {expected}"
+
+
+def results_of(study: Study) -> ResultsDocument:
+    """Return the results that a study's estimate left.
+
+    Raises
+    ------
+    FileError
+        If there are none, they were changed, or they are another study's.
+    """
+    found = read_results(study.output)
+    if found.content["dataset_id"] != study.dataset_id:
+        raise FileError(
+            f"{study.output.name!r} holds results of data set {found.content['dataset_id']!r}, not "
+            f"of {study.dataset_id!r}; give another name with [release] output"
+        )
+    return found
+
+
+def ledger_words(study: Study) -> str:
+    """Return what the file that the study made says of the ledger; empty if there is none."""
+    with contextlib.suppress(OSError, ValueError, TypeError, LookupError, DprctError):
+        if study.estimate is not None:
+            return results_of(study).ledger
+        if is_described(study.output):
+            path = certificate_paths(study.output)[1]
+            return Certificate.from_dict(json.loads(path.read_text("utf-8"))).ledger
+    return ""
 
 
 def _certificate_beside(study: Study) -> Certificate:

@@ -75,6 +75,7 @@ class Availability:
     title : str
         Of the article.
     authors : str
+        Of the article.
     contact : str
         Whom to ask for the confidential data.
     access : str

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from dprct.errors import ParameterError, StudyError
 from dprct.privacy.budget import Budget
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
+from dprct.study.estimates import ESTIMATES
+from dprct.study.results_document import SUFFIX
 from dprct.study.sections import section
 
 if TYPE_CHECKING:
@@ -23,9 +25,12 @@ Method = Literal[
     "published_gen_model",
 ]
 
+METHODS: tuple[str, ...] = (*get_args(Method), *ESTIMATES)
+"""What ``[release] method`` may be: releases of a file, and estimates."""
+
 _RELATIONS = ("replace-one", "replace-one-design-public")
 
-UNPROMISED: frozenset[Method] = frozenset(
+UNPROMISED: frozenset[str] = frozenset(
     {"published_mv_histogram", "published_hybrid", "published_gen_model"}
 )
 """Methods without a privacy guarantee: the papers' algorithms as published."""
@@ -37,26 +42,30 @@ class ReleaseSpec:
 
     Parameters
     ----------
-    method : {"mv_histogram", "marginals", "calibrated"} or a published one
-        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the
-        paper's algorithms: they have no privacy guarantee.
+    method : str
+        One of those above.  What is written is a protected file; of an estimate, such as
+        ``ipw``, a document of results.  ``published_mv_histogram``, ``published_hybrid`` and
+        ``published_gen_model`` are the paper's algorithms: they have no privacy guarantee.
     epsilon, delta : number
+        What the release may cost; ``delta = 0`` is pure differential privacy.
     zeta : float or None
         Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
     confirm : bool
-        Release although few combinations can be expected to survive.
+        Release although the plan refuses: few combinations can be expected to survive, say.
     output : str or None
         Protected file, relative to the study file; ``<data>_protected.dta`` by default, and
-        ``<data>_no_dp_guarantee.dta`` if nothing is promised.
+        ``<data>_no_dp_guarantee.dta`` if nothing is promised; of an estimate, the document of
+        results, ``<data>_<method>.json``.
     keep : tuple of str
         Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
     formula : str or None
         The reader's regression, for ``calibrated``; the model of the outcomes, for
-        ``published_hybrid`` and ``published_gen_model``.
+        ``published_hybrid`` and ``published_gen_model``; of an estimate, what ``from_formula`` of
+        its class takes.
     """
 
     epsilon: float
-    method: Method = "mv_histogram"
+    method: str = "mv_histogram"
     delta: float = 0.0
     zeta: float | None = None
     confirm: bool = False
@@ -72,9 +81,10 @@ class TotalBudget:
     Parameters
     ----------
     epsilon, delta : number
+        The total of the ledger.
     relation : {"replace-one", "replace-one-design-public"} or None
-        A demand on every charge of the ledger: one that does not hold under it is refused.  None
-        takes any, and the sum is stated under the weakest relation of the charges.
+        A demand on every charge of the ledger: one that does not hold under it is refused.
+        Without it any is taken, and the sum is stated under the weakest relation of the charges.
     """
 
     epsilon: float
@@ -125,11 +135,12 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
 
 
 def _check_release(release: ReleaseSpec) -> None:
-    if release.method not in get_args(Method):
-        raise StudyError(
-            f"[release] method = {release.method!r}; allowed: {', '.join(get_args(Method))}"
-        )
+    if release.method not in METHODS:
+        raise StudyError(f"[release] method = {release.method!r}; allowed: {', '.join(METHODS)}")
     _check_budget(release, "[release]")
+    if release.method in ESTIMATES:
+        _check_estimate(release)
+        return
     zeta = release.zeta
     if zeta is not None and release.method in ("marginals", "calibrated"):
         raise StudyError('[release] zeta belongs to method = "mv_histogram"; remove it')
@@ -144,6 +155,21 @@ def _check_release(release: ReleaseSpec) -> None:
                 f"[release] output = {release.output!r} does not say that {release.method} has no "
                 f"guarantee; name it {unpromised_name(stem)!r}"
             )
+
+
+def _check_estimate(release: ReleaseSpec) -> None:
+    """Refuse what belongs to a protected file."""
+    for key in ("zeta", "keep"):
+        if getattr(release, key):
+            raise StudyError(
+                f"[release] {key} belongs to a protected file, and method = {release.method!r} "
+                "makes none; remove it"
+            )
+    if release.output is not None and not release.output.lower().endswith(SUFFIX):
+        raise StudyError(
+            f"[release] output = {release.output!r}; method = {release.method!r} writes a document "
+            f"of results, so let its name end in {SUFFIX}"
+        )
 
 
 def _check_budget(spec: ReleaseSpec | TotalBudget, where: str) -> None:

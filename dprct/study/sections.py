@@ -1,99 +1,190 @@
-"""Sections of a study file: TOML tables that become frozen values, unknown keys refused."""
+"""Sections of a study file: TOML tables that become frozen values, unknown keys refused.
+
+What a key takes is read from the annotations of the dataclass that the section becomes: a method's
+specification and its section of a study file cannot disagree.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
-from typing import Any
+import types
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from dprct.errors import StudyError
+from dprct.privacy.budget import Real
 
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
-    "bool": ((bool,), "true or false"),
-    "int": ((int,), "a whole number"),
-    "float": ((int, float), "a number"),
-    "float | None": ((int, float), "a number"),
-    "str": ((str,), "text in quotes"),
-    "str | None": ((str,), "text in quotes"),
-    "Method": ((str,), "text in quotes"),
-    "int | None": ((int,), "a whole number"),
-    "tuple[str, ...]": ((list,), "a list of texts"),
-    "Covariates": ((list, Mapping), "a list of terms, or a table of lists"),
-    "Families": ((str, Mapping), "'all', 'outcome', 'arm', or a table of lists"),
-    "Sizes": ((Mapping,), "a table of whole numbers"),
-    "Arms | None": ((list, Mapping), "a list of columns, or a table of lists"),
-    "Names | None": ((str, list), "a column in quotes, or a list of columns"),
-    "Numbers | None": ((int, float, list), "a number, or a list of numbers"),
-    "Texts | None": ((Mapping,), "a table of texts"),
-    "Parts | None": ((Mapping,), "a table of tables"),
-    "ByOutcome | None": ((Mapping,), "a table of numbers"),
-    "Indexes | None": ((str, Mapping), "a formula in quotes, or a table of them"),
-    "Pairs | None": ((list, Mapping), "two numbers in brackets, or a table of such"),
-    "Level | None": ((str, int, float), "text in quotes, or a number"),
-    "Policies | None": ((str, int, float, Mapping), "text in quotes, a number, or a table of them"),
+_NAMES = {"Real": Real}
+"""What annotations name that is imported for type checkers alone."""
+
+_PLAIN: Mapping[Any, tuple[tuple[type, ...], str, str]] = {
+    bool: ((bool,), "true or false", "truth values"),
+    int: ((int,), "a whole number", "whole numbers"),
+    float: ((int, float), "a number", "numbers"),
+    str: ((str,), "text in quotes", "texts"),
 }
-"""What a field's annotation allows, and how a message says it."""
+"""What a type takes of TOML, and how one and several of it are called."""
 
-_ITEMS: dict[str, tuple[type, ...]] = {
-    "Sizes": (int,),
-    "Numbers | None": (int, float),
-    "Texts | None": (str,),
-    "Parts | None": (Mapping,),
-    "ByOutcome | None": (int, float),
-    "Policies | None": (str, int, float),
-    "Indexes | None": (str,),
-    "Pairs | None": (int, float, list),
-}
-"""What stands in a list or table; text in lists and lists of text in tables, if not said here."""
+_COUNTS = {2: "two", 3: "three"}
+_LISTS = (tuple, Sequence, Iterable, Collection)
+_WRONG = object()
 
 
-_LISTED: dict[str, tuple[type, ...]] = {"Arms | None": (str, int, float)}
-"""What stands in a list of a key that may be a table too."""
+def section(
+    kind: type[Any],
+    table: object,
+    where: str,
+    *,
+    given: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types.
 
-
-def section(kind: type[Any], table: object, where: str) -> Any:
-    """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types."""
+    Parameters
+    ----------
+    kind : dataclass
+    table : parsed TOML
+    where : str
+        What messages call the table.
+    given : mapping, optional
+        Values of fields that other parts of the study file give, and which are no keys here.
+    """
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")
-    known = {f.name: f for f in fields(kind)}
+    given = given or {}
+    known = {name: f for name, f in keys_of(kind).items() if name not in given}
     check_keys(table, tuple(known), where)
-    for name, f in known.items():
-        if name not in table and f.default is MISSING and f.default_factory is MISSING:
+    for name, (f, _) in known.items():
+        if name not in table and is_required(f):
             raise StudyError(f"{where} lacks {name}; write {name} = ...")
-    values = {}
-    for name, value in table.items():
-        allowed, words = _TYPES[str(known[name].type)]
-        fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
-        if fits and isinstance(value, (list, Mapping)):
-            annotation = str(known[name].type)
-            items = _LISTED if isinstance(value, list) else {}
-            fits, value = _frozen(value, items.get(annotation, _ITEMS.get(annotation)))
-        if not fits:
-            raise StudyError(f"{where} {name} = {value!r}; give {words}")
-        values[name] = value
-    return kind(**values)
+    values = {name: _value(table[name], known[name][1], f"{where} {name}") for name in table}
+    return kind(**given, **values)
 
 
-def _frozen(value: Any, items: tuple[type, ...] | None) -> tuple[bool, Any]:
-    """Return whether a list or table holds what it may, and its tuples."""
-    if isinstance(value, list):
-        return _all_are(value, items or (str,)), tuple(value)
-    if items is not None:
-        return _all_are(value.values(), items), dict(value)
-    lists = [item for item in value.values() if isinstance(item, list)]
-    fits = len(lists) == len(value) and all(isinstance(x, str) for item in lists for x in item)
-    return fits, {name: tuple(item) for name, item in value.items()} if fits else value
+def keys_of(kind: type[Any]) -> Mapping[str, tuple[Field[Any], tuple[Any, ...]]]:
+    """Return the fields of a dataclass that TOML can spell, each with the types that it takes."""
+    hints = get_type_hints(kind, localns=_NAMES)
+    found = {f.name: (f, _alternatives(hints[f.name])) for f in fields(kind)}
+    return {name: key for name, key in found.items() if key[1]}
 
 
-def _all_are(values: Iterable[object], kinds: tuple[type, ...]) -> bool:
-    return all(isinstance(item, kinds) and not isinstance(item, bool) for item in values)
+def is_required(key: Field[Any]) -> bool:
+    """Whether a field has no default."""
+    return key.default is MISSING and key.default_factory is MISSING
+
+
+def words(hints: tuple[Any, ...]) -> str:
+    """Return in words what one of these types takes.
+
+    Examples
+    --------
+    >>> words((float, tuple[str, ...])), words((Mapping[str, int],))
+    ('a number, or a list of texts', 'a table of whole numbers')
+    """
+    *others, last = dict.fromkeys(_one(hint) for hint in hints)
+    return f"{', '.join(others)}, or {last}" if others else last
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """Return the types of an annotation that TOML can spell, without repetition."""
+    if get_origin(hint) in (Union, types.UnionType):
+        parts = [part for one in get_args(hint) for part in _alternatives(one)]
+        return tuple(part for part in dict.fromkeys(parts) if not (part is int and float in parts))
+    origin = get_origin(hint)
+    if hint is Any or hint in _PLAIN or origin is Literal:
+        return (hint,)
+    if origin in _LISTS:
+        return (hint,) if all(_alternatives(item) for item in _items(hint)) else ()
+    if origin is Mapping:
+        key, value = get_args(hint)
+        return (hint,) if key is str and _alternatives(value) else ()
+    return ()
+
+
+def _items(hint: Any) -> tuple[Any, ...]:
+    """Return the types of what stands in a list; one for all of a list of any length."""
+    return tuple(item for item in get_args(hint) if item is not Ellipsis)
+
+
+def _is_fixed(hint: Any) -> bool:
+    return get_origin(hint) is tuple and Ellipsis not in get_args(hint)
+
+
+def _one(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return ", ".join(repr(choice) for choice in get_args(hint))
+    if hint in _PLAIN:
+        return _PLAIN[hint][1]
+    if get_origin(hint) is Mapping:
+        return f"a table of {_several(get_args(hint)[1])}"
+    if _is_fixed(hint):
+        return f"{_COUNTS[len(_items(hint))]} {_several(_items(hint)[0])} in brackets"
+    return f"a list of {_several(_items(hint)[0])}"
+
+
+def _several(hint: Any) -> str:
+    parts = _alternatives(hint)
+    named = [
+        _PLAIN[part][2]
+        if part in _PLAIN
+        else "values"
+        if part is Any
+        else "tables"
+        if get_origin(part) is Mapping
+        else "lists"
+        if get_origin(part) in _LISTS
+        else _one(part)
+        for part in parts
+    ]
+    return " or ".join(dict.fromkeys(named))
+
+
+def _value(value: object, hints: tuple[Any, ...], place: str) -> Any:
+    """Return a value of TOML as a field keeps it: lists as tuples."""
+    for hint in hints:
+        found = _taken(value, hint)
+        if found is not _WRONG:
+            return found
+    if len(hints) == 1 and get_origin(hints[0]) is Literal:
+        allowed = ", ".join(str(choice) for choice in get_args(hints[0]))
+        raise StudyError(f"{place} = {value!r}; allowed: {allowed}")
+    raise StudyError(f"{place} = {value!r}; give {words(hints)}")
+
+
+def _taken(value: object, hint: Any) -> Any:
+    """Return a value as a type keeps it, or ``_WRONG`` if it is none."""
+    if hint is Any:
+        return value
+    if hint in _PLAIN:
+        fits = isinstance(value, _PLAIN[hint][0]) and isinstance(value, bool) == (hint is bool)
+        return value if fits else _WRONG
+    if get_origin(hint) is Literal:
+        return value if isinstance(value, str) and value in get_args(hint) else _WRONG
+    if get_origin(hint) is Mapping:
+        if not isinstance(value, Mapping):
+            return _WRONG
+        each = {str(k): _any_of(one, get_args(hint)[1]) for k, one in value.items()}
+        return _WRONG if any(one is _WRONG for one in each.values()) else each
+    items = _items(hint)
+    if not isinstance(value, list) or (_is_fixed(hint) and len(items) != len(value)):
+        return _WRONG
+    kinds = items if _is_fixed(hint) else items * len(value)
+    listed = tuple(_any_of(one, kind) for one, kind in zip(value, kinds, strict=True))
+    return _WRONG if any(one is _WRONG for one in listed) else listed
+
+
+def _any_of(value: object, hint: Any) -> Any:
+    for part in _alternatives(hint):
+        found = _taken(value, part)
+        if found is not _WRONG:
+            return found
+    return _WRONG
 
 
 _FOLLOWS = {
     "neighbors": "which data sets are neighbours follows from [release] method (calibrated: "
-    "replace-one-design-public, because its file shows who is in which arm; any other: "
-    "replace-one), and of a ledger from [budget] relation; remove it",
+    "replace-one-design-public, because its file shows who is in which arm; an estimate: "
+    "its own section; any other: replace-one), and of a ledger from [budget] relation; remove it",
 }
 """Keys that people look for, and where what they say comes from."""
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 from dprct.defaults import bins_by_zeta
 from dprct.encode import encoding
@@ -27,16 +27,18 @@ from dprct.schema.facts import Column, Unit, shown
 from dprct.schema.toml import read_toml
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
+from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
+    METHODS,
     UNPROMISED,
-    Method,
     ReleaseSpec,
     TotalBudget,
     budget_from,
     release_from,
 )
+from dprct.study.results_document import SUFFIX
 from dprct.study.sections import check_keys, section
 
 if TYPE_CHECKING:
@@ -46,12 +48,40 @@ if TYPE_CHECKING:
 
 Experiment = InformedExperiment | CalibratedExperiment
 
-_PARTS: Mapping[Method, tuple[str, ...]] = {
+_PARTS: Mapping[str, tuple[str, ...]] = {
     "calibrated": ("formula", "design", "calibrated"),
     "published_hybrid": ("formula", "design", "informed"),
     "published_gen_model": ("formula", "design", "informed"),
+    **{method: parts_of(method) for method in ESTIMATES},
 }
-"""What each method that knows of an experiment reads besides ``[release]`` and the columns."""
+"""What each method reads besides ``[release]`` and the columns; nothing if it is not here."""
+
+_OWN_SECTIONS = ("design", "informed", "calibrated", *ESTIMATES)
+
+
+def check_parts(document: Mapping[str, Any], release: ReleaseSpec) -> None:
+    """Refuse parts of a parsed study file that belong to another method.
+
+    Raises
+    ------
+    StudyError
+    """
+    given = {
+        "formula": release.formula is not None,
+        **{part: part in document for part in _OWN_SECTIONS},
+    }
+    for part, there in given.items():
+        if there and not _reads(release.method, part):
+            methods = " or ".join(repr(name) for name in METHODS if _reads(name, part))
+            where = "[release] formula" if part == "formula" else f"[{part}]"
+            raise StudyError(
+                f"{where} is for method = {methods}; remove it, as method = {release.method!r}"
+            )
+    if release.method in ESTIMATES and "table" in document:
+        raise StudyError(
+            f"[[table]] is made of a protected file, and method = {release.method!r} makes none; "
+            "remove it: dprct table prints the results"
+        )
 
 
 def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experiment | None:
@@ -70,24 +100,25 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
     >>> experiment_from(document, release).design.uses
     ('site',)
     """
-    given = {
-        "formula": release.formula is not None,
-        **{part: part in document for part in ("design", "informed", "calibrated")},
-    }
-    for part, there in given.items():
-        if there and part not in _PARTS.get(release.method, ()):
-            methods = " or ".join(repr(name) for name in get_args(Method) if _reads(name, part))
-            where = "[release] formula" if part == "formula" else f"[{part}]"
-            raise StudyError(
-                f"{where} is for method = {methods}; remove it, as method = {release.method!r}"
-            )
+    check_parts(document, release)
     if release.method == "calibrated":
         return calibrated_from(document, release)
-    return informed_from(document, release) if release.method in _PARTS else None
+    return informed_from(document, release) if _reads(release.method, "informed") else None
 
 
-def _reads(method: Method, part: str) -> bool:
-    return part in _PARTS.get(method, ())
+def parts_read(method: str) -> tuple[str, ...]:
+    """Return what a method reads besides ``[release]`` and the columns.
+
+    Examples
+    --------
+    >>> parts_read("calibrated"), parts_read("marginals")
+    (('formula', 'design', 'calibrated'), ())
+    """
+    return _PARTS.get(method, ())
+
+
+def _reads(method: str, part: str) -> bool:
+    return part in parts_read(method)
 
 
 VERSION = 1
@@ -100,6 +131,7 @@ _SECTIONS = (
     "design",
     "informed",
     "calibrated",
+    *ESTIMATES,
     "budget",
     "declared",
     "header",
@@ -163,6 +195,8 @@ class Study:
     experiment : Experiment or None
         Formula, ``[design]`` and ``[informed]`` or ``[calibrated]``, for the methods that need
         them.
+    estimate : Estimate or None
+        The specification of a method whose results are numbers, not rows.
     path : Path
         The study file itself.
     declaration : Declaration
@@ -180,6 +214,7 @@ class Study:
     tables: tuple[TableSpec, ...] = ()
     availability: Availability = field(default_factory=Availability)
     experiment: Experiment | None = None
+    estimate: Estimate | None = None
     path: Path = Path("study.toml")
     declaration: Declaration = field(default_factory=Declaration)
     sha256: str = ""
@@ -197,6 +232,8 @@ class Study:
     @property
     def neighbors(self) -> Relation:
         """Which data sets are neighbours in what the method promises."""
+        if self.estimate is not None:
+            return self.estimate.neighbors
         design_public = self.release.method == "calibrated"
         return "replace-one-design-public" if design_public else "replace-one"
 
@@ -209,9 +246,11 @@ class Study:
 
     @property
     def output(self) -> Path:
-        """Where the protected file goes."""
+        """Where the protected file goes, or the document of results."""
         stem = self.data.stem
         default = f"{stem}_protected.dta" if self.promises else unpromised_name(stem)
+        if self.estimate is not None:
+            default = f"{stem}_{self.estimate.method}{SUFFIX}"
         return self.path.parent / (self.release.output or default)
 
     def declared(self, header: Schema) -> Schema:
@@ -247,6 +286,8 @@ class Study:
         for where, name in named:
             if name not in header.names:
                 found.append(f"{where}: {ColumnError.unknown(name, header.names, 'the file')}")
+        if self.estimate is not None:
+            return [*found, *self._beyond_total(), *self._of_estimate(schema)]
         known = {entry[1] for entry in header.file.characteristics}
         found += [
             f"[release] keep names {name!r}, which the file does not have"
@@ -260,6 +301,22 @@ class Study:
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
         found += self._without_domain(schema)
         return found + self._unconfirmed(schema)
+
+    def _of_estimate(self, schema: Schema) -> list[str]:
+        """Return what the estimate lacks: of the columns that it reads, and of no other."""
+        assert self.estimate is not None
+        read = self.estimate.spec.columns
+        budget = Budget(self.release.epsilon, self.release.delta)
+        found = self.estimate.problems(replace(schema, unit=self.unit), budget)
+        if self.header.confirm:
+            return found
+        return found + [
+            _unconfirmed(schema, column)
+            for column in schema.columns
+            if column.name in read
+            and not column.confirmed
+            and column.name not in self.header.columns
+        ]
 
     def _beyond_total(self) -> list[str]:
         """Return that the release costs more than the study's own total, if it does."""
@@ -302,7 +359,7 @@ class Study:
         if self.header.confirm:
             return []
         found = [
-            f"column {c.name!r}: {_header_facts(schema, c)} from file: confirm"
+            _unconfirmed(schema, c)
             for c in schema.columns
             if c.fate != "drop" and not c.confirmed and c.name not in self.header.columns
         ]
@@ -363,6 +420,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         tables=tables_from(document.get("table", [])),
         availability=section(Availability, document.get("availability", {}), "[availability]"),
         experiment=experiment,
+        estimate=estimate_from(document, release) if release.method in ESTIMATES else None,
         path=path,
         declaration=section(Declaration, document.get("declared", {}), "[declared]"),
         sha256=_sha256(document),
@@ -392,6 +450,10 @@ def _file_facts(schema: Schema, keep: tuple[str, ...]) -> list[str]:
         "characteristics": list(dict.fromkeys(f"{owner}[{name}]" for owner, name, _ in kept)),
     }
     return [f"{what} {' '.join(names)}" for what, names in named.items() if names]
+
+
+def _unconfirmed(schema: Schema, column: Column) -> str:
+    return f"column {column.name!r}: {_header_facts(schema, column)} from file: confirm"
 
 
 def _header_facts(schema: Schema, column: Column) -> str:

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from dprct.errors import StudyError
+from dprct.study.declared_tables import Covariates, Families, Sizes  # noqa: TC001  # read at run
 from dprct.study.sections import check_keys, section
-
-if TYPE_CHECKING:
-    from dprct.study.declared_tables import Covariates, Families, Sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +63,13 @@ def test_a_list_of_terms_stays_in_order() -> None:
         ("columns", [1], "a list of texts"),
         ("columns", ["x", True], "a list of texts"),
         ("columns", {"x": 1}, "a list of texts"),
-        ("covariates", "x", "a list of terms, or a table of lists"),
-        ("covariates", [["x"]], "a list of terms"),
-        ("covariates", {"a": "x"}, "a list of terms"),
-        ("covariates", {"a": [1]}, "a list of terms"),
-        ("families", 3, "'all', 'outcome', 'arm', or a table"),
-        ("families", ["x"], "'all', 'outcome', 'arm', or a table"),
-        ("families", {"a": "x"}, "'all', 'outcome', 'arm', or a table"),
+        ("covariates", "x", "a list of texts, or a table of lists"),
+        ("covariates", [["x"]], "a list of texts, or a table"),
+        ("covariates", {"a": "x"}, "a list of texts, or a table"),
+        ("covariates", {"a": [1]}, "a list of texts, or a table"),
+        ("families", 3, "text in quotes, or a table of lists"),
+        ("families", ["x"], "text in quotes, or a table of lists"),
+        ("families", {"a": "x"}, "text in quotes, or a table of lists"),
         ("sizes", {"a": 2.5}, "a table of whole numbers"),
         ("sizes", {"a": True}, "a table of whole numbers"),
         ("sizes", [1], "a table of whole numbers"),

@@ -61,6 +61,8 @@ class IPWSpec(Spec[Facts]):
     """What a private IPW is asked for; the fields are the options of :class:`IPW`."""
 
     method: ClassVar[str] = "IPW (Gaussian noise on propensity weights, noise on weighted sums)"
+    formula_gives: ClassVar[tuple[str, ...]] = ("treatment", "covariates")
+    formula_like: ClassVar[str] = "treat ~ age + female"
 
     treatment: str
     covariates: tuple[Term, ...]
@@ -80,6 +82,25 @@ class IPWSpec(Spec[Facts]):
     errors: Errors = "total"
     alphas: tuple[float, ...] = VALID_LEVELS
     weights: None = None
+
+    @classmethod
+    def of_formula(cls, formula: str) -> dict[str, Any]:
+        """Return treatment and covariates of the propensity model ``treatment ~ covariates``.
+
+        Raises
+        ------
+        FormulaError
+            If its left side is not one column, or it has no intercept.
+        """
+        parsed = parse(formula)
+        if len(parsed.outcomes) != 1 or parsed.outcomes[0].kind != "name":
+            raise FormulaError(
+                f"{formula!r} has not one column on its left; name the treatment there, and the "
+                "outcome as outcome="
+            )
+        if not parsed.intercept:
+            raise FormulaError(f"{formula!r} has no intercept; leave out '- 1' or '+ 0'")
+        return {"treatment": parsed.outcomes[0].names[0], "covariates": parsed.terms}
 
     @property
     def covered(self) -> tuple[str, ...]:
@@ -107,6 +128,7 @@ class IPWSpec(Spec[Facts]):
         yield self._check_roles
         yield lambda: self.roles(facts)
         yield lambda: penalty_of(self.lam)
+        yield lambda: levels_of(self.alphas)
         yield lambda: split_of(self.split, facts.n)
         yield lambda: self.form(facts)
 
@@ -270,6 +292,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     covariates : sequence of str, or of terms of a parsed formula
         Of the propensity model; text columns and ``C(x)`` enter by their declared levels.
     outcome : str
+        The column that treatment may have changed.
     estimand : {"ate", "att", "atc"}
         The effect on everybody, on the treated, or on the others.
     neighbors : {"replace-one", "replace-one-design-public"}
@@ -401,18 +424,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         FormulaError
             If its left side is not one column, or it has no intercept.
         """
-        parsed = parse(formula)
-        if len(parsed.outcomes) != 1 or parsed.outcomes[0].kind != "name":
-            raise FormulaError(
-                f"{formula!r} has not one column on its left; name the treatment there, and the "
-                "outcome as outcome="
-            )
-        if not parsed.intercept:
-            raise FormulaError(f"{formula!r} has no intercept; leave out '- 1' or '+ 0'")
-        treatment = parsed.outcomes[0].names[0]
-        return cls(
-            data, schema, treatment=treatment, covariates=parsed.terms, outcome=outcome, **options
-        )
+        return cls(data, schema, outcome=outcome, **IPWSpec.of_formula(formula), **options)
 
     @classmethod
     def from_arrays(

@@ -1,0 +1,378 @@
+"""What an estimate leaves on the disk: a document of numbers (JSON), and the same to read (text).
+
+It holds released numbers and public facts, and no row.  A document of somebody else is never
+replaced, and no link is followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import math
+import os
+import tempfile
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct import __version__
+from dprct.errors import DisclosureError, FileError, SimulationError
+from dprct.io.atomic import atomic_write, file_error
+from dprct.privacy.budget import spelled
+from dprct.results import render
+from dprct.results.certificate import sealed_words
+from dprct.results.confidential import is_confidential
+from dprct.schema.toml import column_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dprct.results.plan import Plan
+    from dprct.study.estimates import AnyModel
+
+VERSION = 1
+SUFFIX = ".json"
+_NOT_RELEASED_APART = ("params", "cov", "bse_noise")
+"""Tables of a result that the table of the document holds already."""
+
+_HEADINGS = {
+    "estimate": ("estimate", render.number),
+    "std.error": ("std err", render.number),
+    "std.error.noise": ("of which noise", render.number),
+    "statistic": ("z", render.statistic),
+    "p.value": ("p", render.p_value),
+    "conf.low": ("[0.025", render.number),
+    "conf.high": ("0.975]", render.number),
+}
+"""How columns of a tidy table are headed and spelled; others by their names, as numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsDocument:
+    """The results of an estimate as they are written.
+
+    Parameters
+    ----------
+    content : mapping
+        What the JSON file holds.
+    """
+
+    content: Mapping[str, Any]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per estimate, with the column names of R's broom; intervals of level 0.95."""
+        infinite = {str(end): end for end in (math.inf, -math.inf)}
+        return pd.DataFrame(
+            [
+                {name: infinite.get(cell, cell) for name, cell in row.items()}
+                for row in self.content["table"]
+            ]
+        )
+
+    @property
+    def ledger(self) -> str:
+        """Where the budget was charged, in words."""
+        return str(self.content["ledger"])
+
+    def to_text(self) -> str:
+        """Return the table as text."""
+        return render.text(self._sheet())
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, for the package ``booktabs``."""
+        return render.latex(self._sheet())
+
+    def to_html(self) -> str:
+        """Return the table as HTML."""
+        return render.html(self._sheet())
+
+    def to_csv(self) -> str:
+        """Return the table as CSV, unrounded."""
+        return self.frame.to_csv(index=False, lineterminator="\n").rstrip("\n")
+
+    def _sheet(self) -> render.Sheet:
+        table = self.frame
+        named = [c for c in table.columns if not pd.api.types.is_numeric_dtype(table[c].dtype)]
+        words = [c for c in named if table[c].map(lambda cell: isinstance(cell, str)).any()]
+        shown = [c for c in _HEADINGS if c in table] + [
+            c for c in table.columns if c not in (*words, *_HEADINGS)
+        ]
+        rows = tuple(
+            (
+                " ".join(str(row[c]) for c in words),
+                tuple(_HEADINGS.get(c, (c, render.number))[1](_number(row[c])) for c in shown),
+            )
+            for row in table.to_dict("records")
+        )
+        return render.Sheet(
+            title=str(self.content["title"]),
+            facts=(("Data set", str(self.content["dataset_id"])),),
+            headings=tuple(_HEADINGS.get(c, (c, None))[0] for c in shown),
+            rows=rows,
+            notes=(*self.content["notes"], *self.content["guarantee"]["text"].splitlines()),
+        )
+
+
+def results_document(
+    method: str, result: Any, model: AnyModel, plan: Plan
+) -> tuple[ResultsDocument, str]:
+    """Return the results of a fit as a document, and as a text to read.
+
+    Parameters
+    ----------
+    method : str
+        As the study file calls it.
+    result : results object
+    model : Model
+        That was fitted.
+    plan : Plan
+        What was planned and then spent.
+
+    Raises
+    ------
+    SimulationError
+        If a seed was given.
+    DisclosureError
+        If the result is a report on the confidential data.
+    """
+    if is_confidential(result):
+        raise DisclosureError(
+            "a report on the confidential data is no result of a fit, and is not written; keep it "
+            "with the confidential data"
+        )
+    if result.guarantee.simulation:
+        raise SimulationError(
+            "a seed was given (rng), so this is a simulation and no document is written; fit "
+            "without rng to release"
+        )
+    seal, digest = sealed_words(model.schema)
+    parts = _parts(result)
+    text = _text(result, plan, parts, seal)
+    content: dict[str, Any] = {
+        "results": VERSION,
+        "dprct": __version__,
+        "issued": dt.datetime.now(dt.UTC).date().isoformat(),
+        "dataset_id": model.schema.dataset_id,
+        "section": method,
+        "method": plan.method,
+        "title": str(getattr(result, "title", plan.method)),
+        "table": _records(result.tidy()),
+        "glance": _records(result.glance()),
+        "released": {name: _records(_as_table(part)) for name, part in parts.items()},
+        "notes": list(getattr(result, "notes", ())),
+        "guarantee": {**result.guarantee.to_dict(), "text": str(result.guarantee)},
+        "plan": {
+            "epsilon": spelled(plan.budget.epsilon),
+            "delta": spelled(plan.budget.delta),
+            "facts": dict(plan.facts),
+            "consequences": list(plan.consequences),
+            "warnings": list(plan.warnings),
+        },
+        "ledger": str(result.ledger),
+        "public_facts": {
+            name: column_facts(model.schema.column(name)) for name in model.spec.columns
+        },
+        "schema": {"sha256": digest, "sealed": seal},
+        "text_sha256": _sha256(_ended(text)),
+    }
+    content = json.loads(json.dumps(content, default=_plain))
+    return ResultsDocument({**content, "sha256": _digest(content)}), text
+
+
+def text_path(path: Path) -> Path:
+    """Return where the text of a document lies."""
+    return path.with_suffix(".txt")
+
+
+def check_results_target(path: Path, dataset_id: str) -> None:
+    """Refuse a place where the results of a study may not be written.
+
+    Raises
+    ------
+    FileError
+        If it is not called ``.json``, its folder is missing, or something is there, or where its
+        text goes, that is not a document of this study, unchanged.
+    """
+    if path.suffix.lower() != SUFFIX:
+        raise FileError(f"{path.name!r} is not the name of a document; let it end in {SUFFIX}")
+    if not path.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(path)!r} does not exist; create it or choose another place"
+        )
+    for place in (path, text_path(path)):
+        if os.path.lexists(place) and not _is_own(place, path, dataset_id):
+            raise FileError(
+                f"{place.name!r} exists and is not what this study wrote, unchanged; give another "
+                "name with [release] output, or move it away"
+            )
+
+
+def rehearse_results(path: Path, dataset_id: str) -> None:
+    """Refuse what would keep a document from being written; leaves nothing.
+
+    Raises
+    ------
+    FileError
+    """
+    check_results_target(path, dataset_id)
+    with _staged(path) as folder, atomic_write(folder / path.name, mode="wb") as file:
+        file.write(b"{}")
+
+
+def write_results(document: ResultsDocument, text: str, path: Path) -> None:
+    """Write a document and its text, both or neither.
+
+    Raises
+    ------
+    FileError
+        If they cannot be written, or would replace what is not theirs; then what was there is
+        there still.
+    """
+    check_results_target(path, str(document.content["dataset_id"]))
+    body = json.dumps(dict(document.content), indent=2, ensure_ascii=False)
+    places = {text_path(path): _ended(text), path: _ended(body)}
+    with _staged(path) as folder:
+        for place, words in places.items():
+            with atomic_write(folder / place.name, mode="wb") as file:
+                file.write(words.encode("utf-8"))
+        before = {p: p.read_bytes() if p.exists() else None for p in places}
+        try:
+            for place in places:
+                os.replace(folder / place.name, place)  # of a link, the link itself is replaced
+        except BaseException:
+            for place, old in before.items():
+                _put_back(place, old)
+            raise
+
+
+def read_results(path: Path) -> ResultsDocument:
+    """Return a document that was written before.
+
+    Raises
+    ------
+    FileError
+        If there is none, or it was changed since.
+    """
+    if not os.path.lexists(path):
+        raise FileError(f"there are no results {path.name!r} yet; make them with dprct protect")
+    content = _content(path)
+    if content is None:
+        raise FileError(
+            f"{path.name!r} is not a document of results as dprct protect wrote it: it was changed "
+            "or replaced; take the one that was written, or make it again with --resume ENTRY"
+        )
+    return ResultsDocument(content)
+
+
+def _content(path: Path) -> dict[str, Any] | None:
+    """Return what a document holds; None if it is none of this version, or was changed."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or found.get("results") != VERSION:
+        return None
+    rest = {name: part for name, part in found.items() if name != "sha256"}
+    return found if found.get("sha256") == _digest(rest) else None
+
+
+def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
+    content = _content(document)
+    if content is None or content["dataset_id"] != dataset_id:
+        return False
+    if place == document:
+        return True
+    if place.is_symlink() or not place.is_file():
+        return False
+    try:
+        return bool(hashlib.sha256(place.read_bytes()).hexdigest() == content["text_sha256"])
+    except OSError:
+        return False
+
+
+def _parts(result: Any) -> dict[str, pd.DataFrame | pd.Series[Any]]:
+    """Return the further tables of a result by name: they were released and paid for too."""
+    named = (
+        {f.name: getattr(result, f.name) for f in fields(result)} if is_dataclass(result) else {}
+    )
+    return {
+        name: part
+        for name, part in named.items()
+        if isinstance(part, (pd.DataFrame, pd.Series)) and name not in _NOT_RELEASED_APART
+    }
+
+
+def _as_table(part: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
+    frame = part.to_frame("value") if isinstance(part, pd.Series) else part
+    return frame.rename_axis("name").reset_index()
+
+
+def _text(result: Any, plan: Plan, parts: Mapping[str, Any], seal: str) -> str:
+    blocks = [
+        str(result.summary()),
+        *(f"{name}\n{_as_table(part).to_string(index=False)}" for name, part in parts.items()),
+        str(plan),
+        f"Public facts: {seal}",
+        f"Ledger: {result.ledger}",
+    ]
+    return "\n\n".join(blocks)
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {str(name): _plain(cell) for name, cell in row.items()} for row in table.to_dict("records")
+    ]
+
+
+def _plain(cell: Any) -> Any:
+    """Return a value as JSON has it; what is no finite number is null, or text."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return None if math.isnan(cell) else str(cell)
+    return cell if cell is None or isinstance(cell, (bool, int, float, str)) else str(cell)
+
+
+def _number(cell: Any) -> float:
+    return math.nan if cell is None else float(cell)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return _sha256(json.dumps(content, sort_keys=True, ensure_ascii=True))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _ended(text: str) -> str:
+    return text.rstrip("\n") + "\n"
+
+
+@contextlib.contextmanager
+def _staged(path: Path) -> Iterator[Path]:
+    """Yield a folder of its own beside ``path``, and remove it."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".dprct-", dir=path.parent) as folder:
+            yield Path(folder)
+    except FileError as error:
+        if error.errno is None or ".dprct-" not in str(error):
+            raise
+        raise file_error(OSError(error.errno, ""), path, "written") from None
+    except OSError as error:
+        raise file_error(error, path, "written") from None
+
+
+def _put_back(path: Path, content: bytes | None) -> None:
+    if content is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_bytes(content)

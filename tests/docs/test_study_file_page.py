@@ -1,0 +1,45 @@
+"""docs/study_file.md, and the script that writes it from the specifications."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
+from dprct.study.release_section import METHODS
+from dprct.study.sections import keys_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+
+@pytest.fixture(scope="module")
+def script(checkout: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "study_file_page", checkout / "scripts" / "study_file_page.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_script_writes(script: ModuleType, checkout: Path) -> None:
+    written = (checkout / "docs" / "study_file.md").read_text("utf-8")
+    assert written == script.page(), "run python scripts/study_file_page.py"
+
+
+def test_every_method_and_every_key_of_an_estimate_is_told(script: ModuleType) -> None:
+    text = script.page()
+    assert all(f"| `{method}` |" in text for method in METHODS)
+    for method in ESTIMATES:
+        own = text.partition(f"## `[{method}]`\n")[2].partition("\n## ")[0]
+        told = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", own, re.MULTILINE))
+        spec = spec_of(method)
+        assert set(told) == set(keys_of(spec)) - {*spec.formula_gives, DESIGN}
+        assert all(told.values())
