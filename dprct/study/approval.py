@@ -121,7 +121,9 @@ class Approval:
             )
 
 
-def approval_of(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel) -> Approval:
+def approval_of(
+    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel
+) -> Approval:
     """Return what would be approved; nothing is spent.
 
     Parameters

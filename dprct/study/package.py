@@ -95,13 +95,17 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated | AnyM
     return MVHistogram(data, schema, **options)
 
 
-def planned(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None) -> Plan:
+def planned(
+    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None
+) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
     return model.plan(study.release.epsilon, study.release.delta)
 
 
-def protected(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None) -> Any:
+def protected(
+    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None
+) -> Any:
     """Charge the study's ledger (begun if there is none) and return the release, or the estimate.
 
     What has no guarantee has no price: then no ledger is charged or begun.
@@ -144,7 +148,9 @@ def check_places(study: Study) -> None:
     companions(study)
 
 
-def written_files(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel, made: Any) -> tuple[Path, ...]:
+def written_files(
+    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel, made: Any
+) -> tuple[Path, ...]:
     """Write what was protected or resumed; what it was charged for is not charged again.
 
     Parameters
@@ -175,7 +181,9 @@ def written_files(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated 
     return (study.output, text_path(study.output))
 
 
-def price(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel) -> Budget | None:
+def price(
+    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel
+) -> Budget | None:
     """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
     budget = Budget.asked(study.release.epsilon, study.release.delta)
     if study.promises:

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from dprct.estimate.normal_laplace import quantile
 from scipy import stats
 
 from dprct.errors import ParameterError
 from dprct.estimate.path_noise import PathNoise
-from dprct.estimate.normal_laplace import quantile
 
 
 @pytest.mark.parametrize("alpha", [1e-5, 0.01, 0.05, 0.3])
