@@ -111,8 +111,8 @@ class Charge:
             raise ParameterError(f"a charge with measure={self.measure!r} {need}")
         if self.slack < 0 or (self.slack and self.measure != "gdp"):
             raise ParameterError("slack is for measure='gdp' and at least 0")
-        rho, square, slack = self.rho, *(self.gaussian or (None, Fraction(0)))
-        if any(one is not None and one <= 0 for one in (rho, square)) or slack < 0:
+        square, slack = self.gaussian or (Fraction(1), Fraction(0))
+        if (self.rho is not None and self.rho <= 0) or square <= 0 or slack < 0:
             raise ParameterError("rho= and gaussian= of a charge must be above 0, slack at least 0")
         if gaussian and self._delta() > self.budget.delta:
             raise ParameterError(

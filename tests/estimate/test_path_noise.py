@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from dprct.estimate.normal_laplace import quantile
+from dprct.estimate.noise_law import quantile
 from scipy import stats
 
 from dprct.errors import ParameterError
