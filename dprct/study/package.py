@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.release.base import Release
-    from dprct.release.calibrated import Calibrated
     from dprct.release.model import ReleaseModel
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
@@ -48,7 +47,7 @@ def read_header(study: Study) -> Schema:
     return read(study.data)[1]
 
 
-def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated:
+def bound_model(study: Study) -> ReleaseModel[Any, Any, Any]:
     """Return the study's method, bound to its data, after everything was declared and sealed.
 
     Raises
@@ -82,15 +81,13 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated:
     return MVHistogram(data, schema, **options)
 
 
-def planned(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | None = None) -> Plan:
+def planned(study: Study, model: ReleaseModel[Any, Any, Any] | None = None) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
     return model.plan(study.release.epsilon, study.release.delta)
 
 
-def protected(
-    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | None = None
-) -> Release:
+def protected(study: Study, model: ReleaseModel[Any, Any, Any] | None = None) -> Release:
     """Charge the study's ledger (begun if there is none) and return the release.
 
     What has no guarantee has no price: then no ledger is charged or begun.
@@ -116,7 +113,7 @@ def protected(
     )
 
 
-def price(study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated) -> Budget | None:
+def price(study: Study, model: ReleaseModel[Any, Any, Any]) -> Budget | None:
     """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
     budget = Budget.asked(study.release.epsilon, study.release.delta)
     if study.promises:
