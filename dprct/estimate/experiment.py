@@ -181,8 +181,7 @@ def experiment_of(
     Raises
     ------
     ParameterError
-        If design and columns contradict each other, or the design is not one of those that
-        ALGORITHMS.md, section 4, covers.
+        If design and columns contradict each other, or no variance is offered for the design.
     """
     design = design_of(treatment, assignment)
     rows, combinations = combined(data, [*design.columns, *design.uses])

@@ -189,8 +189,8 @@ def tail(x: ArrayLike, variance: ArrayLike, scale: ArrayLike) -> Array:
     Notes
     -----
     With s^2 = variance, z = x / s, t = s / scale:
-    Phi(-z) + e^(t^2/2 - zt) Phi(z - t) / 2 - e^(t^2/2 + zt) Phi(-z - t) / 2
-    (ALGORITHMS.md, section 4).  e^(t^2/2 + zt) Phi(-z - t) = e^(-z^2/2) erfcx((z + t)/sqrt 2) / 2.
+    Phi(-z) + e^(t^2/2 - zt) Phi(z - t) / 2 - e^(t^2/2 + zt) Phi(-z - t) / 2,
+    where e^(t^2/2 + zt) Phi(-z - t) = e^(-z^2/2) erfcx((z + t)/sqrt 2) / 2.
 
     Examples
     --------
@@ -359,8 +359,7 @@ def correction(rho: float, alpha: float = 0.05) -> float:
 
     Notes
     -----
-    Coverage rises with c, because V~ does.  The tabulated values of ALGORITHMS.md allow the worst
-    coverage to fall short by 2e-4; here it does not.
+    Coverage rises with c, because V~ does.  The worst coverage falls short of the level nowhere.
 
     Examples
     --------

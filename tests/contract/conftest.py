@@ -171,10 +171,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if name in metafunc.fixturenames:
             chosen = [s for s in every if name == "subject" or not s.published]
             metafunc.parametrize(name, chosen, ids=[s.name for s in chosen])
-    if "case" in metafunc.fixturenames:
+    given = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
+    if "case" in metafunc.fixturenames and not any("case" in names for names in given):
         cases = beside("refusals").CASES
         metafunc.parametrize("case", cases, ids=[case.words for case in cases])
-    given = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
     if "engine" in metafunc.fixturenames and not any("engine" in names for names in given):
         metafunc.parametrize("engine", beside("engines").ENGINES, indirect=True)
     if "query" in metafunc.fixturenames:

@@ -199,7 +199,7 @@ PUBLIC: dict[tuple[Any, str], str] = {
 }
 
 _NONE = """
-self data schema zeta keep control missing weights sd effects blocks unit largest_cluster
+self data schema zeta keep control missing weights sd effects blocks privacy_unit largest_cluster
 index_bounds levels attrition neighbors share legal gamma options estimand noise lam trim split
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
 treatment_time donors bound protect_treated mean_effect pre_fit placebos perturb c scale

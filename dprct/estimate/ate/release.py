@@ -315,7 +315,8 @@ class HiddenOutcome:
 
     References
     ----------
-    ALGORITHMS.md, section 4; Horvitz and Thompson (1952).
+    Horvitz and Thompson (1952), "A Generalization of Sampling Without Replacement From a Finite
+    Universe".
     """
 
     column: Column
@@ -502,7 +503,7 @@ class CountedOutcome:
 
     V = A~ / (C~ (C~ - 1)).  A is at least the sum of squares about the own mean, whatever m is, and
     its noise is independent of the noise in theta (a noisy square *subtracted* would be the rule
-    that ALGORITHMS.md rejects).  So c(rho) applies, with rho at its public upper limit
+    that loses coverage).  So c(rho) applies, with rho at its public upper limit
     eps_1^2 / eps_2 times 10/9, for C~ is at least 10 where it is used.
 
     Where C~ is below ``fewest``, a public number, the arm's mean is put in the middle of the bounds

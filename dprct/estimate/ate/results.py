@@ -249,7 +249,7 @@ def tabulated(
     Notes
     -----
     Two contrasts w, w' of one outcome have the covariance sum_a w_a w'_a (V~_a + 2 b_a^2): V~_0 +
-    2 b_0^2 for two arms against one control (ALGORITHMS.md, section 4).  Their variances are the
+    2 b_0^2 for two arms against one control.  Their variances are the
     squares of standard errors that are valid at the declared levels.  Between outcomes it is NaN,
     for the covariance of their sampling errors was not released.
     """
