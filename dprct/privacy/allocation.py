@@ -93,6 +93,10 @@ class Allocation:
         """Return what a fit charges before it draws: the claim, and what is proved besides it."""
         return self._cost
 
+    def describe(self) -> str:
+        """Return the laws of all mechanisms, so that an allocation can be a part of another."""
+        return "; ".join(part.describe() for part in self.parts.values())
+
     def _composed(self, sets: tuple[tuple[str, ...], ...]) -> Charge:
         costs = [[self.parts[name].cost() for name in names] for names in sets]
         if self.rows == 1 and len(self.parts) == 1 and costs[0][0].budget == self.budget:

@@ -83,7 +83,7 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
         """Return no mechanism: epsilon is the parameter of noise that promises nothing."""
         return Unpriced(budget=budget)
 
-    def guarantee(self, facts: ReleaseFacts, allocation: Allocation) -> Guarantee:
+    def promise(self, facts: ReleaseFacts, budget: Budget) -> Guarantee:
         """Return the guarantee: none, with the reason."""
         return Guarantee.none(
             REASON,
@@ -207,7 +207,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
             neighbors=neighbors,
             keep=listed_names(keep, "keep"),
         )
-        facts = self._open(spec, data, schema)
+        facts, _ = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n)
         self._codings = tuple(coding for coding, _ in self._coded())
 

@@ -148,10 +148,10 @@ class InformedSpec(ReleaseSpec[InformedFacts]):
         """Return no mechanism: the covariates have a price of their own, the rest has none."""
         return Unpriced(budget=budget)
 
-    def guarantee(self, facts: InformedFacts, allocation: Allocation) -> Guarantee:
+    def promise(self, facts: InformedFacts, budget: Budget) -> Guarantee:
         """Return the guarantee: none, with the reason, and what the covariates alone have."""
         return Guarantee.none(
-            self.reason(facts, allocation.budget),
+            self.reason(facts, budget),
             not_covered=("anybody in the data", *(f"column {name}" for name in facts.public)),
         )
 
@@ -238,7 +238,7 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
             assignment=assignment,
             missing_outcomes=missing_outcomes,
         )
-        public = self._open(spec, data, schema)
+        public, _ = self._open(spec, data, schema)
         if assignment is not None and not found.interacts:
             assignment.check(data, attrition=attrition).require()
         x = covariates(data, public.schema, found.covariates, x_method, zeta)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 
 from dprct.assignment.units import units_of
-from dprct.defaults import MOMENT_SHARE, VALID_LEVELS
+from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import ParameterError
-from dprct.estimate.ate import PrivateATE, drawn_of, promise_of, results_of, state_of, states_of
+from dprct.estimate.ate import (
+    ATEAllocation,
+    PrivateATE,
+    drawn_of,
+    promise_of,
+    results_of,
+    state_of,
+    states_of,
+)
 from dprct.estimate.ate import released as released_effects
+from dprct.privacy.allocation import Allocation
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import observed
@@ -22,6 +31,7 @@ from dprct.release.calibration import Calibration
 from dprct.release.covariates import covariates_of
 from dprct.release.keys import key_limits
 from dprct.release.layout import Layout, prepared_schema
+from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.release.outcomes import Target, check_room, targets_of
 from dprct.release.public_rows import PublicRows
 from dprct.release.regressions import (
@@ -34,9 +44,8 @@ from dprct.release.regressions import (
     split,
     treatment_of,
 )
-from dprct.release.shares import Division, division, plan_of, share_of
+from dprct.release.shares import division, plan_of, share_of
 from dprct.release.slopes import Slopes
-from dprct.release.unconverted import UnconvertedRelease
 from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
@@ -45,12 +54,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.base import Design
+    from dprct.estimate.ate import ATEFacts, ATESpec
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
+    from dprct.release.covariates import Covariates, Rule
     from dprct.release.covariates import Drawn as DrawnCovariates
-    from dprct.release.covariates import Rule
-    from dprct.results.charging import Receipt
+    from dprct.release.regressions import Regressions
+    from dprct.release.shares import Division, Wanted
     from dprct.results.plan import Plan
     from dprct.schema.facts import Unit
     from dprct.schema.schema import Schema
@@ -67,9 +79,107 @@ class Drawn:
     covariates: DrawnCovariates
     slopes: NDArray[np.float64] | None
     effects: Sequence[Any]
+    state: Mapping[str, Any]
 
 
-class Calibrated(UnconvertedRelease):
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CalibratedFacts(ReleaseFacts):
+    """What is public of an experiment that is released.
+
+    Parameters
+    ----------
+    effects : ATEFacts
+        What is public of the experiment.
+    regressions : Regressions
+        For which the file is calibrated.
+    layout : Layout
+    covariates : Covariates
+        How covariates may be drawn.
+    slopes : Slopes or None
+        How outcomes move with covariates, where they do.
+    """
+
+    effects: ATEFacts
+    regressions: Regressions
+    layout: Layout
+    covariates: Covariates
+    slopes: Slopes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedAllocation(Allocation):
+    """The mechanisms of a calibrated release: covariates, effects and moments in sequence.
+
+    Parameters
+    ----------
+    division : Division
+        What each of them may spend, and why.
+    """
+
+    division: Division
+
+    @property
+    def effects(self) -> ATEAllocation:
+        """The mechanisms of the effects."""
+        found = self.parts["effects"]
+        assert isinstance(found, ATEAllocation)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
+    """What a calibrated release is asked for: options of :class:`Calibrated`.
+
+    Parameters
+    ----------
+    effects : ATESpec
+        The private effects.
+    covariates, share, legal, gamma
+        As for :class:`Calibrated`.
+    """
+
+    method: ClassVar[str] = (
+        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)"
+    )
+
+    effects: ATESpec
+    covariates: Wanted = "auto"
+    share: Fraction = COVARIATE_SHARE
+    legal: Legal = "calibrated"
+    gamma: Gamma = "zero"
+
+    def allocation(self, facts: CalibratedFacts, budget: Budget) -> CalibratedAllocation:
+        """Return the mechanisms, each calibrated to all rows of one protected unit."""
+        moments = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
+        part = division(budget, self.share, self.covariates, facts.covariates, moments)
+        parts: dict[str, Mechanism] = {
+            "effects": self.effects.allocation(facts.effects, part.effects)
+        }
+        if part.rule != "filler":
+            parts["covariates"] = facts.covariates.allocation(part.rule, part.covariates)
+        if facts.slopes is not None:
+            parts["moments"] = facts.slopes.allocation(part.slopes)
+        return CalibratedAllocation(budget=budget, parts=parts, division=part)
+
+    def promise(self, facts: CalibratedFacts, budget: Budget) -> Guarantee:
+        """Return what a release promises: effects and file together."""
+        effects = promise_of(budget, facts.effects)
+        file = super().promise(facts, budget)
+        shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
+        hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
+        return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
+
+    def plan(self, facts: CalibratedFacts, allocation: Allocation) -> Plan:
+        """Return prices, expected errors and what becomes of the covariates."""
+        assert isinstance(allocation, CalibratedAllocation)
+        return plan_of(self, facts, allocation)
+
+    def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
+        """Return what the protected file is not good for."""
+        return facts.layout.limits(facts.effects.indexes, facts.effects.counted)
+
+
+class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     """Release a synthetic file on which the reader's own regression returns private effects.
 
     Parameters
@@ -155,8 +265,6 @@ class Calibrated(UnconvertedRelease):
     True
     """
 
-    method = "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)"
-
     def __init__(
         self,
         data: Any,
@@ -189,32 +297,38 @@ class Calibrated(UnconvertedRelease):
             data, schema, outcome=names, treatment=treatment, assignment=assignment,
             alphas=levels, **options,
         )  # fmt: skip
-        experiment = self.ate.facts.experiment
+        effects = self.ate.facts
+        experiment = effects.experiment
         arms = arm_terms(experiment.design, experiment.arms)
-        self.regressions = regressions_of(
-            names, arms, terms, specifications, experiment.design.columns
-        )
-        filler = covariates == "filler"
+        regressions = regressions_of(names, arms, terms, specifications, experiment.design.columns)
         if gamma == "moments":
-            check_slopes(self.regressions)
+            check_slopes(regressions)
         self._clusters = cluster_column(experiment.design)
-        prepared = prepared_schema(schema, self.regressions, self.ate.facts.design_columns)
-        self.wanted, self.legal, self.gamma = covariates, legal, gamma
-        self.share = share_of(share, covariates)
-        super().__init__(data, prepared, keep=keep)
-        self._layout = Layout(self.schema, self.regressions, legal == "strict")
-        self._covariates = covariates_of(
-            self._frame,
-            self._layout.covariates,
-            self._layout.complete,
-            self.n,
-            filler=filler,
+        prepared = prepared_schema(schema, regressions, effects.design_columns)
+        spec = CalibratedSpec(
+            columns=tuple(modelled(fated(prepared, None))), keep=listed_names(keep, "keep"),
+            effects=self.ate.spec, covariates=covariates, share=share_of(share, covariates),
+            legal=legal, gamma=gamma,
+        )  # fmt: skip
+        present = [o.column for o in effects.outcomes if o.presence_public]
+        known, here = self._open(spec, data, prepared, [column.name for column in present])
+        self._present = {column.name: observed(here, column) for column in present}
+        layout = Layout(known.schema, regressions, legal == "strict")
+        drawn = covariates_of(
+            self._table.frame,
+            layout.covariates,
+            layout.complete,
+            known.n,
+            filler=covariates == "filler",
             rows=experiment.largest if experiment.unit == "cluster" else 1,
         )
-        self._layout.check_public(self._public)
-        columns = [outcome.column for outcome in self.ate.facts.outcomes]
-        self._slopes = None if gamma == "zero" else Slopes.of(self._covariates, columns)
-        self._valid = self._rehearsed().valid(self.ate.spec.alphas, subsets=gamma == "zero")
+        layout.check_public(self._public)
+        columns = [outcome.column for outcome in effects.outcomes]
+        self.facts = CalibratedFacts(
+            schema=known.schema, n=known.n, effects=effects, regressions=regressions, layout=layout,
+            covariates=drawn, slopes=None if gamma == "zero" else Slopes.of(drawn, columns),
+        )  # fmt: skip
+        self._valid = self._rehearsed().valid(spec.effects.alphas, subsets=gamma == "zero")
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -230,25 +344,8 @@ class Calibrated(UnconvertedRelease):
         model = cls(
             data, schema, outcome=outcomes, terms=terms, **{**options, "treatment": columns}
         )
-        check_arms(arms, model.regressions.arms)
+        check_arms(arms, model.facts.regressions.arms)
         return model
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return prices, expected errors and what becomes of the covariates; free.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0, of the whole release.
-        delta : number, default 0
-            Used by the covariates only.
-
-        Returns
-        -------
-        Plan
-            A function of public facts.
-        """
-        return plan_of(self, self._division(Budget.asked(epsilon, delta)))
 
     def power(self, epsilon: Real, delta: Real = 0) -> pd.DataFrame:
         """Return what the effects can be expected to show, at this budget of the whole release.
@@ -264,81 +361,74 @@ class Calibrated(UnconvertedRelease):
             As :meth:`dprct.PrivateATE.power`; ``_half``, ``_double`` and ``equal_epsilon`` suppose
             that the budget is divided in the same way.
         """
-        part = self._division(Budget.asked(epsilon, delta))
+        allocation = self._allocated(Budget.asked(epsilon, delta))
+        assert isinstance(allocation, CalibratedAllocation)
+        part = allocation.division
         table = self.ate.power(part.effects.epsilon)
         table["equal_epsilon"] *= float(part.whole.epsilon / part.effects.epsilon)
         return table
 
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what a release at this budget promises; free."""
-        effects = promise_of(budget, self.ate.facts)
-        file = super().guarantee(budget)
-        shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
-        hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
-        return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
+    def _unit(self) -> Unit | None:
+        return self.facts.effects.experiment.cluster_unit
 
-    @property
-    def _unit_of_charge(self) -> Unit | None:
-        return self.ate.facts.experiment.cluster_unit
-
-    def _division(self, budget: Budget) -> Division:
-        gamma_share = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
-        part = division(budget, self.share, self.wanted, self._covariates, gamma_share)
-        if self._slopes is not None:
-            self._slopes.mechanism(part.slopes)  # refuses, before a charge, what cannot be drawn
-        return part
-
-    def _draw(self, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Any]:
-        part = self._division(budget)
-        state, covariates = self._covariates.draw(part.rule, part.covariates, noise)
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
+        assert isinstance(allocation, CalibratedAllocation)
+        part, facts = allocation.division, self.facts
+        state, covariates = facts.covariates.draw(part.rule, part.covariates, noise)
         states: dict[str, Any] = {"covariates": state}
         slopes, rows = None, self.ate._table
-        if self._slopes is not None:
-            states["slopes"], slopes = self._slopes.draw(rows.frame, part.slopes, noise)
-        facts = self.ate.facts
-        allocation = self.ate.spec.allocation(facts, part.effects)
-        effects = released_effects(facts.outcomes, allocation, rows, noise)
-        states["effects"] = state_of(facts.outcomes, effects)
+        if facts.slopes is not None:
+            states["slopes"], slopes = facts.slopes.draw(rows.frame, part.slopes, noise)
+        outcomes = facts.effects.outcomes
+        effects = released_effects(outcomes, allocation.effects, rows, noise)
+        states["effects"] = state_of(outcomes, effects)
         states["drawn"] = {
             "effects": states_of(effects),
             "slopes": None if slopes is None else slopes.tolist(),
         }
-        return states, Drawn(part.rule, covariates, slopes, effects)
+        return Drawn(part.rule, covariates, slopes, effects, states)
+
+    def _state(self, drawn: Drawn) -> Mapping[str, Any]:
+        return drawn.state
 
     def _revived(self, state: Mapping[str, Any]) -> Drawn:
         drawn, rule = state["drawn"], state["covariates"]["rule"]
         slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
-        covariates = self._covariates.revived(state["covariates"])
-        effects = drawn_of(self.ate.facts.outcomes, drawn["effects"])
-        return Drawn(rule, covariates, slopes, effects)
+        covariates = self.facts.covariates.revived(state["covariates"])
+        effects = drawn_of(self.facts.effects.outcomes, drawn["effects"])
+        return Drawn(rule, covariates, slopes, effects, state)
 
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic covariates, by post-processing."""
-        return self._covariates.columns(drawn.covariates, noise.post_processing_rng())
+        return self.facts.covariates.columns(drawn.covariates, noise.post_processing_rng())
 
-    def _release(
-        self, plan: Plan, guarantee: Guarantee, receipt: Receipt, drawn: Drawn, noise: NoiseSource
+    def _read(
+        self,
+        drawn: Drawn,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
     ) -> Release:
-        if noise.simulation:
-            guarantee = guarantee.as_simulation()
         rng = noise.post_processing_rng()
         estimates = results_of(
-            drawn.effects, self.ate.facts, self.ate.spec.alphas, guarantee, receipt.words
+            drawn.effects, self.facts.effects, self.spec.effects.alphas, guarantee, ledger
         )
         columns, indices = self._columns(drawn, noise), None
-        if self._slopes is not None and drawn.slopes is not None:
-            indices = self._slopes.indices(columns, drawn.slopes)
+        if self.facts.slopes is not None and drawn.slopes is not None:
+            indices = self.facts.slopes.indices(columns, drawn.slopes)
         found = self._calibrated(columns, targets_of(estimates, drawn.effects, indices), rng)
-        schema = self._layout.fated(drawn.rule)
+        schema = self.facts.layout.fated(drawn.rule)
         plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
-        limits = (*self._limits(), *key_limits(schema))
+        limits = (*self.spec.limits(self.facts), *key_limits(schema))
         made = released(
-            found.table, schema, guarantee, plan, receipt.words, limits, self.keep, self.ate.schema
+            found.table, schema, guarantee, plan, ledger, limits, self.spec.keep, self.ate.schema
         )
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
-        valid = found.valid(self.ate.spec.alphas, subsets=self.gamma == "zero")
-        return self._layout.announced(replace(made, estimates=estimates), valid)
+        valid = found.valid(self.spec.effects.alphas, subsets=self.spec.gamma == "zero")
+        return self.facts.layout.announced(replace(made, estimates=estimates), valid)
 
     def _calibrated(
         self,
@@ -346,36 +436,32 @@ class Calibrated(UnconvertedRelease):
         targets: Sequence[Target],
         rng: np.random.Generator,
     ) -> Calibration:
-        rows = self._rows().shuffled(rng).reassigned(self.ate.facts.experiment.design, rng)
-        return Calibration.of(self._layout, columns, rows, targets, self._clusters, rng)
+        rows = self._rows().shuffled(rng).reassigned(self.facts.effects.experiment.design, rng)
+        return Calibration.of(self.facts.layout, columns, rows, targets, self._clusters, rng)
 
     def _rows(self) -> PublicRows:
         """Return the public facts of the rows, in the order of the file."""
         everybody = np.ones(self.n, bool)
         with_value = [
-            observed(self._here, outcome.column) if outcome.presence_public else everybody
-            for outcome in self.ate.facts.outcomes
+            self._present.get(outcome.column.name, everybody)
+            for outcome in self.facts.effects.outcomes
         ]
         codes, clusters = self._codes()
         return PublicRows(self._public, codes, tuple(with_value), clusters)
 
     def _codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """Return the arm and, where clusters were assigned, the cluster of every row."""
-        experiment = self.ate.facts.experiment
+        experiment = self.facts.effects.experiment
         if experiment.combinations is None:
             return experiment.codes, experiment.units.member if experiment.clustered else None
-        rows = pd.DataFrame({name: self._public[name] for name in self.ate.facts.design_columns})
+        rows = pd.DataFrame(
+            {name: self._public[name] for name in self.facts.effects.design_columns}
+        )
         place = np.empty(len(experiment.order), np.int64)
         place[list(experiment.order)] = np.arange(len(place))
         codes = place[experiment.design.groups.codes(rows)]
         clusters = getattr(experiment.design, "cluster_columns", ())
         return codes, units_of(rows, (), clusters).member if experiment.clustered else None
-
-    def _also_in_memory(self) -> Iterable[str]:
-        """Return the outcomes of which it is public who has one."""
-        return [
-            outcome.column.name for outcome in self.ate.facts.outcomes if outcome.presence_public
-        ]
 
     def _rehearsed(self) -> Calibration:
         """Construct outcomes once from filler and effects of zero, before a cent is spent.
@@ -384,18 +470,17 @@ class Calibrated(UnconvertedRelease):
         is refused here, from public facts alone.
         """
         rng = source(None).post_processing_rng()
-        effects = len(self.regressions.arms)
+        effects = len(self.facts.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0)
-        filler = self._covariates.columns(None, rng)
-        found = self._calibrated(filler, [nothing] * len(self.ate.facts.outcomes), rng)
+        filler = self.facts.covariates.columns(None, rng)
+        found = self._calibrated(filler, [nothing] * len(self.facts.effects.outcomes), rng)
         fewest = min(found.rows)
-        check_room(self.regressions, found.table, self._layout.schema, self._public, fewest)
+        check_room(
+            self.facts.regressions, found.table, self.facts.layout.schema, self._public, fewest
+        )
         return found
 
     def _announced(self, guarantee: Guarantee) -> Schema:
         """Return the schema that the protected file will have, its longest note included."""
-        announced = self._layout.released(super()._announced(guarantee))
+        announced = self.facts.layout.released(super()._announced(guarantee))
         return self._valid.stamped(announced)
-
-    def _limits(self) -> tuple[str, ...]:
-        return self._layout.limits(self.ate.facts.indexes, self.ate.facts.counted)

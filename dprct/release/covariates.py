@@ -16,6 +16,7 @@ from dprct.defaults import (
 )
 from dprct.encode import decoded, encodings
 from dprct.errors import SchemaError
+from dprct.privacy.allocation import Allocation
 from dprct.privacy.composition import per_row
 from dprct.privacy.histogram import (
     HistogramRelease,
@@ -115,6 +116,11 @@ class Covariates:
             f"{float(cells.cells):.2g} cells for n = {self.n:,}, and noise of sd {noise:.3g} in "
             f"every count of {len(sizes)} columns"
         )
+
+    def allocation(self, rule: Rule, budget: Budget) -> Allocation:
+        """Return the mechanism of a rule, of whose budget each row of a unit gets its part."""
+        each = self.engines[rule]._allocated(per_row(budget, self.rows))
+        return Allocation(budget=budget, parts={rule: each}, rows=self.rows)
 
     def draw(self, rule: Rule, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Drawn]:
         """Return the released state, and what :meth:`columns` makes rows of; charged before."""

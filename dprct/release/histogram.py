@@ -253,7 +253,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
         spec = HistogramSpec(
             columns=tuple(modelled(schema)), zeta=zeta, keep=listed_names(keep, "keep")
         )
-        facts = self._open(spec, data, schema)
+        facts, _ = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease:
@@ -345,7 +345,7 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
             default_bins=default_bins,
             keep=listed_names(keep, "keep"),
         )
-        facts = self._open(spec, data, schema)
+        facts, _ = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease:

@@ -94,6 +94,10 @@ class ReleaseSpec(Spec[AnyFacts]):
 
     def guarantee(self, facts: AnyFacts, allocation: Allocation) -> Guarantee:
         """Return what a release with these mechanisms promises."""
+        return self.promise(facts, allocation.budget)
+
+    def promise(self, facts: AnyFacts, budget: Budget) -> Guarantee:
+        """Return what a release at a budget promises, whatever it buys."""
         schema = facts.schema
         shown = [
             f"the number of rows, n = {facts.n}",
@@ -105,7 +109,7 @@ class ReleaseSpec(Spec[AnyFacts]):
         if repeats(schema):
             shown.append(f"which rows are of the same {schema.unit.name}, not of which one")
         return Guarantee.of(
-            allocation.budget,
+            budget,
             "replace-one",
             unit=schema.unit.name,
             public_facts=tuple(shown),
@@ -132,8 +136,10 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
     def __init__(self, data: Any, schema: Schema, **options: Any) -> None:
         """Bind the method to a table; the options are those of its specification."""
 
-    def _open(self, spec: AnySpec, data: Any, schema: Schema) -> Facts:
-        """Bind, and read what the file has row by row.
+    def _open(
+        self, spec: AnySpec, data: Any, schema: Schema, also: Iterable[str] = ()
+    ) -> tuple[Facts, Frame]:
+        """Bind, and read what the file has row by row; ``also`` are columns to read with it.
 
         Raises
         ------
@@ -143,10 +149,10 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         public = [c.name for c in schema.columns if c.fate == "public"]
         facts = self._bind(spec, data, schema, in_memory=self.needs_rows, also=public)
         ids = [schema.unit.id] if schema.unit.id and repeats(schema) else []
-        here = self._table.columns([*public, *ids])
+        here = self._table.columns([*public, *ids, *also])
         self._units = unit_rows(schema, here)
         self._public = {name: values_of(schema, here, name) for name in public}
-        return facts
+        return facts, here
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -159,6 +165,10 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         outcomes, regressors = formula_names(formula)
         wanted = {schema.column(name).name for name in (*outcomes, *regressors)}
         return cls(data, schema, columns=[n for n in schema.names if n in wanted], **options)
+
+    def guarantee(self, budget: Budget) -> Guarantee:
+        """Return what a release at this budget promises; free."""
+        return self.spec.promise(self.facts, budget)
 
     def rehearse(self, path: str | Path) -> None:
         """Refuse what would keep the protected file from being written; free, leaves nothing.

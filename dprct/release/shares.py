@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dprct.privacy.budget import Real
-    from dprct.release.calibrated import Calibrated
+    from dprct.release.calibrated import CalibratedAllocation, CalibratedFacts, CalibratedSpec
     from dprct.release.covariates import Covariates, Rule
 
 Wanted = Literal["auto", "histogram", "marginals", "filler"]
@@ -116,34 +116,29 @@ def division(
     return Division(rule, reason, Budget(0), budget, Budget(0))
 
 
-def plan_of(model: Calibrated, part: Division) -> Plan:
-    """Return the plan of a calibrated release.
-
-    Parameters
-    ----------
-    model : Calibrated
-    part : Division
-    """
-    effects = model.ate.plan(part.effects.epsilon)
+def plan_of(spec: CalibratedSpec, known: CalibratedFacts, allocation: CalibratedAllocation) -> Plan:
+    """Return the plan of a calibrated release."""
+    part = allocation.division
+    effects = spec.effects.plan(known.effects, allocation.effects)
     facts = {"budget": _budget(part)}
-    facts |= {"regressions": "; ".join(model.regressions.formulas())}
+    facts |= {"regressions": "; ".join(known.regressions.formulas())}
     facts |= effects.facts
     facts |= {"covariates": f"{part.rule}: {part.reason}"}
     warnings, refusal = list(effects.warnings), ""
     if part.rule != "filler":
-        drawn = model._covariates.plan(part.rule, part.covariates)
-        facts |= price_of(drawn, model._covariates.names)
-        facts |= {"covariates: price": _price(model, part)}
-        rows = model._covariates.rows
+        drawn = known.covariates.plan(part.rule, part.covariates)
+        facts |= price_of(drawn, known.covariates.names)
+        facts |= {"covariates: price": _price(part)}
+        rows = known.covariates.rows
         if rows > 1:
             facts |= {"covariates: price of clusters": f"each row gets 1/{rows} of their epsilon"}
         warnings += drawn.warnings
         refusal = drawn.refusal
     return Plan(
-        model.method,
+        spec.method,
         part.whole,
         facts,
-        (*effects.consequences, *_consequences(model, part)),
+        (*effects.consequences, *_consequences(spec, known, part)),
         tuple(warnings),
         refusal,
     )
@@ -159,7 +154,7 @@ def _budget(part: Division) -> str:
     )
 
 
-def _price(model: Calibrated, part: Division) -> str:
+def _price(part: Division) -> str:
     """Return by how much the spending on covariates raises the errors of effects."""
     more = float(part.whole.epsilon / part.effects.epsilon)
     return (
@@ -168,19 +163,19 @@ def _price(model: Calibrated, part: Division) -> str:
     )
 
 
-def _consequences(model: Calibrated, part: Division) -> tuple[str, ...]:
-    filled = "" if part.rule != "filler" or not model._covariates.names else (
+def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) -> tuple[str, ...]:
+    filled = "" if part.rule != "filler" or not known.covariates.names else (
         "covariates are filled uniformly over their public domain: they carry no information"
     )  # fmt: skip
-    outcomes = ", ".join(model.regressions.outcomes)
+    outcomes = ", ".join(known.regressions.outcomes)
     legal = (
         f"{outcomes}: rounded and clipped to legal values, so that regressions return the effects "
         "and errors up to a calibration error that the release reports"
-        if model.legal == "strict"
+        if spec.legal == "strict"
         else f"{outcomes}: real numbers stored as double, beyond the legal values of the original"
     )
     mine = "covariates buy no precision: their coefficients are zero up to noise and mean nothing"
-    if model.gamma == "moments":
+    if spec.gamma == "moments":
         mine = (
             "covariates buy no precision: their coefficients are shrunk towards zero by the noise, "
             "and the errors printed beside them mean nothing"

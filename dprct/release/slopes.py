@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.encode import encodings
+from dprct.privacy.allocation import Allocation
 from dprct.privacy.composition import per_row
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries import MomentsLayout, features_of, moments
@@ -62,6 +63,11 @@ class Slopes:
         """Return the noise that a unit's budget with a delta buys."""
         layout = MomentsLayout.of(self.covariates, self.outcomes)
         return AnalyticGaussian(per_row(budget, self.rows), layout.l2_squared, layout.size)
+
+    def allocation(self, budget: Budget) -> Allocation:
+        """Return the noise, of whose budget each row of a unit gets its part."""
+        parts = {"moments": self.mechanism(budget)}
+        return Allocation(budget=budget, parts=parts, rows=self.rows)
 
     def draw(
         self, frame: Table, budget: Budget, noise: NoiseSource

@@ -31,7 +31,6 @@ from dprct.study.package import planned, price
 
 if TYPE_CHECKING:
     from dprct.privacy.guarantee import Guarantee
-    from dprct.release.calibrated import Calibrated
     from dprct.release.model import ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.facts import Column
@@ -122,7 +121,7 @@ class Approval:
 
 
 def approval_of(
-    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel
+    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel
 ) -> Approval:
     """Return what would be approved; nothing is spent.
 

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.release.calibrated import Calibrated
     from dprct.release.model import ReleaseModel
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
@@ -59,7 +58,7 @@ def read_header(study: Study) -> Schema:
     return read(study.data)[1]
 
 
-def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated | AnyModel:
+def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     """Return the study's method, bound to its data, after everything was declared and sealed.
 
     Raises
@@ -96,7 +95,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | Calibrated | AnyM
 
 
 def planned(
-    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None
+    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None
 ) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
@@ -104,7 +103,7 @@ def planned(
 
 
 def protected(
-    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel | None = None
+    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None
 ) -> Any:
     """Charge the study's ledger (begun if there is none) and return the release, or the estimate.
 
@@ -149,7 +148,7 @@ def check_places(study: Study) -> None:
 
 
 def written_files(
-    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel, made: Any
+    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, made: Any
 ) -> tuple[Path, ...]:
     """Write what was protected or resumed; what it was charged for is not charged again.
 
@@ -182,7 +181,7 @@ def written_files(
 
 
 def price(
-    study: Study, model: ReleaseModel[Any, Any, Any] | Calibrated | AnyModel
+    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel
 ) -> Budget | None:
     """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
     budget = Budget.asked(study.release.epsilon, study.release.delta)

@@ -198,7 +198,7 @@ def test_the_parts_of_a_release_cost_what_was_charged(
 
         monkeypatch.setattr(mechanism, "release", watched)
     model.fit(30, 1e-6)
-    part = model._division(Budget(30, 1e-6))
+    part = model._allocated(Budget(30, 1e-6)).division
     assert part.whole == Budget(30, 1e-6)
     assert sum(of_units, Budget(0)) == sequential([part.effects, per_row(part.covariates, rows)])
     assert of_rows[0] == per_row(part.covariates, rows)  # its Laplace noise is among of_units
@@ -498,7 +498,7 @@ def test_nothing_is_charged_for_what_is_refused(
     def never(*_args: object) -> None:
         pytest.fail("the confidential rows were counted although the fit was refused")
 
-    monkeypatch.setattr(model.ate, "_draw", never)
+    monkeypatch.setattr("dprct.release.calibrated.released_effects", never)
     with pytest.raises(dprct.errors.ConfirmationError):
         model.fit(epsilon=0.1, accountant=accountant)
     with pytest.raises(BudgetError):

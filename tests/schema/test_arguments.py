@@ -92,7 +92,7 @@ def test_one_set_of_covariates_is_a_set() -> None:
         **EFFECT,
         specifications="C(home)",
     )
-    assert model.regressions.covariates == ((), ("C(home)",))
+    assert model.facts.regressions.covariates == ((), ("C(home)",))
 
 
 def test_a_choice_and_a_schema_are_what_they_are_called() -> None:

@@ -108,10 +108,10 @@ def test_a_complete_study_is_complete(study):
 def test_options_reach_the_model(study):
     path = study(("[calibrated]", '[calibrated]\nlegal = "strict"\nblocks = "ignore"'))
     model = bound_model(load_study(path))
-    assert model.legal == "strict"
+    assert model.spec.legal == "strict"
     assert model.ate.spec.alphas == (0.05, 0.01)
     assert model.ate.spec.sd == {"income": 3.0}
-    assert model.regressions.covariates == (("age",), ())
+    assert model.facts.regressions.covariates == (("age",), ())
 
 
 def test_the_plan_is_free_and_names_the_noise(study):
