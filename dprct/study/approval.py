@@ -120,9 +120,7 @@ class Approval:
             )
 
 
-def approval_of(
-    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel
-) -> Approval:
+def approval_of(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Approval:
     """Return what would be approved; nothing is spent.
 
     Parameters

@@ -94,17 +94,13 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     return MVHistogram(data, schema, **options)
 
 
-def planned(
-    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None
-) -> Plan:
+def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
     return model.plan(study.release.epsilon, study.release.delta)
 
 
-def protected(
-    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None
-) -> Any:
+def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Any:
     """Charge the study's ledger (begun if there is none) and return the release, or the estimate.
 
     What has no guarantee has no price: then no ledger is charged or begun.
@@ -180,9 +176,7 @@ def written_files(
     return (study.output, text_path(study.output))
 
 
-def price(
-    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel
-) -> Budget | None:
+def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget | None:
     """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
     budget = Budget.asked(study.release.epsilon, study.release.delta)
     if study.promises:

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from dprct.estimate.noise_law import quantile
 from scipy import stats
 
 from dprct.errors import ParameterError
+from dprct.estimate.noise_law import quantile
 from dprct.estimate.path_noise import PathNoise
 
 
