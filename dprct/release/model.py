@@ -127,6 +127,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
     """
 
     warns = True
+    resumed = "resumed from its saved state, the rows are a fresh draw from the same release"
     needs_rows = False
     """Whether the method reads all rows at once, so that an engine's table is refused."""
     _public: Mapping[str, NDArray[Any]]

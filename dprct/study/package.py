@@ -18,6 +18,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
+from dprct.release.model import ReleaseModel
 from dprct.release.writing import certificate_paths, check_target, is_described
 from dprct.results.certificate import Certificate
 from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.release.model import ReleaseModel
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
     from dprct.study.declared_tables import TableSpec
@@ -116,10 +116,10 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
     """
     model = bound_model(study) if model is None else model
     planned(study, model).check(confirm=study.release.confirm)
-    if isinstance(model, Model):
-        rehearse_results(study.output, study.dataset_id)
-    else:
+    if isinstance(model, ReleaseModel):
         model.rehearse(study.output)
+    else:
+        rehearse_results(study.output, study.dataset_id)
     cost = price(study, model)
     return model.fit(
         study.release.epsilon,
