@@ -339,7 +339,7 @@ def test_what_is_declared_holds(data, schema):
 def test_liberia(shared):
     data, schema = read_dta(shared / "data" / "liberia" / "liberia_round5.dta")
     model = MVHistogram(data, schema)
-    assert model.eta == 97
+    assert model.spec.eta(model.n) == 97
     binned = [
         name
         for name in data
