@@ -42,9 +42,9 @@ class Accountant(Balance):
         the sum holds: what every charge protects, down to a single row.
     composition : {"sequential", "zcdp", "gdp"}, default "sequential"
         How charges add up, fixed for good.  ``"sequential"`` takes every charge and adds epsilons
-        and deltas.  The other two convert at ``delta``; they take fits with ``delta=0``, those
-        of :class:`~dprct.IPW`, and charges made by hand with ``measure=``.  Other fits with a
-        delta charge what they claim, not the cost of their Gaussian noise, and are refused there.
+        and deltas.  The other two add the rho or mu that is proved of the mechanisms of a fit, and
+        convert the sum at ``delta``; a fit of which none is proved, such as a histogram with a
+        delta, is refused there before anything is drawn.
 
     Raises
     ------

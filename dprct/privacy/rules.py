@@ -280,7 +280,6 @@ RULES: dict[Composition, Rule] = {
 def _refused(rule: Composition, charge: Charge, accepted: str) -> str:
     return (
         f"an accountant with composition={rule!r} adds {accepted} charges, and this one is "
-        f"{charge.measure!r}: most fits charge the epsilon and delta that they claim, not the rho "
-        "or mu of their mechanisms, so fit with delta=0 where the method offers it, or charge by "
-        "hand with measure=; nothing was drawn"
+        f"{charge.measure!r} without one: fit with delta=0, or with a noise of which it is proved, "
+        "where the method offers that; or charge by hand with measure=; nothing was drawn"
     )

@@ -28,6 +28,9 @@ class Unpriced(Allocation):
 
     parts: Mapping[str, Mechanism] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Add nothing up."""
+
     def cost(self) -> Charge:
         """Refuse to name a price.
 

@@ -102,7 +102,7 @@ def test_a_rule_that_cannot_book_a_fit_says_so_before_anything_is_drawn(
     accountant = dprct.Accountant(2, 1e-6, composition=composition)
     model = histogram()
     monkeypatch.setattr(type(model), "_draw", None)
-    with pytest.raises(ParameterError, match="fits charge the epsilon and delta that they claim"):
+    with pytest.raises(ParameterError, match="without one: fit with delta=0"):
         model.fit(epsilon=1, delta=1e-7, accountant=accountant, confirm=True)
     assert accountant.ledger == ()
     effect().fit(epsilon=0.2, accountant=accountant)  # pure: what README says that they take
