@@ -222,7 +222,7 @@ HAS = (*SIZES, "who has a value of g")
 ATE: dict[str, Any] = {"method": "PrivateATE", "lists": SIZES}
 case(**ATE, name="plain", private="y id", outcome="y", treatment="t")
 case(**ATE, name="a constant", private="y g", outcome=["y", "g"], treatment="t", missing=2.0,
-     budget_shares={"y": 0.25, "g": 0.75}, sd={"y": 1.0}, levels=(0.05,))  # fmt: skip
+     budget_shares={"y": 0.25, "g": 0.75}, sd={"y": 1.0}, alphas=(0.05,))  # fmt: skip
 case(**ATE | {"lists": HAS}, name="missing public", private="g", present=("g",), outcome="g",
      treatment=["a", "b"], missing="public")  # fmt: skip
 case(**ATE, name="missing private", private="g", outcome="g", treatment="t", missing="private")
@@ -317,7 +317,7 @@ for one in ("att", "atc"):
     case(**IPW | {"lists": ("who is treated, and how many",)}, name=f"{one}, treatment public",
          private="y x k s", estimand=one, neighbors="replace-one-design-public")  # fmt: skip
 case(**IPW, name="everything", private="y t x k s", balance=["x"], overlap=True, lam=0.1, trim=0.2,
-     split=0.4, levels=(0.01,), shares={"effect": 0.2, "variance": 0.2, "gradient": 0.2,
+     split=0.4, alphas=(0.01,), budget_shares={"effect": 0.2, "variance": 0.2, "gradient": 0.2,
      "balance": 0.2, "overlap": 0.2})  # fmt: skip
 case(**IPW, name="weights", private="y t x", weights=[1.0] * ROWS)
 
