@@ -207,7 +207,7 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "observed_number": lambda f: [observed_number(f, Y)],
     "EngineRows.of, additive_sums": additive,
     "CompactRows.of": compact,
-    "read_once": once,
+    "read_once, Treated.coded": once,
 }
 
 IN_MEMORY = {

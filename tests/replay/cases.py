@@ -106,14 +106,19 @@ def cut(rows: Any) -> Any:
 
 for engine in (False, True):
     effect("two arms" + ", in Polars" * engine, {"treatment": "t"}, engine=engine)
-effect("two arms, tiny", {"treatment": "t", "attrition": True, "levels": (0.05, 0.01)},
+effect("two arms, tiny", {"treatment": "t", "attrition": True, "alphas": (0.05, 0.01)},
        sizes=(6, 4, 2), arms=("alternate", "one", "none"))  # fmt: skip
 effect("three arms", {"treatment": ["t", "t2"]}, public="t t2", arms=("three",), sizes=(36, 12))
 CODES = dprct.Complete([0.0, 1.0, 2.0], arm="arm")
 effect("another control", {"assignment": CODES, "control": 0.0}, public="arm", sizes=(36, 12))
 effect(
     "two outcomes, weights, sd",
-    {"outcome": ["y", "y2"], "treatment": "t", "weights": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
+    {
+        "outcome": ["y", "y2"],
+        "treatment": "t",
+        "budget_shares": {"y": 0.7, "y2": 0.3},
+        "sd": {"y": 0.5},
+    },
     private="y y2",
 )
 for rule in ("public", "private"):
@@ -138,8 +143,8 @@ effect("blocks of two, pooled",
         "blocks": dict.fromkeys(map(float, range(8)), "rest")},
        public="t pair", arms=("alternate",), sizes=(16,))  # fmt: skip
 CLUSTERS = dprct.Cluster("t", cluster="cluster")
-effect("clusters, persons", {"assignment": CLUSTERS, "unit": "person"}, public="t cluster")
-effect("clusters", {"assignment": CLUSTERS, "unit": "cluster", "largest_cluster": 2},
+effect("clusters, persons", {"assignment": CLUSTERS, "privacy_unit": "person"}, public="t cluster")
+effect("clusters", {"assignment": CLUSTERS, "privacy_unit": "cluster", "largest_cluster": 2},
        public="t cluster")  # fmt: skip
 INDEX: dict[str, dict[str, Any]] = {
     "a formula": {"index": "0.25*w"},
@@ -210,14 +215,14 @@ calibrated("missing is a number", {"covariates": "filler", "missing": 0.5},
            may_miss={"y": "private"})  # fmt: skip
 calibrated("covariates may be missing", {"covariates": "histogram"}, may_miss={"x": "private"})
 calibrated("two outcomes, weights, sd", {"outcome": ["y", "y2"], "terms": ["w"],
-           "covariates": "filler", "weights": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
+           "covariates": "filler", "budget_shares": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
            private="y y2 w", facts=_fates(y2="modelled"))  # fmt: skip
 for rule in ("weight", "ignore"):
     calibrated(f"blocks, {rule}", {"terms": ["w", "C(block)"], "covariates": "filler",
                "treatment": None, "assignment": dprct.Block("t", block="block"), "blocks": rule},
                private="y w", public="t block", facts=_fates(block="public"))  # fmt: skip
 calibrated("clusters", {"terms": ["w"], "covariates": "marginals", "treatment": None,
-           "assignment": CLUSTERS, "unit": "cluster", "largest_cluster": 2},
+           "assignment": CLUSTERS, "privacy_unit": "cluster", "largest_cluster": 2},
            private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
 calibrated("another control, attrition",
            {"terms": ["w"], "covariates": "filler", "treatment": None, "attrition": True,
@@ -259,7 +264,7 @@ FEATURES = {"outcome": "y", "features": ["w", "x"]}
 TERMS: dict[str, dict[str, Any]] = {
     "plain": {},
     "bins, categorical": {"bins": 4, "categorical": ["x"]},
-    "pairs and groups": {"pairs": [("w", "x")], "groups": ["g"]},
+    "pairs and subgroups": {"pairs": [("w", "x")], "subgroups": ["g"]},
     "projection": {"projection": ["w"]},
 }
 
@@ -323,14 +328,14 @@ def control(name: str, given: dict[str, Any], **facts: Any) -> None:
 
 for rule in ("ridge", "uniform", "auto"):
     for noise in ("laplace", "gaussian", "concentrated"):
-        control(f"{rule}, {noise}", {"weights": rule, "noise": noise},
+        control(f"{rule}, {noise}", {"donor_weights": rule, "noise": noise},
                 deltas=(0.0,) if noise == "laplace" else DELTAS)  # fmt: skip
 control("penalty, bounds of its own, donors named", {"lam": 2.0, "bound": (-1, 2), "_donors": True})
 control("the treated is protected", {"protect_treated": True, "neighbors": "replace-one"},
         treated_private=True)  # fmt: skip
 control("mean, path before, placebos",
         {"mean_effect": True, "pre_fit": True, "placebos": "all",
-         "shares": {"weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
+         "budget_shares": {"donor_weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
                     "placebos": 0.2}})  # fmt: skip
 
 __all__ = ["CASES", "GIVEN", "HUGE", "MOST", "WIDE"]

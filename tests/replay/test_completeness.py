@@ -37,7 +37,7 @@ NO_CHOICE: dict[tuple[type, str], set[Any]] = {
 }
 """Words of options whose annotation does not list them."""
 
-REFUSED_BY_CALIBRATED = {"neighbors", "effects"}
+REFUSED_BY_CALIBRATED = {"alphas", "neighbors", "effects"}
 """Options of an effect that a calibrated file has one word for; ``check_options`` says which."""
 
 
@@ -103,7 +103,7 @@ def test_words_are_found_in_annotations() -> None:
     assert found["IPW", "estimand"] == {"ate", "att", "atc"}
     assert found["CATE", "learner"] == {"dr", "r", "s"}
     assert found["SyntheticControl", "noise"] == {"laplace", "gaussian", "concentrated"}
-    assert found["SyntheticControl", "weights"] == {"ridge", "uniform", "auto"}
+    assert found["SyntheticControl", "donor_weights"] == {"ridge", "uniform", "auto"}
     assert found["PrivateATE", "effects"] == {"arms", "main", "factorial"}
     assert found["PrivateATE", "blocks"] == {"weight", "ignore"}
     assert found["Calibrated", "covariates"] == {"auto", "histogram", "marginals", "filler"}

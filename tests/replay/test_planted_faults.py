@@ -76,9 +76,9 @@ def one_more_query(patch: pytest.MonkeyPatch) -> None:
     """Something is drawn with a tenth of epsilon that nobody charged."""
     right = dprct.PrivateATE._draw
 
-    def wrong(self: Any, budget: Budget, noise: Any) -> Any:
-        right(self, Budget(budget.epsilon / 10), noise)
-        return right(self, budget, noise)
+    def wrong(self: Any, allocation: Any, noise: Any) -> Any:
+        right(self, self._allocated(Budget(allocation.budget.epsilon / 10)), noise)
+        return right(self, allocation, noise)
 
     patch.setattr(dprct.PrivateATE, "_draw", wrong)
 
@@ -88,7 +88,7 @@ def leaked_mask(patch: pytest.MonkeyPatch) -> None:
     right = dprct.MVHistogram._columns
 
     def wrong(self: Any, *given: Any) -> Any:
-        mask = np.isnan(self._frame["y"].to_numpy())
+        mask = np.isnan(self._table.frame["y"].to_numpy())
         return {**right(self, *given), "y": np.where(mask, np.nan, right(self, *given)["y"])}
 
     patch.setattr(dprct.MVHistogram, "_columns", wrong)
@@ -109,9 +109,10 @@ def noise_by_the_data(patch: pytest.MonkeyPatch) -> None:
     """The scale of the noise is chosen by the data."""
     right = dprct.PrivateATE._draw
 
-    def wrong(self: Any, budget: Budget, noise: Any) -> Any:
-        top = float(self._frame["y"].to_numpy().max())
-        return right(self, Budget(budget.epsilon / Fraction(1 + top)), noise)
+    def wrong(self: Any, allocation: Any, noise: Any) -> Any:
+        top = float(self._table.frame["y"].to_numpy().max())
+        less = Budget(allocation.budget.epsilon / Fraction(1 + top))
+        return right(self, self._allocated(less), noise)
 
     patch.setattr(dprct.PrivateATE, "_draw", wrong)
 
@@ -121,7 +122,7 @@ def truth_in_the_state(patch: pytest.MonkeyPatch) -> None:
     right = dprct.PrivateATE._state
 
     def wrong(self: Any, found: Any) -> Any:
-        return {**right(self, found), "check": float(self._frame["y"].to_numpy().sum())}
+        return {**right(self, found), "check": float(self._table.frame["y"].to_numpy().sum())}
 
     patch.setattr(dprct.PrivateATE, "_state", wrong)
 
@@ -130,9 +131,9 @@ def draw_without_mechanism(patch: pytest.MonkeyPatch) -> None:
     """Noise is added to a sum that says nothing of its sensitivity."""
     right = dprct.PrivateATE._draw
 
-    def wrong(self: Any, budget: Budget, noise: Any) -> Any:
+    def wrong(self: Any, allocation: Any, noise: Any) -> Any:
         noise.discrete_laplace(1.0, 1)
-        return right(self, budget, noise)
+        return right(self, allocation, noise)
 
     patch.setattr(dprct.PrivateATE, "_draw", wrong)
 
@@ -145,7 +146,7 @@ def note_by_the_data(patch: pytest.MonkeyPatch) -> None:
 
     def wrong(self: Any, *asked: Any) -> Any:
         plan = right(self, *asked)
-        high = (self._frame["y"].to_numpy() == 1).any()
+        high = (self._table.frame["y"].to_numpy() == 1).any()
         return replace(plan, warnings=("somebody is at the bound",)) if high else plan
 
     patch.setattr(dprct.PrivateATE, "plan", wrong)
