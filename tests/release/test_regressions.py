@@ -72,7 +72,7 @@ def test_unknown_options_are_refused_with_the_nearest() -> None:
         check_options({"covariate": "auto"})
     with pytest.raises(ParameterError, match="allowed: assignment, attrition"):
         check_options({"zzz": 1})
-    check_options({"sd": {}, "weights": {}, "effects": "arms"})
+    check_options({"sd": {}, "budget_shares": {}, "effects": "arms"})
 
 
 def test_slopes_belong_to_one_set() -> None:
