@@ -37,11 +37,6 @@ def accountant(
                 "relation and unit out, or give epsilon too, which checks them all"
             )
         found = Accountant.load(path, dataset_id=dataset_id)
-        if relation not in (None, found.relation) or unit not in (None, found.unit):
-            raise ParameterError(
-                f"the ledger in path= demands relation={found.relation!r} and unit={found.unit!r}, "
-                "which cannot be changed; leave relation and unit out"
-            )
     elif epsilon is None:
         raise ParameterError("an accountant needs epsilon, the total that may be spent; give it")
     elif path is None:

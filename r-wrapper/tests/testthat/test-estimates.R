@@ -56,7 +56,7 @@ test_that("an accountant lives in a file", {
   fit(nsw_ate(), epsilon = 0.5, accountant = made)
   expect_equal(summary(accountant(path = file))$remaining$epsilon, 1.5)
   expect_error(accountant(), "needs epsilon", class = "dprct_parameter_error")
-  expect_error(accountant(path = file, relation = "replace-one"), "leave relation and unit out")
+  expect_error(accountant(path = file, relation = "replace-one"), "leave delta, relation and unit out")
 })
 
 test_that("an accountant takes every relation, unless one is demanded", {

@@ -48,8 +48,6 @@ def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
 def test_what_a_method_does_not_take_is_refused(effect: Any) -> None:
     with pytest.raises(ParameterError, match="leave delta out"):
         exported("plan")(effect, 1.0, 1e-6)
-    with pytest.raises(ParameterError, match="takes no confirm"):
-        exported("fit")(effect, 1.0, confirm=True)
     with pytest.raises(ParameterError, match="rng="):
         exported("fit")(effect, 1.0, rng=1.5)
     with pytest.raises(ParameterError, match="confirm is str; give True"):
