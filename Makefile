@@ -19,6 +19,7 @@ PYTEST_ARGS ?=
 JOBS ?= auto
 # workers that each run several linear-algebra threads only get in each other's way
 export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
 
 sources := $(shell find dprct data -type f ! -path '*/__pycache__/*' 2>/dev/null)
 dev := $(VENV)/.made-for-development
