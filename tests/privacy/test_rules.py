@@ -89,7 +89,7 @@ def test_gdp_counts_every_kind_in_mu() -> None:
     ],
 )
 def test_what_has_no_proof_under_a_rule_is_refused(composition, charge: Charge) -> None:
-    with pytest.raises(ParameterError, match="fit with delta=0 where the method offers it"):
+    with pytest.raises(ParameterError, match="without one: fit with delta=0"):
         RULES[composition].cost(charge)
 
 
