@@ -210,15 +210,25 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   frame <- frame_of(data, schema)
   options <- Filter(Negate(is.null), list(...))
   check_named(options)
+  formula_read <- if (!is.null(formula)) formula_text(formula, frame)
   check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
   if (!is.null(options$assignment)) options$assignment <- spec_of_design(options$assignment)
+  if (reads_by_name(method, options)) {
+    frame <- frame_of(data, schema, used = named_in(formula_read, options))
+  }
   found <- dprct_call("model",
-    method = method, formula = if (!is.null(formula)) formula_text(formula, frame),
-    data = frame, options = options, .call = .call
+    method = method, formula = formula_read, data = frame, options = options, .call = .call
   )
   found$call <- plain_call(.call)
   found$variables <- variables_of(frame, formula)
   found
+}
+
+# Whether a method reads only the columns that its call names: an estimate does. A file is made of
+# all columns, a wide panel has a column per donor, and a function may look at any.
+reads_by_name <- function(method, options) {
+  estimates <- c("PrivateATE", "IPW", "CATE", "PrivateAdditive", "published.IPW", "published.CATE")
+  method %in% estimates && !any(vapply(options, is.function, NA))
 }
 
 # The call without data: do.call() puts whole data frames into it, and a formula its environment,

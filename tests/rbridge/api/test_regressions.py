@@ -56,7 +56,8 @@ def test_absorbed_effects_are_not_predicted() -> None:
 def test_a_table_has_text_latex_and_numbers(nsw: Table) -> None:
     found = exported("itt_table")(nsw, {"re78": "Earnings"}, "treat", options={"draws": 100.0})
     assert "Earnings" in found.fields["text"]
-    assert "tabular" in found.fields["latex"]
+    assert "tabular" in exported("result_view")(found.live, "latex")
+    assert "<table" in exported("result_view")(found.live, "html")
     direct = dprct.itt_table(nsw.data, nsw.schema, outcomes={"re78": "Earnings"}, arms=["treat"])
     pd.testing.assert_frame_equal(found.fields["estimates"], direct.tidy())
     with pytest.raises(ParameterError, match="did you mean adjust"):
