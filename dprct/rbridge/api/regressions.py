@@ -17,7 +17,7 @@ from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.registry import export
 from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import ols as least_squares
-from dprct.schema.facts import Column
+from dprct.schema.columns import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

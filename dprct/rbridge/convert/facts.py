@@ -25,8 +25,8 @@ from dprct.rbridge.convert.vectors import (
     view,
 )
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.facts import Code, shown
-from dprct.schema.views import date_kind
+from dprct.schema.columns import Code, shown
+from dprct.schema.frames import date_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

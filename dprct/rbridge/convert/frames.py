@@ -26,7 +26,7 @@ from dprct.rbridge.convert.vectors import (
     texts,
     view,
 )
-from dprct.schema.facts import shown
+from dprct.schema.columns import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,7 +25,7 @@ FORMULAS = ("y ~ x", "y ~ C(g)*x - 1", "y ~ s + C(g)", "y ~ log(x + 1) + I(x ** 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_predictions_of_the_rows_are_their_fitted_values(formula: str) -> None:
     fit = exported("ols")(formula, Table(ROWS, SCHEMA))
-    X = dprct.formula.design(formula, ROWS).X
+    X = dprct.formula.design_matrix(formula, ROWS).X
     beta, *_ = np.linalg.lstsq(X, ROWS["y"].to_numpy(), rcond=None)
     everywhere = exported("ols_predict")(fit.live, Table(ROWS, SCHEMA))
     np.testing.assert_allclose(everywhere, X @ beta, atol=1e-10)
