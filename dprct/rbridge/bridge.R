@@ -293,7 +293,11 @@ make_frame <- function(columns, names, rows, facts, like, released, schema, labe
   names(columns) <- names
   attr(columns, "row.names") <- .set_row_names(rows)
   if (nzchar(label) && is.null(attr(columns, "label"))) attr(columns, "label") <- label
-  if (!is.null(schema)) attr(columns, "dprct_schema") <- schema
+  if (!is.null(schema)) {
+    attr(columns, "dprct_schema") <- schema
+    # of the R package, which keeps the schema through the row operations of base R
+    if (identical(class(columns), "data.frame")) class(columns) <- c("dprct_data", "data.frame")
+  }
   if (inherits(columns, "data.table") && requireNamespace("data.table", quietly = TRUE)) {
     columns <- data.table::alloc.col(columns)
   }

@@ -11,6 +11,7 @@
 #' @param groups,weights Name of the column of clusters, or of weights.
 #' @param weights_type `"aweight"`, `"fweight"`, `"pweight"` or `"iweight"`, as in Stata.
 #' @param absorb Names of columns whose fixed effects are absorbed.
+#' @param subset Which rows to use: a condition on columns of `data`, as in [lm()].
 #' @param cluster The column of clusters as a formula, such as `~ village`, instead of `groups`.
 #' @return An object of class `dprct_ols` and `dprct_estimate`, with methods for `print()`,
 #'   `summary()`, [coef()], [vcov()], [confint()], [nobs()], [predict()], [plot()], [tidy()],
@@ -25,7 +26,8 @@
 #' }
 #' @export
 ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
-                weights_type = "aweight", absorb = NULL, cluster = NULL) {
+                weights_type = "aweight", absorb = NULL, cluster = NULL, subset = NULL) {
+  rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
   if (!is.null(cluster)) {
     if (!inherits(cluster, "formula") || length(all.vars(cluster)) != 1L || !is.null(groups)) {
       refuse("parameter",
@@ -36,6 +38,7 @@ ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
   }
   read <- formula_text(formula, frame_of(data), spelled = TRUE)
   frame <- frame_of(data, used = named_in(read$text, groups, weights, absorb))
+  if (!is.null(rows)) frame <- some_rows(frame, rows)
   found <- dprct_call("ols",
     formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, groups = groups,
     weights = weights, weights_type = weights_type, absorb = absorb,
@@ -44,6 +47,23 @@ ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
   found$call <- plain_call(match.call())
   found$variables <- variables_of(frame, formula)
   found
+}
+
+# A condition that is missing leaves the row out, as in lm().
+some_rows <- function(frame, rows) {
+  n <- .row_names_info(frame, 2L)
+  if (is.logical(rows) && length(rows) == n) {
+    rows <- which(rows)
+  } else if (!is.numeric(rows) || anyNA(rows)) {
+    refuse("parameter", "subset is not a condition on the rows; give one such as age > 30",
+      sys.call(-1L)
+    )
+  }
+  kept <- attributes(frame)
+  columns <- lapply(unclass(frame), function(x) x[rows])
+  kept$row.names <- .set_row_names(length(columns[[1L]]))
+  attributes(columns) <- kept
+  columns
 }
 
 # What predict() must know of the columns of a fit: the levels of a factor, else which kind it is.
@@ -163,11 +183,73 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
   if (missing(parm)) found else found[parm, , drop = FALSE]
 }
 
+#' Predict and augment
+#'
+#' `predict()` gives the fitted values of new rows, `augment()` adds them to a data frame. A result
+#' holds no rows, so the rows are always given.
+#'
+#' @param object,x What [ols()] returned; for `predict()` also a function that [fit()] released.
+#' @param newdata,data A data frame with the columns of the formula.
+#' @param se.fit `TRUE` for a list of `fit` and `se.fit`, as of [predict.lm()].
+#' @param interval `"confidence"` for the mean, or `"prediction"` for one new row, which takes the
+#'   residuals to have one variance.
+#' @param level Of the interval.
+#' @param ... Not used.
+#' @return `predict()`: a vector; with an interval a matrix of `fit`, `lwr`, `upr`. `augment()`:
+#'   `data` with `.fitted`, `.se.fit` and, where the outcome is there, `.resid`.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   rows <- read_dta(file)
+#'   result <- ols(re78 ~ treat + age, rows)
+#'   predict(result, data.frame(treat = 0:1, age = 25), interval = "confidence")
+#'   head(augment(result, rows)$.resid)
+#' }
+#' @name predictions
+NULL
+
+#' @rdname predictions
 #' @export
-predict.dprct_ols <- function(object, newdata, ...) {
+predict.dprct_ols <- function(object, newdata, se.fit = FALSE,
+                              interval = c("none", "confidence", "prediction"), level = 0.95, ...) {
   only_known(...)
+  interval <- match.arg(interval)
+  check_flag(se.fit, "se.fit")
   rows <- as_fitted(newdata, object$variables)
-  dprct_call("ols_predict", estimate = object, data = rows)
+  found <- dprct_call("ols_predict", estimate = object, data = rows)
+  fit <- stats::setNames(found$fit, row.names(rows))
+  if (interval != "none") {
+    spread <- found$se.fit
+    if (interval == "prediction") spread <- sqrt(spread^2 + sigma(object)^2)
+    half <- stats::qt(1 - (1 - level) / 2, object$df.inference) * spread
+    fit <- cbind(fit = fit, lwr = fit - half, upr = fit + half)
+  }
+  if (!se.fit) {
+    return(fit)
+  }
+  list(
+    fit = fit, se.fit = stats::setNames(found$se.fit, row.names(rows)),
+    df = object$df.inference, residual.scale = sigma(object)
+  )
+}
+
+#' @importFrom generics augment
+#' @export
+generics::augment
+
+#' @rdname predictions
+#' @method augment dprct_ols
+#' @export
+augment.dprct_ols <- function(x, data, ...) {
+  only_known(...)
+  found <- predict(x, data, se.fit = TRUE)
+  data$.fitted <- unname(found$fit)
+  data$.se.fit <- unname(found$se.fit)
+  left <- stats::formula(x)[[2L]]
+  if (all(all.vars(left) %in% names(data))) {
+    data$.resid <- as.numeric(eval(left, data, baseenv())) - data$.fitted
+  }
+  data
 }
 
 #' @export

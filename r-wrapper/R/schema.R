@@ -159,11 +159,40 @@ declare <- function(.schema, ..., facts = list(), dataset_id = NULL, unit = NULL
     unit = if (is.character(unit)) list(name = unit) else unit,
     confirm_header = confirm_header, rest = rest
   )
-  if (is.data.frame(.schema)) {
-    attr(.schema, "dprct_schema") <- declared
-    return(.schema)
+  if (is.data.frame(.schema)) with_schema(.schema, declared) else declared
+}
+
+# A data frame that knows its schema. Tibbles and data tables keep it by themselves; plain data
+# frames get a class whose methods do.
+with_schema <- function(data, schema) {
+  if (is.null(schema) || !is.data.frame(data)) {
+    return(data)
   }
-  declared
+  attr(data, "dprct_schema") <- schema
+  if (identical(class(data), "data.frame")) class(data) <- c("dprct_data", "data.frame")
+  data
+}
+
+#' @export
+`[.dprct_data` <- function(x, ...) {
+  with_schema(NextMethod(), attr(x, "dprct_schema", exact = TRUE))
+}
+
+#' @export
+transform.dprct_data <- function(`_data`, ...) {
+  with_schema(NextMethod(), attr(`_data`, "dprct_schema", exact = TRUE))
+}
+
+#' @export
+merge.dprct_data <- function(x, y, ...) {
+  with_schema(NextMethod(), attr(x, "dprct_schema", exact = TRUE))
+}
+
+#' @export
+cbind.dprct_data <- function(...) {
+  schemas <- lapply(list(...), attr, which = "dprct_schema", exact = TRUE)
+  schema <- Find(Negate(is.null), schemas)
+  with_schema(cbind.data.frame(...), schema)
 }
 
 check_facts <- function(facts) {
@@ -219,7 +248,7 @@ frame_of <- function(data, schema = NULL, used = NULL) {
   }
   if (!is.null(schema)) {
     if (!inherits(schema, "dprct_schema")) schema <- dprct::schema(schema)
-    attr(data, "dprct_schema") <- schema
+    data <- with_schema(data, schema)
   }
   if (is.null(used) || !any(names(data) %in% used)) data else part_of(data, used)
 }

@@ -71,8 +71,8 @@ def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
 
 
 @export("ols_predict")
-def ols_predict(estimate: Fitted, data: Table) -> pd.Series[float]:
-    """Return fitted values of new rows, missing where a regressor is."""
+def ols_predict(estimate: Fitted, data: Table) -> pd.DataFrame:
+    """Return fitted values of new rows and their errors, missing where a regressor is."""
     result = estimate.result
     if result.absorbed is not None:
         raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
@@ -84,9 +84,12 @@ def ols_predict(estimate: Fitted, data: Table) -> pd.Series[float]:
     right = parse("~" + result.formula.partition("~")[2], functions=True)
     rows = design(right, data.data, _with_levels(data.schema, estimate.levels), levels="schema")
     X = pd.DataFrame(rows.X, columns=list(rows.columns))
-    fitted = np.full(len(data.data), np.nan)
-    fitted[rows.used] = X[list(result.params.index)].to_numpy() @ result.params.to_numpy()
-    return pd.Series(fitted)
+    used = X[list(result.params.index)].to_numpy()
+    fitted, errors = np.full((2, len(data.data)), np.nan)
+    fitted[rows.used] = used @ result.params.to_numpy()
+    squares = np.sum((used @ result.cov_params().to_numpy()) * used, axis=1)
+    errors[rows.used] = np.sqrt(np.maximum(squares, 0))
+    return pd.DataFrame({"fit": fitted, "se.fit": errors})
 
 
 def _with_levels(schema: Schema, levels: Mapping[str, tuple[Any, ...]]) -> Schema:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dprct.errors import ParameterError
+from dprct.errors import ParameterError, SchemaError
 from dprct.io import stata
 from dprct.io.compare import compare as compared
 from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
-from dprct.schema.columns import Unit
+from dprct.schema.columns import Unit, given, shown
 from dprct.schema.declare import declared
+from dprct.schema.frames import date_kind
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from dprct.io.compare import Comparison
 
 _WHOLE = ("bins", "decimals")
+_VALUES = ("bounds", "levels")
+_DAY_ZERO = dt.date(1960, 1, 1)
+_DAY_IN_MS = 86_400_000
 
 
 @export("read_dta")
@@ -79,16 +84,20 @@ def schema_declare(
     """Return the schema with the facts of its columns."""
     # not by keyword: a column may be called unit
     new = schema.with_columns(
-        [declared(schema.column(name), _fact(dict(fact))) for name, fact in (facts or {}).items()]
+        [
+            declared(schema.column(name), _fact(dict(fact), schema, name))
+            for name, fact in (facts or {}).items()
+        ]
     )
     who = None if unit is None else Unit(**options_for(Unit, unit))
     new = new.declare(dataset_id=dataset_id, unit=who, confirm_header=confirm_header)
     return schema_record(new if rest is None else new.declare_rest(rest))
 
 
-def _fact(fact: dict[str, Any]) -> dict[str, Any]:
+def _fact(fact: dict[str, Any], schema: Schema, name: str) -> dict[str, Any]:
     """Return one column's facts in Python's types: R has vectors where these are lists."""
     plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fact.items()}
+    plain |= {k: _in_file(plain[k], schema, name) for k in _VALUES if k in plain}
     for name in _WHOLE:
         if name in plain:
             plain[name] = whole_numbers(plain[name])
@@ -97,6 +106,27 @@ def _fact(fact: dict[str, Any]) -> dict[str, Any]:
     if isinstance(plain.get("missing"), str) and plain["missing"] != "never":
         plain["missing"] = [plain["missing"]]
     return plain
+
+
+def _in_file(values: Any, schema: Schema, name: str) -> Any:
+    """Return values as the file has them: days for dates, codes for the labels of a factor."""
+    if isinstance(values, list):
+        return [_in_file(value, schema, name) for value in values]
+    column = schema.column(name)
+    if isinstance(values, bool) and not column.is_text:
+        return int(values)
+    if isinstance(values, dt.date) and not column.is_text:
+        days = (values - _DAY_ZERO).days
+        return days * _DAY_IN_MS if date_kind(column.format) == "c" else days
+    if not isinstance(values, str) or column.is_text:
+        return values
+    codes = {shown(words): code for code, words in schema.labels_of(name).items()}
+    if values not in codes:
+        raise SchemaError(
+            f"column {name!r} has no label {given(values)}; "
+            + (f"its labels are {', '.join(codes)}" if codes else "it holds numbers: give these")
+        )
+    return codes[values]
 
 
 @export("compare")

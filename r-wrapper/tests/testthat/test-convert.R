@@ -80,3 +80,44 @@ test_that("calls with functions, empty arguments and NULL are kept as calls", {
   expect_identical(closure, "f(function(rows, n = 3) rbinom(n, 1, 0.5))")
   expect_identical(plain(as.call(list(quote(f), iris))), quote(f(...)))
 })
+
+test_that("row operations of base R keep what was declared", {
+  skip_without_python()
+  data <- read_dta(nsw_file(), nsw_facts())
+  keeps <- function(x) identical(schema(x)$toml, schema(data)$toml)
+  expect_s3_class(data, c("dprct_data", "data.frame"), exact = TRUE)
+  other <- data.frame(data_id = "Dehejia-Wahba Sample", extra = 1)
+  made <- list(
+    data[data$age > 20, ], head(data), subset(data, age > 20), data[order(data$age), ],
+    na.omit(data), merge(data, other), transform(data, z = age^2), data[c("re78", "treat")],
+    within(data, z <- 1), rbind(data, data), cbind(data, z = 1), tibble::as_tibble(data),
+    data.table::as.data.table(data)[data$age > 20, ]
+  )
+  for (x in made) expect_true(keeps(x))
+  expect_identical(class(data[, "age"]), class(data$age))
+  clipped <- transform(data, re78 = ifelse(re78 > 40000, 40000, re78))
+  expect_s3_class(nsw_ate(subset(clipped, age > 0)), "dprct_model")
+})
+
+test_that("facts are declared in R's own values: labels, dates, logicals", {
+  skip_without_python()
+  set.seed(1)
+  days <- as.Date("2020-01-01") + 0:199
+  data <- data.frame(
+    arm = factor(rep(c("control", "therapy"), 100)), when = days, ok = rep(c(TRUE, FALSE), 100)
+  )
+  facts <- declare(schema(data),
+    arm = list(levels = c("control", "therapy"), missing = "never"),
+    when = list(bounds = range(as.Date(c("2020-01-01", "2020-12-31"))), bins = 4, missing = "never"),
+    ok = list(levels = c(FALSE, TRUE), missing = "never")
+  )
+  model <- marginals(columns = names(data), data = data, schema = facts)
+  out <- protected(fit(model, epsilon = 4, rng = 1))
+  expect_identical(levels(out$arm), levels(data$arm))
+  expect_s3_class(out$when, "Date")
+  expect_true(all(out$when >= as.Date("2020-01-01") & out$when <= as.Date("2020-12-31")))
+  expect_type(out$ok, "logical")
+  expect_error(declare(schema(data), arm = list(levels = "other")), "no label 'other'",
+    class = "dprct_schema_error"
+  )
+})

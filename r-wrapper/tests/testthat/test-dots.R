@@ -3,6 +3,8 @@ namespace <- function() asNamespace("dprct")
 
 methods_of_ours <- function() {
   table <- get(".__NAMESPACE__.", namespace())$S3methods
+  # those of a data frame hand their dots to base R's, as [.data.frame and cbind() must
+  table <- table[table[, 2L] != "dprct_data", ]
   data.frame(name = paste(table[, 1L], table[, 2L], sep = "."), generic = table[, 1L])
 }
 

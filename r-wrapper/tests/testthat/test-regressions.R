@@ -224,3 +224,40 @@ test_that("an estimate of a part of the columns keeps all that was declared and 
   expect_identical(coef(wide), coef(plain))
   expect_identical(wide$guarantee$sentence, plain$guarantee$sentence)
 })
+
+test_that("predictions have lm's errors and intervals, and rows can be augmented", {
+  skip_without_python()
+  set.seed(5)
+  data <- data.frame(y = rnorm(80), x = rnorm(80), g = factor(rep(c("a", "b"), 40)))
+  ours <- ols(y ~ x * g, data, cov_type = "nonrobust")
+  theirs <- lm(y ~ x * g, data)
+  new <- data[c(3, 9, 40), ]
+  for (interval in c("confidence", "prediction")) {
+    expect_equal(
+      predict(ours, new, interval = interval, level = 0.9),
+      predict(theirs, new, interval = interval, level = 0.9), tolerance = 1e-10
+    )
+  }
+  expect_equal(
+    predict(ours, new, se.fit = TRUE), predict(theirs, new, se.fit = TRUE), tolerance = 1e-10
+  )
+  expect_equal(predict(ours, new), predict(theirs, new), tolerance = 1e-10)
+  expect_equal(augment(ours, data)$.resid, unname(residuals(theirs)), tolerance = 1e-10)
+  expect_false(".resid" %in% names(augment(ours, data[c("x", "g")])))
+  expect_error(predict(ours, new, interval = "both"), "should be one of")
+  expect_error(predict(ours, new, se.fit = NA), "TRUE or FALSE", class = "dprct_parameter_error")
+})
+
+test_that("subset= takes a condition, as lm does", {
+  skip_without_python()
+  set.seed(6)
+  data <- data.frame(y = rnorm(50), x = rnorm(50), age = c(NA, 1:49), g = rep(1:10, 5))
+  limit <- 20
+  ours <- ols(y ~ x, data, subset = age > limit)
+  expect_equal(coef(ours), coef(lm(y ~ x, data, subset = age > limit)), tolerance = 1e-10)
+  expect_identical(nobs(ols(y ~ x, data, subset = 1:12, groups = "g")), 12L)
+  expect_identical(nobs(ols(y ~ x, tibble::as_tibble(data), subset = age > limit)), nobs(ours))
+  expect_error(ols(y ~ x, data, subset = "age > 20"), "subset is not a condition",
+    class = "dprct_parameter_error"
+  )
+})

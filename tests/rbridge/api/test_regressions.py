@@ -25,19 +25,19 @@ FORMULAS = ("y ~ x", "y ~ C(g)*x - 1", "y ~ s + C(g)", "y ~ log(x + 1) + I(x ** 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_predictions_of_the_rows_are_their_fitted_values(formula: str) -> None:
     fit = exported("ols")(formula, Table(ROWS, SCHEMA))
-    X = dprct.formula.design_matrix(formula, ROWS).X
+    X = dprct.formula.design(formula, ROWS).X
     beta, *_ = np.linalg.lstsq(X, ROWS["y"].to_numpy(), rcond=None)
-    everywhere = exported("ols_predict")(fit.live, Table(ROWS, SCHEMA))
+    everywhere = exported("ols_predict")(fit.live, Table(ROWS, SCHEMA))["fit"]
     np.testing.assert_allclose(everywhere, X @ beta, atol=1e-10)
     some = ROWS.iloc[[4, 2]].drop(columns="y").reset_index(drop=True)
-    found = exported("ols_predict")(fit.live, Table(some, Schema.from_frame(some)))
+    found = exported("ols_predict")(fit.live, Table(some, Schema.from_frame(some)))["fit"]
     np.testing.assert_allclose(found, everywhere[[4, 2]], atol=1e-10)
 
 
 def test_rows_with_a_missing_regressor_have_no_prediction() -> None:
     fit = exported("ols")("y ~ x", Table(ROWS, SCHEMA))
     rows = ROWS.assign(x=[np.nan, *ROWS["x"][1:]])
-    found = exported("ols_predict")(fit.live, Table(rows, SCHEMA))
+    found = exported("ols_predict")(fit.live, Table(rows, SCHEMA))["fit"]
     assert np.isnan(found).tolist() == [True] + [False] * 7
 
 
