@@ -32,6 +32,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged, resumable
 from dprct.results.confidential import HoldsRows
+from dprct.schema.arguments import check_schema
 from dprct.schema.tables import (
     COMPANION,
     check_rows,
@@ -41,7 +42,7 @@ from dprct.schema.tables import (
     row_count,
     table,
 )
-from dprct.schema.validate import check_schema, validate
+from dprct.schema.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -21,8 +21,8 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.queries import HiddenArms, observed, observed_counts
 from dprct.queries.arms import Arms, Combinations
 from dprct.results.confidential import HoldsRows
+from dprct.schema.arguments import check_choice
 from dprct.schema.columns import Unit, given
-from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence

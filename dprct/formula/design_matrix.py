@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula.syntax import Factor, Formula, parse
+from dprct.schema.arguments import check_choice
 from dprct.schema.tables import asking, collected, names_of
-from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

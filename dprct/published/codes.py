@@ -13,8 +13,8 @@ import pandas as pd
 
 from dprct.errors import SchemaError
 from dprct.missing import tagged
+from dprct.schema.columns import stored
 from dprct.schema.tables import Frame, numbers_of, text_of
-from dprct.schema.validate import stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

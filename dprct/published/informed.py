@@ -25,9 +25,9 @@ from dprct.results.certificate import PermittedDifference
 from dprct.results.charging import noted
 from dprct.results.options import check_finite
 from dprct.results.plan import Plan
-from dprct.schema.columns import INTEGER_LIMITS, Column
+from dprct.schema.arguments import check_choice, check_schema, listed_names
+from dprct.schema.columns import INTEGER_LIMITS, Column, stored
 from dprct.schema.tables import Frame, numbers_of, text_of
-from dprct.schema.validate import check_choice, check_schema, listed_names, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -19,8 +19,8 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.control_paths import PublishedControlResults
 from dprct.published.dpsc_steps import Objective, objective_of, output_scale, published_path
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice
 from dprct.schema.columns import check_own, given
-from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

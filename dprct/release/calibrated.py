@@ -46,7 +46,7 @@ from dprct.release.regressions import (
 )
 from dprct.release.shares import division, plan_of, share_of
 from dprct.release.slopes import Slopes
-from dprct.schema.validate import check_choice, listed_names
+from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -26,7 +26,7 @@ from dprct.privacy.histograms import (
 from dprct.queries import cell_counts, one_way_counts
 from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
-from dprct.schema.validate import listed_names
+from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ from dprct.missing import tagged
 from dprct.release.construction import Specification, residuals
 from dprct.release.regressions import right_side
 from dprct.results.certificate import PermittedDifference
-from dprct.schema.validate import stored
+from dprct.schema.columns import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,21 +1,23 @@
 """Whether data are legal in a schema: the check at the door, on the custodian's side.
 
-Messages name columns and rules; they show neither a value nor a count of the data.
+Every rule is stated once, in :func:`number_rules`, :func:`text_rules` and their like, over values of
+which it need not be known whether they are NumPy arrays or expressions of an engine.  In memory the
+rules are read off the arrays, because only there missing codes may live in the payloads of NaN.  In
+an engine, one pass over the table counts the rows that break each rule, and the counts do not leave
+this module.  Messages name columns and rules; they show neither a value nor a count of the data.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES
-from dprct.schema.columns import Column, given, number_limits, stored
-from dprct.schema.schema import Schema
+from dprct.schema.columns import Column, Unit, number_limits, stored
 from dprct.schema.tables import (
     COMPANION,
     WHOLE,
@@ -34,294 +36,18 @@ from dprct.schema.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from dprct.schema.schema import Schema
+
     Lazy = nw.LazyFrame[Any]
-
-    Rule = tuple[str, nw.Expr]
-
-
-def listed_names(names: object, parameter: str) -> tuple[str, ...]:
-    """Return one name, of a column or another thing of the schema, or several as a tuple.
-
-    Raises
-    ------
-    ParameterError
-        If they are no text, or a column of data rather than its name.
-
-    Examples
-    --------
-    >>> listed_names("earn", "outcome"), listed_names(["earn", "works"], "outcome")
-    (('earn',), ('earn', 'works'))
-    """
-    if isinstance(names, str):
-        return (names,)
-    if isinstance(names, Iterable) and not (isinstance(names, Mapping) or is_data(names)):
-        found = tuple(names)
-        if all(isinstance(name, str) for name in found):
-            return found
-    raise ParameterError(
-        f"{parameter}= is {type(names).__name__}; give names, as text or a list of texts"
-    )
-
-
-def one_name(name: object, parameter: str) -> str:
-    """Return the name of one column.
-
-    Raises
-    ------
-    ParameterError
-        If it is no text, such as the column itself.
-
-    Examples
-    --------
-    >>> one_name("earn", "outcome")
-    'earn'
-    """
-    if isinstance(name, str):
-        return name
-    raise ParameterError(f"{parameter}={given(name)}; give the name of one column")
-
-
-def check_choice(parameter: str, value: object, allowed: Collection[str]) -> None:
-    """Refuse what is none of the allowed words.
-
-    Raises
-    ------
-    ParameterError
-
-    Examples
-    --------
-    >>> check_choice("legal", "strict", ("calibrated", "strict"))
-    """
-    if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{parameter}={given(value)}; allowed: {', '.join(allowed)}")
-
-
-def check_schema(schema: object) -> None:
-    """Refuse what is no schema.
-
-    Raises
-    ------
-    SchemaError
-
-    Examples
-    --------
-    >>> check_schema(Schema(()))
-    """
-    if not isinstance(schema, Schema):
-        raise SchemaError(
-            f"schema is {type(schema).__name__}; give a dprct.Schema, such as dprct.read returns "
-            "beside the data"
-        )
-
-
-def is_data(value: object) -> bool:
-    """Whether this is a column or a table of some library; a pandas Index holds names.
-
-    Examples
-    --------
-    >>> is_data(np.array([1.5])), is_data(["earn", "works"])
-    (True, False)
-    """
-    return (
-        isinstance(value, np.ndarray)
-        or nw.dependencies.is_into_series(value)
-        or nw.dependencies.is_into_dataframe(value)
-    )
-
-
-BEYOND = (
-    "a whole number of 2^53 or more, which a double does not tell from the next (give doubles, or "
-    "an id as text)"
-)
-"""Of a column of exact numbers: those are read as doubles."""
-
-_TEXTS = (nw.String, nw.Categorical, nw.Enum)
-_NOT_CODES = "not missing codes"
-
-
-def broken_in_engine(
-    columns: Iterable[Column], exclusive: Iterable[Sequence[str]], frame: Lazy
-) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the rules that the data break: of each column, and between columns, in words.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-        To be checked.
-    exclusive : iterable of sequences of str
-        Names of the columns of each exclusive group.
-    frame : lazy narwhals frame
-
-    Raises
-    ------
-    ColumnError
-        If a column is not there.
-    SchemaError
-        If a column has another type than the schema says, or a companion holds no missing codes.
-    """
-    dtypes = schema_of(frame)
-    wanted = list(columns)
-    rules = [(column.name, rule) for column in wanted for rule in _rules(column, dtypes, frame)]
-    rules += [("", rule) for rule in _overlaps_in_engine(exclusive)]
-    counts = _counts(frame, [broken for _, (_, broken) in rules])
-    found: dict[str, list[str]] = {column.name: [] for column in wanted}
-    between: list[str] = []
-    for (name, (words, _)), count in zip(rules, counts, strict=True):
-        if count and words == _NOT_CODES:
-            raise _no_codes(name)
-        if count:
-            (found[name] if name else between).append(words)
-    return found, between
-
-
-def _no_codes(name: str) -> SchemaError:
-    return SchemaError(
-        f"column {name + COMPANION!r} must hold missing codes, whole numbers from -1 (not missing) "
-        f"to {len(MISSING_CODES) - 1} (.z); give these, or rename it"
-    )
-
-
-def unit_rules_in_engine(schema: Schema, frame: Lazy) -> Iterator[str]:
-    """Yield what is wrong with the ids of units; one pass that groups the rows by id."""
-    unit = schema.unit
-    if unit.id is None:
-        return
-    column = schema.column(unit.id)
-    key = nw.col(unit.id).cast(nw.String) if column.is_text else nw.col(unit.id).cast(nw.Float64)
-    gone = key.is_null() | (key == "" if column.is_text else key.is_nan())
-    rows = frame.select(key.alias("__id"), gone.alias("__gone"))
-    if _counts(rows, [nw.col("__gone")])[0]:
-        yield "an id that is missing"
-    sizes = rows.filter(~nw.col("__gone")).group_by("__id").agg(nw.len().alias("__rows"))
-    if _counts(sizes, [nw.col("__rows") > unit.max_rows])[0]:
-        if unit.max_rows == 1:
-            yield f"a {unit.name} with several rows; declare max_rows to protect all of them"
-        else:
-            yield f"a {unit.name} with more rows than max_rows={unit.max_rows}"
-
-
-def _counts(frame: Lazy, rules: Sequence[nw.Expr]) -> list[int]:
-    if not rules:
-        return []
-    names = [f"__r{k}" for k in range(len(rules))]
-    # null counts as legal: what is missing is named by its own rule
-    flags = [
-        nw.when(rule).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias(name)
-        for rule, name in zip(rules, names, strict=True)
-    ]
-    with asking(frame, "rows that break a rule"):
-        counted = frame.select(*flags).select(*[nw.col(name).sum() for name in names])
-    sums = collected(counted)
-    return [int(number or 0) for number in sums.select(*names).row(0)]
-
-
-def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[Rule]:
-    name = column.name
-    if name not in dtypes:
-        raise ColumnError.unknown(name, list(dtypes), "the data")
-    if frame.implementation.is_pyspark() and set(name) & set(".`"):
-        raise SchemaError(
-            f"column {name!r}: Spark takes a dot or a backtick for the syntax of a nested column; "
-            "rename it there and in the schema"
-        )
-    dtype = dtypes[name]
-    if column.is_text:
-        if not isinstance(dtype, _TEXTS):
-            raise SchemaError(f"column {name!r} holds {dtype}, the schema says text; give text")
-        if column.levels is not None:
-            text = nw.col(name).cast(nw.String).fill_null("")
-            yield "a text outside the declared levels", ~text.is_in([str(x) for x in column.levels])
-        return
-    if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
-        raise SchemaError(
-            f"column {name!r} holds {dtype}, the schema says numbers; give codes and numbers (a "
-            "time as a number of units since a day that the schema names)"
-        )
-    if name + COMPANION in dtypes:
-        yield from _companion_rules(name, dtypes[name + COMPANION])
-    yield from _missing_rules_in_engine(column, frame)
-    if is_exact(dtype) and not is_short(column):
-        yield BEYOND, nw.col(name).cast(nw.Float64).abs() >= WHOLE
-    yield from _number_rules_in_engine(column)
-
-
-def is_short(column: Column) -> bool:
-    """Whether the type of a column holds no whole number that a double would round."""
-    return number_limits(column.type)[1] < WHOLE
-
-
-def _companion_rules(name: str, dtype: nw.dtypes.DType) -> Iterator[Rule]:
-    if not dtype.is_numeric():
-        raise _no_codes(name)
-    codes = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
-    yield _NOT_CODES, ~codes.is_in([float(code) for code in range(-1, len(MISSING_CODES))])
-
-
-def _missing_rules_in_engine(column: Column, frame: Lazy) -> Iterator[Rule]:
-    if column.missing is not None:
-        legal = [-1, *(MISSING_CODES.index(code) for code in column.missing)]
-        allowed = ", ".join(column.missing) or "none"
-        words = f"a missing code that is not declared (declared: {allowed})"
-        yield words, ~missing_code(frame, column.name).is_in(legal)
-
-
-def _number_rules_in_engine(column: Column) -> Iterator[Rule]:
-    x = nw.col(column.name).cast(nw.Float64)
-    known = ~(x.is_null() | x.is_nan())
-    finite = known & x.is_finite()
-    yield "an infinite value", known & ~x.is_finite()
-    low, high = number_limits(column.type)
-    held = finite & (x >= low) & (x <= high)
-    yield f"a value that type {column.type} cannot hold", finite & ((x < low) | (x > high))
-    # what no rounding is to see, because an engine might refuse to round it, is 0 here
-    safe = nw.when(held).then(x).otherwise(nw.lit(0.0))
-    if column.type == "float":
-        exact = safe.cast(nw.Float32).cast(nw.Float64)
-        yield "a value that type float cannot hold exactly", held & (exact != safe)
-    if column.is_integer:
-        small = held & (x.abs() < WHOLE)
-        yield "a value that is not whole", small & (safe.floor() != safe)
-    if column.decimals:
-        yield (
-            f"a value with more than {column.decimals} decimals",
-            finite & ~(held & _has_decimals_in_engine(column, safe)),
-        )
-    if column.bounds is not None:
-        least, most = stored(column, np.array(column.bounds)).tolist()
-        yield "a value outside the bounds", finite & ((x < least) | (x > most))
-    if column.levels is not None:
-        levels = stored(column, np.array(column.levels)).tolist()
-        yield "a value outside the declared levels", finite & ~x.is_in(levels)
-
-
-def _has_decimals_in_engine(column: Column, x: nw.Expr) -> nw.Expr:
-    power = 10.0 ** (column.decimals or 0)
-    scaled = x * power
-    small = scaled.abs() < WHOLE  # beyond, every double is whole
-    whole = nw.when(small).then((scaled + 0.5).floor().cast(nw.Float64)).otherwise(scaled)
-    back = whole / (whole * 0.0 + power)  # by a column: Polars rounds twice by a number
-    if column.type == "float":
-        back = back.cast(nw.Float32).cast(nw.Float64)
-    return back == x
-
-
-def _overlaps_in_engine(groups: Iterable[Sequence[str]]) -> Iterator[Rule]:
-    for members in groups:
-        ones = [
-            nw.when(nw.col(name).cast(nw.Float64) == 1).then(nw.lit(1)).otherwise(nw.lit(0))
-            for name in members
-        ]
-        several = nw.sum_horizontal(*ones) > 1
-        yield f"{', '.join(members)}: a row with several of what is declared exclusive", several
-
-
-__all__ = ["broken_rules", "stored", "validate"]
+    Rule = tuple[str, Any]
 
 _MOST_SHOWN = 12
+_TEXTS = (nw.String, nw.Categorical, nw.Enum)
+_NOT_CODES = "not missing codes"
 
 
 def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) -> None:
@@ -365,31 +91,217 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
         )
 
 
+def broken_rules(column: Column, frame: Frame) -> list[str]:
+    """Return the rules of ``column`` that its data in memory break, in words."""
+    if column.is_text:
+        rules = text_rules(column, text_of(frame, column.name), Arrays)
+        return [words for words, breaks in rules if breaks.any()]
+    values, codes = numbers_of(frame, column.name)
+    found = [words for words, breaks in missing_rules(column, codes, Arrays) if breaks.any()]
+    if not is_short(column) and whole_beyond(frame[column.name]):
+        found.append(BEYOND)
+    with np.errstate(all="ignore"):
+        rules = number_rules(column, values[codes < 0], Arrays)
+        return found + [words for words, breaks in rules if breaks.any()]
+
+
+# Each rule, once.  ``on`` spells it for arrays or for expressions.
+
+BEYOND = (
+    "a whole number of 2^53 or more, which a double does not tell from the next (give doubles, or "
+    "an id as text)"
+)
+"""Of a column of exact numbers: those are read as doubles."""
+
+
+class Arrays:
+    """What rules are made of, in NumPy."""
+
+    @staticmethod
+    def known(x: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether there is a value."""
+        return ~np.isnan(x)
+
+    @staticmethod
+    def finite(x: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether a value is finite."""
+        return np.isfinite(x)
+
+    @staticmethod
+    def small(x: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether a value may have a fraction: beyond, every double is whole."""
+        return np.less(np.abs(x), WHOLE)
+
+    @staticmethod
+    def floor(x: NDArray[Any]) -> NDArray[Any]:
+        """Round down to a whole number."""
+        return np.floor(x)
+
+    @staticmethod
+    def single(x: NDArray[Any]) -> NDArray[Any]:
+        """Round to 24 bits, as storage type float does."""
+        return x.astype(np.float32).astype(np.float64)
+
+    @staticmethod
+    def either(where: NDArray[np.bool_], x: NDArray[Any], other: Any) -> NDArray[Any]:
+        """Return ``x`` where it holds, else the other."""
+        return np.where(where, x, other)
+
+    @staticmethod
+    def among(x: NDArray[Any], values: Sequence[Any]) -> NDArray[np.bool_]:
+        """Whether a value is one of these; objects are compared as they are."""
+        if x.dtype != np.object_:
+            return np.isin(x, values)
+        known = set(values)
+        return np.array([value in known for value in x], np.bool_)
+
+    @staticmethod
+    def several(masks: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Whether more than one of the masks holds."""
+        return np.greater(np.sum(masks, axis=0), 1)
+
+
+class Expressions:
+    """What rules are made of, in an engine."""
+
+    @staticmethod
+    def known(x: nw.Expr) -> nw.Expr:
+        """Whether there is a value."""
+        return ~(x.is_null() | x.is_nan())
+
+    @staticmethod
+    def finite(x: nw.Expr) -> nw.Expr:
+        """Whether a value is finite."""
+        return Expressions.known(x) & x.is_finite()
+
+    @staticmethod
+    def small(x: nw.Expr) -> nw.Expr:
+        """Whether a value may have a fraction: beyond, every double is whole."""
+        return x.abs() < WHOLE
+
+    @staticmethod
+    def floor(x: nw.Expr) -> nw.Expr:
+        """Round down to a whole number."""
+        return x.floor().cast(nw.Float64)
+
+    @staticmethod
+    def single(x: nw.Expr) -> nw.Expr:
+        """Round to 24 bits, as storage type float does."""
+        return x.cast(nw.Float32).cast(nw.Float64)
+
+    @staticmethod
+    def either(where: nw.Expr, x: nw.Expr, other: Any) -> nw.Expr:
+        """Return ``x`` where it holds, else the other."""
+        return (
+            nw.when(where).then(x).otherwise(other if isinstance(other, nw.Expr) else nw.lit(other))
+        )
+
+    @staticmethod
+    def among(x: nw.Expr, values: Sequence[Any]) -> nw.Expr:
+        """Whether a value is one of these."""
+        return x.is_in(list(values))
+
+    @staticmethod
+    def several(masks: Sequence[nw.Expr]) -> nw.Expr:
+        """Whether more than one of the masks holds."""
+        ones = [nw.when(mask).then(nw.lit(1)).otherwise(nw.lit(0)) for mask in masks]
+        return nw.sum_horizontal(*ones) > 1
+
+
+Spelling = type[Arrays] | type[Expressions]
+
+
+def missing_rules(column: Column, codes: Any, on: Spelling) -> Iterator[Rule]:
+    """Yield what the missing codes of a column may not be, and where they are; -1 is no code."""
+    if column.missing is not None:
+        legal = [-1, *(MISSING_CODES.index(code) for code in column.missing)]
+        allowed = ", ".join(column.missing) or "none"
+        words = f"a missing code that is not declared (declared: {allowed})"
+        yield words, ~on.among(codes, legal)
+
+
+def number_rules(column: Column, x: Any, on: Spelling) -> Iterator[Rule]:
+    """Yield what the numbers of a column may not be, and where they are."""
+    finite = on.finite(x)
+    yield "an infinite value", on.known(x) & ~finite
+    low, high = number_limits(column.type)
+    held = finite & (x >= low) & (x <= high)
+    yield f"a value that type {column.type} cannot hold", finite & ((x < low) | (x > high))
+    # what no rounding is to see, because an engine might refuse to round it, is 0 here
+    safe = on.either(held, x, 0.0)
+    if column.type == "float":
+        yield "a value that type float cannot hold exactly", held & (on.single(safe) != safe)
+    if column.is_integer:
+        yield "a value that is not whole", held & on.small(x) & (on.floor(safe) != safe)
+    if column.decimals:
+        words = f"a value with more than {column.decimals} decimals"
+        yield words, finite & ~(held & _has_decimals(column, safe, on))
+    if column.bounds is not None:
+        least, most = stored(column, np.array(column.bounds)).tolist()
+        yield "a value outside the bounds", finite & ((x < least) | (x > most))
+    if column.levels is not None:
+        levels = stored(column, np.array(column.levels)).tolist()
+        yield "a value outside the declared levels", finite & ~on.among(x, levels)
+
+
+def _has_decimals(column: Column, x: Any, on: Spelling) -> Any:
+    power = 10.0 ** (column.decimals or 0)
+    scaled = x * power
+    whole = on.either(on.small(scaled), on.floor(scaled + 0.5), scaled)
+    back = whole / (whole * 0.0 + power)  # by a column: Polars rounds twice by a number
+    return (on.single(back) if column.type == "float" else back) == x
+
+
+def text_rules(column: Column, text: Any, on: Spelling) -> Iterator[Rule]:
+    """Yield what the texts of a column may not be, and where they are."""
+    if column.levels is not None:
+        yield "a text outside the declared levels", ~on.among(text, column.levels)
+
+
+def exclusive_rules(
+    groups: Iterable[Sequence[str]], ones: Mapping[str, Any], on: Spelling
+) -> Iterator[Rule]:
+    """Yield the exclusive groups, and where a row has several; ``ones``: where a column is 1."""
+    for members in groups:
+        words = f"{', '.join(members)}: a row with several of what is declared exclusive"
+        yield words, on.several([ones[name] for name in members])
+
+
+def unit_rules(unit: Unit, *, missing: bool, crowded: bool) -> Iterator[str]:
+    """Yield what is wrong with the ids: one is missing, or has more rows than were declared."""
+    if missing:
+        yield "an id that is missing"
+    if crowded and unit.max_rows == 1:
+        yield f"a {unit.name} with several rows; declare max_rows to protect all of them"
+    elif crowded:
+        yield f"a {unit.name} with more rows than max_rows={unit.max_rows}"
+
+
+def is_short(column: Column) -> bool:
+    """Whether the type of a column holds no whole number that a double would round."""
+    return number_limits(column.type)[1] < WHOLE
+
+
+# What is asked of the table, in memory or in an engine.
+
+
 def _broken(schema: Schema, names: Sequence[str], frame: Table) -> list[str]:
     """Return every broken rule, with the names of its columns."""
     groups = _exclusive(schema, names)
     if isinstance(frame, nw.LazyFrame):
-        found, between = broken_in_engine(map(schema.column, names), groups, frame)
-        units = list(unit_rules_in_engine(schema, frame))
+        found, between = _broken_in_engine(list(map(schema.column, names)), groups, frame)
+        units = _ids_in_engine(schema, frame)
     else:
         found = {name: broken_rules(schema.column(name), frame) for name in names}
-        between, units = list(_overlaps(groups, frame)), list(_unit_rules(schema, frame))
+        ones = {name: numbers_of(frame, name)[0] == 1 for group in groups for name in group}
+        rules = exclusive_rules(groups, ones, Arrays)
+        between = [words for words, breaks in rules if breaks.any()]
+        units = _ids_in_memory(schema, frame)
     return [
         *(f"{name}: {rule}" for name, rules in found.items() for rule in rules),
         *between,
         *(f"{schema.unit.id}: {rule}" for rule in units),
     ]
-
-
-def broken_rules(column: Column, frame: Frame) -> list[str]:
-    """Return the rules of ``column`` that its data break, in words."""
-    if column.is_text:
-        return list(_text_rules(column, text_of(frame, column.name)))
-    values, codes = numbers_of(frame, column.name)
-    rules = list(_missing_rules(column, codes))
-    if not is_short(column) and whole_beyond(frame[column.name]):
-        rules.append(BEYOND)
-    return rules + list(_number_rules(column, values[codes < 0]))
 
 
 def _check_columns(schema: Schema, frame: Table) -> None:
@@ -414,49 +326,6 @@ def _check_companions(schema: Schema, names: Iterable[str]) -> None:
             )
 
 
-def _missing_rules(column: Column, codes: NDArray[np.int8]) -> Iterator[str]:
-    if column.missing is None:
-        return
-    legal = [-1, *(MISSING_CODES.index(code) for code in column.missing)]
-    if not np.isin(codes, legal).all():
-        allowed = ", ".join(column.missing) or "none"
-        yield f"a missing code that is not declared (declared: {allowed})"
-
-
-def _number_rules(column: Column, x: NDArray[np.float64]) -> Iterator[str]:
-    if not np.isfinite(x).all():
-        yield "an infinite value"
-        x = x[np.isfinite(x)]
-    low, high = number_limits(column.type)
-    if ((x < low) | (x > high)).any():
-        yield f"a value that type {column.type} cannot hold"
-    elif column.type == "float" and (x != x.astype(np.float32)).any():
-        yield "a value that type float cannot hold exactly"
-    if column.is_integer and (x != np.floor(x)).any():
-        yield "a value that is not whole"
-    if column.decimals and not _has_decimals(column, x).all():
-        yield f"a value with more than {column.decimals} decimals"
-    if column.bounds is not None:
-        low_bound, high_bound = stored(column, np.array(column.bounds))
-        if ((x < low_bound) | (x > high_bound)).any():
-            yield "a value outside the bounds"
-    if column.levels is not None and not np.isin(x, stored(column, np.array(column.levels))).all():
-        yield "a value outside the declared levels"
-
-
-def _has_decimals(column: Column, x: NDArray[np.float64]) -> NDArray[np.bool_]:
-    assert column.decimals is not None
-    with np.errstate(over="ignore"):
-        rounded = stored(column, np.round(x, column.decimals))
-    return np.equal(rounded, x)
-
-
-def _text_rules(column: Column, text: NDArray[np.object_]) -> Iterator[str]:
-    levels = None if column.levels is None else set(column.levels)
-    if levels is not None and not all(value in levels for value in text):
-        yield "a text outside the declared levels"
-
-
 def _exclusive(schema: Schema, names: Iterable[str]) -> list[list[str]]:
     """Return the columns of each exclusive group."""
     groups: dict[str, list[str]] = {}
@@ -466,32 +335,112 @@ def _exclusive(schema: Schema, names: Iterable[str]) -> list[list[str]]:
     return list(groups.values())
 
 
-def _overlaps(groups: Iterable[Sequence[str]], frame: Frame) -> Iterator[str]:
-    """Yield the exclusive groups of which a row has several."""
-    for members in groups:
-        several = np.sum([numbers_of(frame, name)[0] == 1 for name in members], axis=0)
-        if (several > 1).any():
-            yield f"{', '.join(members)}: a row with several of what is declared exclusive"
-
-
-def _unit_rules(schema: Schema, frame: Frame) -> Iterator[str]:
+def _ids_in_memory(schema: Schema, frame: Frame) -> list[str]:
     unit = schema.unit
     if unit.id is None:
-        return
-    column = schema.column(unit.id)
-    if column.is_text:
+        return []
+    if schema.column(unit.id).is_text:
         text = text_of(frame, unit.id)
-        if (text == "").any():
-            yield "an id that is missing"
+        missing = bool((text == "").any())
         # bytes that no encoding reads are ids too, and NumPy would show them in its refusal
         counts = np.array(list(Counter(text.tolist()).values()), np.int64)
     else:
         values, codes = numbers_of(frame, unit.id)
-        if (codes >= 0).any():
-            yield "an id that is missing"
+        missing = bool((codes >= 0).any())
         _, counts = np.unique(values[codes < 0], return_counts=True)
-    if counts.size and counts.max() > unit.max_rows:
-        if unit.max_rows == 1:
-            yield f"a {unit.name} with several rows; declare max_rows to protect all of them"
-        else:
-            yield f"a {unit.name} with more rows than max_rows={unit.max_rows}"
+    crowded = bool((counts > unit.max_rows).any())
+    return list(unit_rules(unit, missing=missing, crowded=crowded))
+
+
+def _ids_in_engine(schema: Schema, frame: Lazy) -> list[str]:
+    """Ask by one pass that groups the rows by id."""
+    unit = schema.unit
+    if unit.id is None:
+        return []
+    column = schema.column(unit.id)
+    key = nw.col(unit.id).cast(nw.String) if column.is_text else nw.col(unit.id).cast(nw.Float64)
+    gone = key.is_null() | (key == "" if column.is_text else key.is_nan())
+    rows = frame.select(key.alias("__id"), gone.alias("__gone"))
+    missing = _counts(rows, [nw.col("__gone")])[0] > 0
+    sizes = rows.filter(~nw.col("__gone")).group_by("__id").agg(nw.len().alias("__rows"))
+    crowded = _counts(sizes, [nw.col("__rows") > unit.max_rows])[0] > 0
+    return list(unit_rules(unit, missing=missing, crowded=crowded))
+
+
+def _broken_in_engine(
+    columns: Sequence[Column], groups: Iterable[Sequence[str]], frame: Lazy
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the rules that the data break: of each column, and between columns, in words."""
+    dtypes = schema_of(frame)
+    rules = [(column.name, rule) for column in columns for rule in _rules(column, dtypes, frame)]
+    ones = {column.name: nw.col(column.name).cast(nw.Float64) == 1 for column in columns}
+    rules += [("", rule) for rule in exclusive_rules(groups, ones, Expressions)]
+    counts = _counts(frame, [broken for _, (_, broken) in rules])
+    found: dict[str, list[str]] = {column.name: [] for column in columns}
+    between: list[str] = []
+    for (name, (words, _)), count in zip(rules, counts, strict=True):
+        if count and words == _NOT_CODES:
+            raise _no_codes(name)
+        if count:
+            (found[name] if name else between).append(words)
+    return found, between
+
+
+def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[Rule]:
+    """Yield the rules of a column that stays in an engine; refuse a type that the schema denies."""
+    name = column.name
+    if name not in dtypes:
+        raise ColumnError.unknown(name, list(dtypes), "the data")
+    if frame.implementation.is_pyspark() and set(name) & set(".`"):
+        raise SchemaError(
+            f"column {name!r}: Spark takes a dot or a backtick for the syntax of a nested column; "
+            "rename it there and in the schema"
+        )
+    dtype = dtypes[name]
+    if column.is_text:
+        if not isinstance(dtype, _TEXTS):
+            raise SchemaError(f"column {name!r} holds {dtype}, the schema says text; give text")
+        yield from text_rules(column, nw.col(name).cast(nw.String).fill_null(""), Expressions)
+        return
+    if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
+        raise SchemaError(
+            f"column {name!r} holds {dtype}, the schema says numbers; give codes and numbers (a "
+            "time as a number of units since a day that the schema names)"
+        )
+    if name + COMPANION in dtypes:
+        yield _companion_rule(name, dtypes[name + COMPANION])
+    yield from missing_rules(column, missing_code(frame, name), Expressions)
+    x = nw.col(name).cast(nw.Float64)
+    if is_exact(dtype) and not is_short(column):
+        yield BEYOND, x.abs() >= WHOLE
+    yield from number_rules(column, x, Expressions)
+
+
+def _companion_rule(name: str, dtype: nw.dtypes.DType) -> Rule:
+    if not dtype.is_numeric():
+        raise _no_codes(name)
+    codes = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
+    return _NOT_CODES, ~codes.is_in([float(code) for code in range(-1, len(MISSING_CODES))])
+
+
+def _no_codes(name: str) -> SchemaError:
+    return SchemaError(
+        f"column {name + COMPANION!r} must hold missing codes, whole numbers from -1 (not missing) "
+        f"to {len(MISSING_CODES) - 1} (.z); give these, or rename it"
+    )
+
+
+def _counts(frame: Lazy, rules: Sequence[nw.Expr]) -> list[int]:
+    """Return how many rows break each rule, in one pass."""
+    if not rules:
+        return []
+    names = [f"__r{k}" for k in range(len(rules))]
+    # null counts as legal: what is missing is named by its own rule
+    flags = [
+        nw.when(rule).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias(name)
+        for rule, name in zip(rules, names, strict=True)
+    ]
+    with asking(frame, "rows that break a rule"):
+        counted = frame.select(*flags).select(*[nw.col(name).sum() for name in names])
+    sums = collected(counted)
+    return [int(number or 0) for number in sums.select(*names).row(0)]

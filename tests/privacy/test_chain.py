@@ -11,7 +11,8 @@ import pytest
 from dprct.errors import LedgerError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
-from dprct.privacy.entries import Ledger, chained, checksum
+from dprct.privacy.chain import chained, checksum
+from dprct.privacy.entries import Ledger
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import numpy as np
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.queries import Block, feature_codes
+from dprct.schema.arguments import is_data, listed_names
 from dprct.schema.columns import given
 from dprct.schema.tables import eager
-from dprct.schema.validate import is_data, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

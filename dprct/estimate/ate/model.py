@@ -35,8 +35,8 @@ from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
 from dprct.queries import observed_number
+from dprct.schema.arguments import listed_names
 from dprct.schema.columns import check_own, given
-from dprct.schema.validate import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -35,9 +35,9 @@ from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block, CompactRows, EngineRows
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice, one_name
 from dprct.schema.columns import given
 from dprct.schema.tables import check_rows
-from dprct.schema.validate import check_choice, one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

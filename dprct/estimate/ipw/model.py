@@ -34,8 +34,8 @@ from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
+from dprct.schema.arguments import check_choice, is_data, listed_names, one_name
 from dprct.schema.columns import given
-from dprct.schema.validate import check_choice, is_data, listed_names, one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

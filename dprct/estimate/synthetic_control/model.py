@@ -39,8 +39,8 @@ from dprct.privacy.allocation import split
 from dprct.privacy.budget import exact
 from dprct.queries import LARGEST_PENALTY
 from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice, check_schema, one_name
 from dprct.schema.columns import check_own, given
-from dprct.schema.validate import check_choice, check_schema, one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
