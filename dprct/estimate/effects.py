@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.estimate.noise_law import cdf, correction, quantile
+from dprct.estimate.noise_law import cdf, correction, correction_bounds, quantile
 from dprct.plots import panels, stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from matplotlib.axes import Axes
 
 ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
 """Levels at which c(rho) is computed for p-values; between two, the larger of both serves."""
+
+_ROUNDING = 1e-9
+"""Bounds that are nearer than this, relatively, settle nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ class NoisyVariance:
     def at(self, alpha: float) -> float:
         """Return V~ = max(0, V + Laplace + c b_V) with the c of level ``1 - alpha``."""
         return self.raised(correction(self.rho, alpha))
+
+    def bounds(self, alpha: float) -> tuple[float, float]:
+        """Return two numbers between which V~ lies; cheaper than V~ itself."""
+        low, high = correction_bounds(self.rho, alpha)
+        return self.raised(low), self.raised(high)
 
     def raised(self, c: float) -> float:
         """Return V~ for a given c."""
@@ -101,18 +109,31 @@ class NoisyEffect:
         Notes
         -----
         c depends on the level.  Between two of ``alphas`` the larger c of both is used, so that
-        the p-value is not below the one of the exact inversion; and the largest level over all
-        pieces is taken, so that it is monotone.  It is not printed below the smallest of them.
+        the p-value is not below the one of the exact inversion.  Of all pieces between two levels
+        the largest p-value is taken, so that it is monotone; it is not printed below the smallest
+        level.  The largest is the one of the first piece from above that has one, because a piece
+        has no p-value outside its two levels.  c takes long to compute, and most pieces are
+        settled by bounds on it: the p-value rises with the variance.
         """
-        return max(self._pieces(sorted({*ALPHAS, *alphas})), default=ALPHAS[0])
-
-    def _pieces(self, alphas: list[float]) -> Iterator[float]:
-        raised = [self.variance(alpha) for alpha in alphas]
-        ends = [*alphas[1:], 1.0]
-        for low, high, v, w in zip(alphas, ends, raised, [*raised[1:], raised[-1]], strict=True):
-            p = 2 * float(cdf(-abs(self.value), max(v, w), self.scales))
+        levels = sorted({*ALPHAS, *alphas})
+        for low, high in zip(reversed(levels), [1.0, *reversed(levels)], strict=False):
+            ends = [alpha for alpha in (low, high) if alpha < 1]
+            if self._p_at(max(self._variance_bounds(a)[1] for a in ends)) < low * (1 - _ROUNDING):
+                continue
+            if self._p_at(max(self._variance_bounds(a)[0] for a in ends)) > high * (1 + _ROUNDING):
+                return high
+            p = self._p_at(max(self.variance(alpha) for alpha in ends))
             if p >= low:
-                yield min(p, high)
+                return min(p, high)
+        return ALPHAS[0]
+
+    def _p_at(self, variance: float) -> float:
+        return 2 * float(cdf(-abs(self.value), variance, self.scales))
+
+    def _variance_bounds(self, alpha: float) -> tuple[float, float]:
+        """Return two numbers between which the sampling variance of a level lies."""
+        bounds = [part.bounds(alpha) for part in self.variances]
+        return math.fsum(low for low, _ in bounds), math.fsum(high for _, high in bounds)
 
 
 @dataclass(frozen=True, slots=True)
