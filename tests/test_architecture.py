@@ -33,6 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "io",
         "queries encoding formula",
         "plots",
+        "certificate",
         "results",
         "model",
         "assignment defaults",
@@ -326,7 +327,7 @@ def test_the_order_would_notice(path: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("dprct/results/certificate.py", "from dprct import __version__"),
+        ("dprct/certificate/certificate.py", "from dprct import __version__"),
         ("dprct/io/stata/codec.py", "from dprct.io.stata.layout import x"),
         ("dprct/io/stata/codec.py", "from .layout import x"),
         ("dprct/schema/schema.py", "def f():\n    from dprct.io.stata import read_header"),

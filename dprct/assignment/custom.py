@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from dprct.assignment.base import Design
+from dprct.assignment.designs import Shares, shares_of
 from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
-from dprct.assignment.shares import Shares, shares_of
 from dprct.errors import ColumnError, ParameterError
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
-    from dprct.assignment.allocation import Codes
-    from dprct.assignment.groups import Level
+    from dprct.assignment.groups import Codes, Level
     from dprct.formula.design_matrix import Array
 
 Procedure = Callable[[pd.DataFrame, np.random.Generator], Any]

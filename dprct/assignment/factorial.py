@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.assignment.allocation import Codes
-    from dprct.assignment.groups import Level
+    from dprct.assignment.groups import Codes, Level
     from dprct.formula.design_matrix import Array
 
 Combination = tuple[int, ...]

@@ -2,23 +2,195 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from dprct.errors import ParameterError
-from dprct.formula.design_matrix import is_factor, is_missing, numbers_of
+from dprct.errors import ColumnError, ParameterError
+from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
+from dprct.queries.arms import Combinations
+from dprct.queries.sums import added
 from dprct.schema.columns import given
+from dprct.schema.tables import names_of, row_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
-    from dprct.assignment.allocation import Codes
-    from dprct.formula.design_matrix import Mask
+    from narwhals.typing import IntoFrame
+
+    from dprct.formula.design_matrix import Array, Mask
+
+Codes = NDArray[np.int64]
+
+_ROUNDING = 1e-12
+"""A share times a size this close (relative to the size) below a whole number is that number."""
+
+
+def fair_counts(sizes: Codes, shares: Array, rng: np.random.Generator) -> Codes:
+    """Draw how many units of each block go to each group.
+
+    Parameters
+    ----------
+    sizes : (B,) array of int
+        Units per block.
+    shares : (B, K) array
+        Share of each group in each block; rows sum to one.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (B, K) array of int
+        Rows sum to ``sizes``.
+
+    Notes
+    -----
+    Each group gets its share of the block, rounded down; the units that remain go to different
+    groups, drawn by systematic sampling from the fractional parts with the groups in random order
+    (Madow 1949).  A group is drawn with probability equal to its fractional part, so that every
+    count is its share rounded down or up, and has the share as its mean exactly.  Blocks are
+    independent.
+
+    References
+    ----------
+    Madow (1949), On the Theory of Systematic Sampling, II.
+
+    Examples
+    --------
+    >>> halves = np.full((2, 2), 0.5)
+    >>> fair_counts(np.array([4, 10]), halves, np.random.default_rng(1)).tolist()
+    [[2, 2], [5, 5]]
+    """
+    counts, rest = whole_and_rest(sizes, shares)
+    left = sizes - counts.sum(axis=1)
+    order = rng.random(shares.shape).argsort(axis=1)
+    ends = np.take_along_axis(rest, order, axis=1).cumsum(axis=1)
+    total = ends[:, -1:]
+    # sums of fractions are whole up to rounding: the last end is the number of units left, exactly
+    scaled = ends * np.divide(left[:, None], total, out=np.zeros_like(total), where=total > 0)
+    ends = np.where(ends == total, left[:, None], scaled)
+    passed = np.floor(ends + rng.random((len(sizes), 1))).astype(np.int64)
+    extra = np.empty_like(counts)
+    np.put_along_axis(extra, order, np.diff(passed, axis=1, prepend=0), axis=1)
+    return counts + extra
+
+
+def whole_and_rest(sizes: Codes, shares: Array) -> tuple[Codes, Array]:
+    """Return the whole part and the fraction of each group's share of each block; (B, K) both.
+
+    Examples
+    --------
+    >>> whole, rest = whole_and_rest(np.array([100]), np.array([[0.29, 0.705, 0.005]]))
+    >>> whole.tolist(), rest.round(9).tolist()
+    ([[29, 70, 0]], [[0.0, 0.5, 0.5]])
+    """
+    expected = sizes[:, None] * shares
+    whole = np.floor(expected + _ROUNDING * sizes[:, None])
+    return whole.astype(np.int64), np.maximum(expected - whole, 0.0)
+
+
+def spread(blocks: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
+    """Assign units at random, given how many of each block go to each group.
+
+    Parameters
+    ----------
+    blocks : (U,) array of int
+        Block of each unit, 0 to B - 1.
+    counts : (B, K) array of int
+        As of :func:`fair_counts`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (U,) array of int
+        Group of each unit, 0 to K - 1; within a block all arrangements are equally likely.
+
+    Examples
+    --------
+    >>> spread(np.zeros(3, int), np.array([[0, 3]]), np.random.default_rng(1)).tolist()
+    [1, 1, 1]
+    """
+    groups = np.tile(np.arange(counts.shape[1]), len(counts))
+    order = rng.permutation(len(blocks))
+    order = order[np.argsort(narrow(blocks, len(counts))[order], kind="stable")]
+    codes = np.empty(len(blocks), np.int64)
+    codes[order] = np.repeat(groups, counts.ravel())
+    return codes
+
+
+def narrow(codes: Codes, number: int) -> NDArray[Any]:
+    """Return codes in 16 bits where they fit: NumPy sorts those in linear time.
+
+    Examples
+    --------
+    >>> narrow(np.arange(3), 3).dtype.name
+    'uint16'
+    """
+    return codes.astype(np.uint16) if number <= 1 << 16 else codes
+
+
+def independent(shares: Array, rng: np.random.Generator) -> Codes:
+    """Draw the group of each unit on its own.
+
+    Parameters
+    ----------
+    shares : (U, K) or (1, K) array broadcast to units by the caller
+        Probability of each group; rows sum to one.
+
+    Returns
+    -------
+    (U,) array of int
+
+    Examples
+    --------
+    >>> independent(np.array([[0.0, 1.0], [1.0, 0.0]]), np.random.default_rng(1)).tolist()
+    [1, 0]
+    """
+    ends = shares.cumsum(axis=1)[:, :-1]
+    # a group of share zero at the end must not catch what rounding leaves of the others
+    reached = np.isclose(ends, 1.0, rtol=0.0, atol=_ROUNDING)
+    draws: Codes = ((rng.random((len(shares), 1)) >= ends) & ~reached).sum(axis=1)
+    return draws
+
+
+def counted(
+    blocks: Codes, codes: Codes, shape: tuple[int, int], weights: Codes | None = None
+) -> Codes:
+    """Return how many units of each block are in each group; (B, K).
+
+    ``weights`` say how many units each entry stands for, one if not given.
+
+    Examples
+    --------
+    >>> counted(np.array([0, 1, 1]), np.array([0, 1, 1]), (2, 2)).tolist()
+    [[1, 0], [0, 2]]
+    """
+    places = blocks * shape[1] + codes
+    found = np.bincount(places, weights=weights, minlength=shape[0] * shape[1])
+    return found.astype(np.int64).reshape(shape)
+
+
+def uneven(counts: Codes, sizes: Codes, shares: Array) -> Mask:
+    """Return which groups have a count that is not their share rounded down or up; (K,).
+
+    Examples
+    --------
+    >>> uneven(np.array([[3, 0]]), np.array([3]), np.array([[0.5, 0.5]])).tolist()
+    [True, True]
+    """
+    whole, rest = whole_and_rest(sizes, shares)
+    highest = whole + (rest > _ROUNDING * sizes[:, None])
+    outside: Mask = (counts < whole) | (counts > highest)
+    found: Mask = np.logical_or.reduce(outside, axis=0)
+    return found
+
 
 Level = float | str
 
@@ -208,3 +380,188 @@ def _listed(values: set[Level]) -> str:
     shown = sorted(values, key=str)
     text = ", ".join(value if isinstance(value, str) else f"{value:g}" for value in shown)
     return f"allowed are {text}"
+
+
+ROWS = "__rows"
+"""Column of the number of rows that each combination of public columns has."""
+
+WHOLE: tuple[Hashable, ...] = ("",)
+"""The blocks of a design without blocks: one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of a randomisation.
+
+    Parameters
+    ----------
+    member : (n,) array of int
+        The unit of each row, 0 to U - 1.
+    block : (U,) array of int
+        The block of each unit, 0 to B - 1.
+    labels : sequence
+        The B blocks.
+    weights : (U,) array of int or None
+        How many units each entry stands for, where rows were put together; one if not given.
+    """
+
+    member: Codes
+    block: Codes
+    labels: Sequence[Hashable]
+    weights: Codes | None = None
+
+    @property
+    def sizes(self) -> Codes:
+        """Units per block; (B,)."""
+        found = np.bincount(self.block, weights=self.weights, minlength=len(self.labels))
+        return found.astype(np.int64)
+
+    @property
+    def total(self) -> int:
+        """Number of units."""
+        return int(self.sizes.sum())
+
+    def first_rows(self) -> Codes:
+        """Return one row of each unit; (U,)."""
+        first = np.empty(len(self.block), np.int64)
+        first[self.member[::-1]] = np.arange(len(self.member))[::-1]
+        return first
+
+
+def rows_of(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, pd.Index[Any]]:
+    """Return some columns of a frame with rows, numbered from 0, and the frame's own index.
+
+    Raises
+    ------
+    ColumnError
+        If a column is not in the frame.
+    ParameterError
+        If the frame has no rows.
+    """
+    rows = columns_of(frame, names)
+    if isinstance(frame, pd.DataFrame):
+        index = frame.index
+    else:
+        index = pd.RangeIndex(row_count(nw.from_native(frame)))
+    if len(index) == 0:
+        raise ParameterError("the frame has no rows; give one row per participant")
+    if rows.columns.empty:
+        rows = pd.DataFrame(index=pd.RangeIndex(len(index)))
+    return rows, index
+
+
+def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Combinations | None]:
+    """Return some columns of every row, or, of a table in an engine, of every combination.
+
+    Parameters
+    ----------
+    frame : data frame, eager or lazy, n rows
+    names : iterable of str
+        Public columns: treatment, blocks and clusters.
+
+    Returns
+    -------
+    rows : DataFrame
+        (n, C), numbered from 0; or (G, C + 1) of the combinations that occur, with the number of
+        rows of each in column :data:`ROWS`.
+    combinations : Combinations or None
+        Where each of these is found again; None if every row is there.
+
+    Raises
+    ------
+    ColumnError
+        If a column is not in the frame.
+    """
+    wanted = list(dict.fromkeys(names))
+    table = nw.from_native(frame, pass_through=True)
+    if not isinstance(table, nw.LazyFrame):
+        return rows_of(frame, wanted)[0], None
+    there = names_of(table)
+    for name in wanted:
+        if name not in there:
+            raise ColumnError.unknown(name, there, "the data")
+    if not wanted:
+        return pd.DataFrame({ROWS: [row_count(table)]}), Combinations((), {(): 0})
+    counts: Counter[tuple[Any, ...]] = Counter()
+    for *key, number in added(table, {}, wanted):
+        counts[tuple(key)] += number
+    keys = sorted(counts, key=lambda key: [(value is None, value or 0) for value in key])
+    columns = {name: _values([key[j] for key in keys]) for j, name in enumerate(wanted)}
+    rows = pd.DataFrame({**columns, ROWS: [counts[key] for key in keys]})
+    return rows, Combinations(tuple(wanted), {key: g for g, key in enumerate(keys)})
+
+
+def _values(values: list[Any]) -> pd.Series[Any]:
+    """Return what an engine returned as a column: decimals as numbers, like every number."""
+    return pd.Series([float(x) if isinstance(x, Decimal) else x for x in values])
+
+
+def lacking(frame: IntoFrame, names: Iterable[str]) -> list[str]:
+    """Return the columns that a frame does not have."""
+    found = []
+    for name in dict.fromkeys(names):
+        try:
+            columns_of(frame, [name])
+        except ColumnError:
+            found.append(name)
+    return found
+
+
+def units_of(rows: pd.DataFrame, block: Sequence[str], cluster: Sequence[str]) -> Units:
+    """Return the units and blocks of a frame; missing values make a block of their own.
+
+    Raises
+    ------
+    ParameterError
+        If a cluster column has missing values, or a cluster lies in more than one block.
+    """
+    in_block, labels = _blocks(rows, block)
+    if not cluster:
+        weights = rows[ROWS].to_numpy(np.int64) if ROWS in rows else None
+        return Units(np.arange(len(rows)), in_block, labels, weights)
+    if has_missing(rows, cluster):
+        raise ParameterError(
+            f"cluster column {quoted(cluster)} has missing values; give every row a cluster"
+        )
+    member, _ = _coded(rows, cluster)
+    found = Units(member, np.zeros(int(member.max()) + 1, np.int64), labels)
+    of_cluster = in_block[found.first_rows()]
+    if (of_cluster[member] != in_block).any():
+        raise ParameterError(
+            f"some cluster of {quoted(cluster)} lies in more than one block of {quoted(block)}; "
+            "blocks are sets of whole clusters"
+        )
+    return Units(member, of_cluster, labels)
+
+
+def has_missing(rows: pd.DataFrame, names: Iterable[str]) -> bool:
+    """Whether any of some columns has a missing value."""
+    return any(bool(is_missing(rows[name]).any()) for name in names)
+
+
+def _blocks(rows: pd.DataFrame, block: Sequence[str]) -> tuple[Codes, Sequence[Hashable]]:
+    if not block:
+        return np.zeros(len(rows), np.int64), WHOLE
+    return _coded(rows, block)
+
+
+def _coded(rows: pd.DataFrame, names: Sequence[str]) -> tuple[Codes, list[Hashable]]:
+    """Return codes of the combinations of columns, and the combinations (of one column: values).
+
+    What is missing is None.
+    """
+    codes, values = pd.factorize(rows[names[0]], use_na_sentinel=False)
+    if len(names) == 1:
+        return codes.astype(np.int64), list(_or_none(pd.Series(values)))
+    inner = np.zeros(len(rows), np.int64)
+    for name in names:
+        codes, values = pd.factorize(rows[name], use_na_sentinel=False)
+        inner = pd.factorize(inner * len(values) + codes)[0].astype(np.int64)
+    first = np.unique(inner, return_index=True)[1]
+    found = rows[list(names)].iloc[first]
+    return inner, list(zip(*(_or_none(found[name]) for name in names), strict=True))
+
+
+def _or_none(values: pd.Series[Any]) -> Iterable[Hashable]:
+    """Return values with None for all that are missing, so that each can be looked up."""
+    return [None if gone else value for value, gone in zip(values, values.isna(), strict=True)]

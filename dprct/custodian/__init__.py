@@ -4,9 +4,7 @@ The modules of the two functions begin with an underscore, so that ``dprct.custo
 the function whichever was imported first.
 """
 
-from dprct.custodian._risk import risk
-from dprct.custodian._utility import utility
-from dprct.custodian.risk_report import RiskReport
-from dprct.custodian.utility_report import UtilityReport
+from dprct.custodian.disclosure_risk import RiskReport, risk
+from dprct.custodian.effects_compared import UtilityReport, utility
 
 __all__ = ["RiskReport", "UtilityReport", "risk", "utility"]

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dprct.estimate.noise_law import cdf, correction, quantile
+import numpy as np
+
+from dprct.errors import ParameterError
+from dprct.estimate.noise_law import cdf, correction, correction_bounds, quantile
+from dprct.plots import panels, stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
+
+    from matplotlib.axes import Axes
 
 ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
 """Levels at which c(rho) is computed for p-values; between two, the larger of both serves."""
+
+_ROUNDING = 1e-9
+"""Bounds that are nearer than this, relatively, settle nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,11 @@ class NoisyVariance:
     def at(self, alpha: float) -> float:
         """Return V~ = max(0, V + Laplace + c b_V) with the c of level ``1 - alpha``."""
         return self.raised(correction(self.rho, alpha))
+
+    def bounds(self, alpha: float) -> tuple[float, float]:
+        """Return two numbers between which V~ lies; cheaper than V~ itself."""
+        low, high = correction_bounds(self.rho, alpha)
+        return self.raised(low), self.raised(high)
 
     def raised(self, c: float) -> float:
         """Return V~ for a given c."""
@@ -94,18 +109,31 @@ class NoisyEffect:
         Notes
         -----
         c depends on the level.  Between two of ``alphas`` the larger c of both is used, so that
-        the p-value is not below the one of the exact inversion; and the largest level over all
-        pieces is taken, so that it is monotone.  It is not printed below the smallest of them.
+        the p-value is not below the one of the exact inversion.  Of all pieces between two levels
+        the largest p-value is taken, so that it is monotone; it is not printed below the smallest
+        level.  The largest is the one of the first piece from above that has one, because a piece
+        has no p-value outside its two levels.  c takes long to compute, and most pieces are
+        settled by bounds on it: the p-value rises with the variance.
         """
-        return max(self._pieces(sorted({*ALPHAS, *alphas})), default=ALPHAS[0])
-
-    def _pieces(self, alphas: list[float]) -> Iterator[float]:
-        raised = [self.variance(alpha) for alpha in alphas]
-        ends = [*alphas[1:], 1.0]
-        for low, high, v, w in zip(alphas, ends, raised, [*raised[1:], raised[-1]], strict=True):
-            p = 2 * float(cdf(-abs(self.value), max(v, w), self.scales))
+        levels = sorted({*ALPHAS, *alphas})
+        for low, high in zip(reversed(levels), [1.0, *reversed(levels)], strict=False):
+            ends = [alpha for alpha in (low, high) if alpha < 1]
+            if self._p_at(max(self._variance_bounds(a)[1] for a in ends)) < low * (1 - _ROUNDING):
+                continue
+            if self._p_at(max(self._variance_bounds(a)[0] for a in ends)) > high * (1 + _ROUNDING):
+                return high
+            p = self._p_at(max(self.variance(alpha) for alpha in ends))
             if p >= low:
-                yield min(p, high)
+                return min(p, high)
+        return ALPHAS[0]
+
+    def _p_at(self, variance: float) -> float:
+        return 2 * float(cdf(-abs(self.value), variance, self.scales))
+
+    def _variance_bounds(self, alpha: float) -> tuple[float, float]:
+        """Return two numbers between which the sampling variance of a level lies."""
+        bounds = [part.bounds(alpha) for part in self.variances]
+        return math.fsum(low for low, _ in bounds), math.fsum(high for _, high in bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +221,89 @@ def normal_quantile(alpha: float) -> float:
     1.96
     """
     return float(quantile(alpha, 1.0, (1e-12,)))
+
+
+TOTAL, NOISE = "black", "tab:blue"
+_ROW, _MARGIN, _WIDTH = 0.4, 1.2, 4.5
+
+
+def effects_plot(
+    facets: Sequence[tuple[str, Sequence[str], Sequence[NoisyEffect]]],
+    alpha: float,
+    *,
+    ax: Axes | Sequence[Axes] | None = None,
+    watermark: str = "",
+) -> list[Axes]:
+    """Draw effects with their intervals, one panel per outcome.
+
+    Parameters
+    ----------
+    facets : sequence of (outcome, names, effects)
+        Names and effects of each outcome, drawn from top to bottom.
+    alpha : float
+        Intervals have level ``1 - alpha``.
+    ax : Axes or sequence of Axes, optional
+        One per outcome; new ones if not given.
+    watermark : str
+
+    Returns
+    -------
+    list of Axes
+
+    Notes
+    -----
+    The thin line is the interval.  The thick one inside is what privacy noise alone would give:
+    the interval if there were no sampling error.
+
+    Raises
+    ------
+    ParameterError
+        If there are not as many axes as outcomes.
+    MissingDependencyError
+        Without matplotlib.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from dprct.estimate.effects import NoisyEffect, NoisyVariance
+    >>> effect = NoisyEffect(0.5, (0.03,), (NoisyVariance(0.01, 1e-4, 0.11),))
+    >>> (ax,) = effects_plot([("y", ["t"], [effect])], 0.05)
+    >>> ax.get_title(), [label.get_text() for label in ax.get_yticklabels()]
+    ('y', ['t'])
+    >>> plt.close(ax.figure)
+    """
+    if ax is None:
+        rows = sorted(len(names) for _, names, _ in facets)[-1]
+        axes = panels(len(facets), size=(_WIDTH, _MARGIN + _ROW * rows))
+    else:
+        axes = list(ax) if isinstance(ax, Iterable) else [ax]
+    if len(axes) != len(facets):
+        raise ParameterError(
+            f"ax= has {len(axes)} axes for {len(facets)} outcomes; give one for each"
+        )
+    for panel, (outcome, names, effects) in zip(axes, facets, strict=True):
+        _panel(panel, names, effects, alpha)
+        panel.set_title(outcome, fontsize=10)
+        panel.set_xlabel(f"Effect, with {100 * (1 - alpha):g}% interval")
+        if watermark:
+            stamp(panel, watermark)
+    axes[0].legend(fontsize=8)
+    return list(axes)
+
+
+def _panel(ax: Axes, names: Sequence[str], effects: Sequence[NoisyEffect], alpha: float) -> None:
+    place = np.arange(len(names))[::-1]
+    values = [effect.value for effect in effects]
+    total = [effect.half_width(alpha) for effect in effects]
+    noise = [effect.noise_half_width(alpha) for effect in effects]
+    ax.axvline(0, color="grey", linestyle="--", linewidth=1)
+    ax.errorbar(
+        values, place, xerr=total, fmt="o", color=TOTAL, capsize=3, linewidth=1, markersize=4,
+        label="sampling and privacy noise",
+    )  # fmt: skip
+    ax.errorbar(
+        values, place, xerr=noise, fmt="none", ecolor=NOISE, elinewidth=5, alpha=0.6,
+        label="privacy noise alone",
+    )  # fmt: skip
+    ax.set_yticks(place, list(names))
+    ax.set_ylim(-0.6, len(names) - 0.4)

@@ -21,7 +21,7 @@ from dprct.estimate.additive.terms import distinct_names
 from dprct.estimate.base import EstimateModel
 from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code, trim_of
 from dprct.estimate.cate.release import partition, shares_of, sizes_of
-from dprct.estimate.door import check_columns, table_of
+from dprct.estimate.experiment import check_columns, table_of
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dprct.certificate.certificate import PermittedDifference
 from dprct.errors import DprctWarning, SchemaError
 from dprct.formula import complete_cases, design
 from dprct.missing import MISSING_CODES
@@ -21,9 +22,8 @@ from dprct.published.missingness import arms_of, made_missing, missingness
 from dprct.published.outcomes import families_of, fits
 from dprct.published.roles import Roles, fixed_levels, roles
 from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.results.certificate import PermittedDifference
 from dprct.results.charging import noted
-from dprct.results.options import check_finite
+from dprct.results.ols import check_finite
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema, listed_names
 from dprct.schema.columns import INTEGER_LIMITS, Column, stored

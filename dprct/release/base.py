@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import DisclosureError, SimulationError
-from dprct.io.atomic import path_of
-from dprct.io.compare import DATASET
-from dprct.release.fates import released_schema
-from dprct.release.writing import write_protected
-from dprct.results.certificate import (
+from dprct.certificate.certificate import (
     Certificate,
     PermittedDifference,
     header_words,
     sealed_words,
 )
+from dprct.errors import DisclosureError, SimulationError
+from dprct.io.atomic import path_of
+from dprct.io.compare import DATASET
+from dprct.release.fates import released_schema
+from dprct.release.writing import write_protected
 from dprct.results.confidential import is_confidential
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 
-from dprct.assignment.units import units_of
+from dprct.assignment.groups import units_of
 from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import ParameterError
 from dprct.estimate.ate import (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.certificate.valid_regressions import Validity
 from dprct.release.fates import assembled
 from dprct.release.outcomes import (
     Constructed,
@@ -17,7 +18,6 @@ from dprct.release.outcomes import (
     legalised,
 )
 from dprct.results.ols import ols
-from dprct.results.validity import Validity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.certificate.certificate import PermittedDifference
 from dprct.errors import SchemaError
 from dprct.release.outcomes import continuous, differences_of, with_sysmiss
 from dprct.release.reading import reading_of
-from dprct.results.certificate import PermittedDifference
 from dprct.schema.expressions import parents
 from dprct.schema.schema import Schema
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dprct.certificate.valid_regressions import Validity
     from dprct.release.base import Release
     from dprct.release.regressions import Regressions
-    from dprct.results.validity import Validity
     from dprct.schema.columns import Column, Fate
 
 

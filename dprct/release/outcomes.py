@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dprct.certificate.certificate import PermittedDifference
 from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
 from dprct.missing import tagged
 from dprct.release.construction import Specification, residuals
 from dprct.release.regressions import right_side
-from dprct.results.certificate import PermittedDifference
 from dprct.schema.columns import stored
 
 if TYPE_CHECKING:

@@ -12,24 +12,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dprct.certificate.valid_regressions import ErrorRatio, Reading, term_key
 from dprct.errors import DprctError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import is_missing
-from dprct.results.covariance import classical, cr1, hc0, hc1, leverage
-from dprct.results.ols import ols
-from dprct.results.options import cluster_codes
-from dprct.results.reading import ErrorRatio, Reading
-from dprct.results.several import fit_several
-from dprct.results.specification import term_key
-from dprct.results.weights import Weighting
+from dprct.results.covariance import Weighting, classical, cr1, fit_several, hc0, hc1, leverage
+from dprct.results.ols import cluster_codes, ols
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dprct.certificate.valid_regressions import Validity
     from dprct.formula.design_matrix import Design, Mask
-    from dprct.results.counting import FeRule
     from dprct.results.covariance import Array, Codes, LeastSquares
-    from dprct.results.validity import Validity
+    from dprct.results.fixed_effects import FeRule
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 

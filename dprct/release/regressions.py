@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct.assignment.groups import CONTROL
+from dprct.certificate.valid_regressions import terms_of
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import parse
-from dprct.results.specification import terms_of
 from dprct.schema.arguments import is_data, listed_names
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprct.certificate.certificate import Certificate, Needed
+from dprct.certificate.digest import labels_digest, number_digest, text_digest, to_15_digits
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
 from dprct.io.atomic import file_error, path_of
 from dprct.io.formats import read
@@ -21,17 +23,14 @@ from dprct.missing import MISSING_CODES, tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
 from dprct.release.writing import certificate_paths
-from dprct.results.certificate import Certificate
-from dprct.results.charging import Needed
-from dprct.results.digest import labels_digest, number_digest, text_digest, to_15_digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from dprct.certificate.digest import ColumnDigest, ValuesDigest
     from dprct.io.text import Cells
-    from dprct.results.digest import ColumnDigest, ValuesDigest
 
 Agreement = Literal["match", "match to 15 digits", "differ", "not checked"]
 
@@ -187,8 +186,8 @@ def verify(
 
     Notes
     -----
-    Values are compared by the digests of :mod:`dprct.results.digest`.  In a text file a number of
-    a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
+    Values are compared by the digests of :mod:`dprct.certificate.digest`.  In a text file a number
+    of a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
     compared, and numbers printed with 15 significant digits match "to 15 digits"; fewer digits do
     not match.  Days printed as ``2010-01-31`` count as Stata's days.
 

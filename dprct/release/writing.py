@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from dprct.certificate.digest import digest_of
+from dprct.certificate.page import certificate_page
 from dprct.errors import FileError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.io.stata import write_dta
-from dprct.results.certificate_page import certificate_page
-from dprct.results.digest import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dprct.certificate.certificate import Certificate
     from dprct.privacy.guarantee import Guarantee
-    from dprct.results.certificate import Certificate
     from dprct.schema.schema import Schema
 
 _SUFFIX = ".dta"

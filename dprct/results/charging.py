@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,48 +44,6 @@ class Receipt:
         if self.accountant is not None and self.entry_id is not None:
             with _staying_charged(self.entry_id):
                 self.accountant.record(self.entry_id, state)
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """What a ledger must have for a file to be found in it, as the file's certificate says.
-
-    Parameters
-    ----------
-    dataset_id : str
-    entries : tuple of str
-        Ids of entries.
-    heads : tuple of str
-        The first 16 digits of links of the chain.
-    """
-
-    dataset_id: str
-    entries: tuple[str, ...]
-    heads: tuple[str, ...]
-
-    @classmethod
-    def of(cls, words: str) -> Needed | None:
-        """Return what the words of a :class:`Receipt` name; None where no ledger on file is named.
-
-        Examples
-        --------
-        >>> Needed.of("entry 1-0123456789ab of data set 'trial'; ledger head 0123456789abcdef")
-        Needed(dataset_id='trial', entries=('1-0123456789ab',), heads=('0123456789abcdef',))
-        >>> Needed.of("charged to no ledger") is None
-        True
-        """
-        found = _ENTRY_OF.findall(words)
-        if not found:
-            return None
-        return cls(found[0][1], tuple(entry for entry, _ in found), tuple(_HEAD.findall(words)))
-
-    def __str__(self) -> str:
-        in_chain = f" with {', '.join(self.heads)} in its chain" if self.heads else ""
-        return f"a ledger of {self.dataset_id!r} that has entry {', '.join(self.entries)}{in_chain}"
-
-
-_ENTRY_OF = re.compile(r"entry ([0-9]{1,9}-[0-9a-f]{12}) of data set '([A-Za-z0-9._-]+)'")
-_HEAD = re.compile(r"ledger head ([0-9a-f]{16})")
 
 
 def charged(

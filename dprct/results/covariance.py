@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from dprct.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dprct.formula.design_matrix import Mask
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -179,3 +183,190 @@ def _remaining(fit: LeastSquares, X: Array, name: str) -> Array:
             "category; use cov_type='HC1' or drop the regressor"
         )
     return remaining
+
+
+WeightsType = Literal["aweight", "fweight", "pweight"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """Weights of the rows used, as the two roles they can play.
+
+    Parameters
+    ----------
+    root : (n,) array
+        Square root of the weight by which outcome and regressors are multiplied.
+    copies : (n,) array
+        How many identical observations a row stands for.
+    """
+
+    root: Array
+    copies: Array
+
+    @classmethod
+    def of(cls, weights: Array | None, weights_type: WeightsType, rows: int) -> Weighting:
+        """Return the roles that weights of a type play.
+
+        Parameters
+        ----------
+        weights : (n,) array or None
+            Checked and positive.
+        weights_type : {"aweight", "fweight", "pweight"}
+        rows : int
+            n.
+
+        Examples
+        --------
+        >>> Weighting.of(np.array([1.0, 3.0]), "aweight", 2).root.tolist()
+        [0.7071067811865476, 1.224744871391589]
+        >>> Weighting.of(np.array([1.0, 3.0]), "fweight", 2).copies.tolist()
+        [1.0, 3.0]
+        """
+        ones = np.ones(rows)
+        if weights is None:
+            return cls(ones, ones)
+        if weights_type == "fweight":
+            return cls(ones, weights)
+        return cls(np.sqrt(weights * (rows / weights.sum())), ones)
+
+
+def check_weights_type(weights_type: str, cov_type: str, *, given: bool) -> None:
+    """Refuse a type that is unknown, or that has no standard errors of the kind asked for.
+
+    Parameters
+    ----------
+    weights_type, cov_type : str
+    given : bool
+        Whether there are weights at all.
+    """
+    if weights_type == "iweight":
+        raise ParameterError(
+            "weights_type='iweight' has no sampling meaning, so its standard errors have none; "
+            "allowed: aweight, fweight, pweight"
+        )
+    if weights_type not in get_args(WeightsType):
+        raise ParameterError(
+            f"weights_type={weights_type!r}; allowed: {', '.join(get_args(WeightsType))}"
+        )
+    if given and weights_type == "pweight" and cov_type == "nonrobust":
+        raise ParameterError(
+            "sampling weights (pweight) need a robust covariance; use cov_type='HC1' or groups="
+        )
+
+
+def check_weights(weights: Array, weights_type: str, name: str) -> None:
+    """Refuse weights that are missing, infinite, negative, all zero, or not whole counts.
+
+    Parameters
+    ----------
+    weights : (n,) array
+        Of the rows that are otherwise complete.
+    weights_type : str
+    name : str
+        What to call them in the message.
+    """
+    if np.isnan(weights).any():
+        raise ParameterError(
+            f"{name} are missing in rows that are otherwise complete; fill or drop"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ParameterError(f"{name} are negative or infinite in some row; give weights from 0 up")
+    if not (weights > 0).any():
+        raise ParameterError(f"{name} are zero in every complete row; give some above 0")
+    if weights_type == "fweight" and (weights != np.round(weights)).any():
+        raise ParameterError(
+            f"{name} are not whole numbers, as frequencies are; use weights_type='aweight' or "
+            "'pweight'"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFit:
+    """Fits that share their rows and regressors.
+
+    Parameters
+    ----------
+    X : (n, k) array
+        Regressors that are kept, times the root of the weight.
+    kept : (K,) array of bool
+        Which of the regressors given are no linear combinations of earlier ones.
+    fits : tuple of LeastSquares
+        One per outcome.
+    groups : (n,) array of int or None
+        Clusters, coded from 0.
+    cov_type : str
+        A key of ``HETEROSKEDASTIC``, or ``"cluster"``.
+    """
+
+    X: Array
+    kept: Mask
+    fits: tuple[LeastSquares, ...]
+    groups: Codes | None
+    cov_type: str
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of inference: rows less rank, with clusters their number less one."""
+        return self.fits[0].df_resid if self.groups is None else float(self.groups.max())
+
+    def cov(self, outcome: int) -> Array:
+        """Return the covariance of the coefficients of one outcome, (k, k)."""
+        if self.groups is None:
+            return HETEROSKEDASTIC[self.cov_type](self.fits[outcome], self.X)
+        return cr1(self.fits[outcome], self.X, self.groups)
+
+
+def fit_several(
+    X: Array, Y: Array, weighting: Weighting, cov_type: str = "HC1", groups: Codes | None = None
+) -> SharedFit:
+    """Fit every column of ``Y`` on ``X``, as :func:`dprct.results.ols.least_squares` fits one.
+
+    Parameters
+    ----------
+    X : (n, K) array
+    Y : (n, q) array
+    weighting : Weighting
+    cov_type : str
+    groups : (n,) array of int, optional
+
+    Returns
+    -------
+    SharedFit
+
+    Raises
+    ------
+    ParameterError
+        If there are not more rows than coefficients.
+
+    Examples
+    --------
+    >>> from dprct.results.covariance import Weighting
+    >>> X = np.column_stack([np.ones(4), [0.0, 0, 1, 1]])
+    >>> Y = np.column_stack([[1.0, 2, 3, 5], [0.0, 1, 1, 1]])
+    >>> both = fit_several(X, Y, Weighting.of(None, "aweight", 4))
+    >>> [fit.beta.round(12).tolist() for fit in both.fits]
+    [[1.5, 2.5], [0.5, 0.5]]
+    """
+    total = weighting.root * np.sqrt(weighting.copies)
+    lengths = np.sqrt(total**2 @ X**2)
+    lengths[lengths == 0] = 1
+    stacked = np.column_stack([X * total[:, None] / lengths, Y * total[:, None]])
+    triangle = cast("Array", np.linalg.qr(stacked, mode="r"))
+    k = X.shape[1]
+    kept = independent(triangle[:, :k])
+    rank = int(kept.sum())
+    if weighting.copies.sum() <= rank:
+        raise ParameterError(
+            f"{weighting.copies.sum():g} observations for {rank} coefficients leave nothing to "
+            "estimate errors from; use fewer covariates"
+        )
+    turned, root = np.linalg.qr(triangle[:, :k][:, kept])
+    inverse = solve_triangular(root, np.eye(rank)) / lengths[kept][:, None]
+    betas = inverse @ (turned.T @ triangle[:, k:])
+    residuals = (Y - X[:, kept] @ betas) * weighting.root[:, None]
+    bread = inverse @ inverse.T
+    fits = tuple(
+        LeastSquares(beta, resid, bread, rank, weighting.copies)
+        for beta, resid in zip(betas.T, residuals.T, strict=True)
+    )
+    return SharedFit(X[:, kept] * weighting.root[:, None], kept, fits, groups, cov_type)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from dprct.errors import ColumnError, ParameterError
 from dprct.results.base import LinearResults
-from dprct.results.cells import Cell, Column, Row
-from dprct.results.style import Estimate, style_named
-from dprct.results.tables import Table
+from dprct.results.tables import Cell, Column, Estimate, Row, Table, style_named
 
 if TYPE_CHECKING:
     from dprct.schema import Schema

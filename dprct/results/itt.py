@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from dprct.certificate.valid_regressions import Specification, Validity, terms_of
 from dprct.errors import ParameterError
-from dprct.results.cells import Cell, Column, Part, Row
+from dprct.formula import parse
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
-from dprct.results.itt_validity import validity_notes
-from dprct.results.multiplicity import RESAMPLED, Adjust, families_of
-from dprct.results.ols import ORDINARY_FIT
-from dprct.results.style import Estimate, style_named
-from dprct.results.tables import Table
+from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
+from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
+from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
 from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
@@ -22,9 +21,74 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dprct.privacy.guarantee import Guarantee
-    from dprct.results.multiplicity import Grouping
-    from dprct.results.weights import WeightsType
+    from dprct.results.covariance import WeightsType
+    from dprct.results.itt_estimates import Estimated
+    from dprct.results.multiple_testing import Grouping
     from dprct.schema import Schema
+
+
+def validity_notes(
+    regressions: Regressions,
+    inference: Inference,
+    found: Estimated,
+    guarantee: Guarantee | None,
+) -> list[str]:
+    """Return what is said of the errors: a calibrated file knows, others hold no noise.
+
+    Parameters
+    ----------
+    regressions : Regressions
+    inference : Inference
+    found : Estimated
+    guarantee : Guarantee or None
+        That of the release which the data come from, if given.
+
+    Returns
+    -------
+    list of str
+        One note where all regressions of the table are alike, else one per reason.
+    """
+    valid = Validity.of(regressions.schema)
+    if valid is None:
+        return [] if guarantee is None else [RELEASED_NOTE]
+    said: dict[str, list[str]] = {}
+    for place, spec in _specifications(regressions, inference, found.estimates).items():
+        said.setdefault(valid.note(spec), []).append(place)
+    notes = [
+        note if len(said) == 1 else f"{', '.join(places)}: {note}" for note, places in said.items()
+    ]
+    if inference.adjust:
+        notes.append(
+            "Adjusted p-values test at levels below their own, which were not declared: take them "
+            "for a description."
+        )
+    return notes
+
+
+def _specifications(
+    regressions: Regressions, inference: Inference, estimates: pd.DataFrame
+) -> dict[str, Specification]:
+    """Return the regressions of a table by what to call them."""
+    cov_type = covariance_named(inference.cov_type, regressions.groups)
+    groups = None if regressions.groups is None else regressions.groups_name or "given by row"
+    terms = {
+        panel: terms_of(parse(f"~ {side}", functions=True))
+        for panel, side in regressions.panels.items()
+    }
+    return {
+        f"{outcome} ({panel})" if panel else outcome: Specification(
+            outcome=outcome,
+            terms=terms[panel],
+            cov_type=cov_type,
+            groups=groups,
+            rows=int(nobs),
+            weighted=regressions.weights is not None,
+        )
+        for panel, outcome, nobs in zip(
+            estimates["covariates"], estimates["outcome"], estimates["nobs"], strict=True
+        )
+    }
+
 
 CUSTODIAN = (
     "Custodian: these p-values come from resampling the rows themselves; keep them with the rows."

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
+from dprct.certificate.valid_regressions import Specification, Validity, column_named, terms_of
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
-from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
+from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.guarantee import Guarantee
 from dprct.results import render
 from dprct.results.base import LinearResults
@@ -20,21 +22,14 @@ from dprct.results.covariance import (
     Array,
     Codes,
     LeastSquares,
+    Weighting,
+    WeightsType,
+    check_weights,
+    check_weights_type,
     cr1,
     independent,
 )
 from dprct.results.fixed_effects import FixedEffects, taken_out
-from dprct.results.goodness import fit_as_a_whole, with_effects
-from dprct.results.options import (
-    check_finite,
-    cluster_codes,
-    covariance_named,
-    one_per_row,
-    weights_of,
-)
-from dprct.results.specification import Specification, column_named, terms_of
-from dprct.results.validity import Validity
-from dprct.results.weights import Weighting, WeightsType, check_weights_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +37,197 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
 
+    from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
-    from dprct.results.counting import Absorbed, FeRule
+    from dprct.results.covariance import Array, Codes
+    from dprct.results.fixed_effects import Absorbed, FeRule
     from dprct.schema import Schema
+
+COV_TYPES = (*HETEROSKEDASTIC, "cluster")
+
+
+def covariance_named(cov_type: str, groups: object) -> str:
+    """Return the name of a covariance as this package spells it.
+
+    Parameters
+    ----------
+    cov_type : str
+        Of any case; ``CR1`` is another name for ``cluster``.
+    groups : object
+        None where there are no clusters.
+
+    Examples
+    --------
+    >>> covariance_named("hc1", None), covariance_named("HC1", "village")
+    ('HC1', 'cluster')
+    """
+    known = {name.lower(): name for name in COV_TYPES} | {"cr1": "cluster"}
+    name = known.get(str(cov_type).lower())
+    if name is None:
+        raise ParameterError(
+            f"cov_type={cov_type!r}; allowed: {', '.join(COV_TYPES)} "
+            "(Stata's robust is HC1, vce(cluster v) is groups='v')"
+        )
+    if groups is None and name == "cluster":
+        raise ParameterError("cov_type='cluster' needs groups=, a column or one value per row")
+    if groups is not None and name not in ("HC1", "cluster"):
+        raise ParameterError(f"cov_type={name!r} has no groups; leave out one of the two")
+    return "cluster" if groups is not None else name
+
+
+def one_per_row(values: str | ArrayLike, data: IntoFrame, rows: int, option: str) -> pd.Series[Any]:
+    """Return a column by name, or one value per row as given.
+
+    Parameters
+    ----------
+    values : str or (N,) array
+    data : DataFrame
+    rows : int
+        N.
+    option : str
+        What to call it in the message.
+
+    Examples
+    --------
+    >>> one_per_row([1, 2], pd.DataFrame({"a": [0, 0]}), 2, "groups").tolist()
+    [1, 2]
+    """
+    if isinstance(values, str):
+        return columns_of(data, [values])[values]
+    column = pd.Series(cast("Any", values)).reset_index(drop=True)
+    if len(column) != rows:
+        raise ParameterError(f"{option} has {len(column)} values for {rows} rows; give one per row")
+    return column
+
+
+def weights_of(
+    weights: str | ArrayLike, weights_type: str, data: IntoFrame, complete: Mask
+) -> Array:
+    """Return the weights of all rows, checked among those that are complete.
+
+    Parameters
+    ----------
+    weights : str or (N,) array
+    weights_type : str
+    data : DataFrame
+    complete : (N,) array of bool
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"w": [1.0, 2.0]})
+    >>> weights_of("w", "aweight", rows, np.ones(2, bool)).tolist()
+    [1.0, 2.0]
+    """
+    column = one_per_row(weights, data, len(complete), "weights")
+    name = f"the weights {weights!r}" if isinstance(weights, str) else "the weights"
+    if is_factor(column):
+        raise ParameterError(f"{name} hold text, not numbers; give numbers from 0 up")
+    numbers = numbers_of(column)
+    if complete.any():
+        check_weights(numbers[complete], weights_type, name)
+    return numbers
+
+
+def cluster_codes(groups: pd.Series[Any], keep: Mask) -> Codes:
+    """Return the clusters of the rows used, coded from 0; at least two.
+
+    Examples
+    --------
+    >>> cluster_codes(pd.Series(["a", "b", "a"]), np.array([True, True, False])).tolist()
+    [0, 1]
+    """
+    codes, distinct = pd.factorize(groups[keep])
+    if len(distinct) < 2:
+        raise ParameterError("groups has one cluster in the rows used; clusters need at least two")
+    return codes.astype(np.intp)
+
+
+def check_finite(frame: Design) -> None:
+    """Refuse a design with an infinite number, naming its column."""
+    for name, column in zip(
+        (*frame.outcomes, *frame.columns), (*frame.y.T, *frame.X.T), strict=True
+    ):
+        if not np.isfinite(column).all():
+            raise ParameterError(f"{name!r} is infinite in some row; recode or drop those rows")
+
+
+def fit_as_a_whole(
+    fit: LeastSquares, y: Array, weighting: Weighting, cov: Array, df: float, intercept: bool
+) -> dict[str, Any]:
+    """Return R-squared, root MSE and F of a fit without absorbed effects.
+
+    Parameters
+    ----------
+    fit : LeastSquares
+    y : (n,) array
+    weighting : Weighting
+    cov : (k, k) array
+    df : float
+        Degrees of freedom of inference.
+    intercept : bool
+        Whether the first coefficient is one.
+    """
+    weight = weighting.root**2 * weighting.copies
+    centre = np.average(y, weights=weight) if intercept else 0.0
+    total = float(weight @ (y - centre) ** 2)
+    unexplained = float(fit.copies @ fit.resid**2)
+    df_total = fit.nobs - intercept
+    slopes = slice(int(intercept), None)
+    fvalue = wald(fit.beta[slopes], cov[slopes, slopes], df)
+    df_model = fit.rank - intercept
+    share = unexplained / total if total > 0 else np.nan
+    return {
+        "df_model": df_model,
+        "rsquared": 1 - share,
+        "rsquared_adj": 1 - share * df_total / fit.df_resid,
+        "rmse": float(np.sqrt(unexplained / fit.df_resid)),
+        "fvalue": fvalue,
+        "f_pvalue": float(special.fdtrc(df_model, df, fvalue)) if df_model else np.nan,
+    }
+
+
+def with_effects(
+    fit: LeastSquares, left: Array, y: Array, weighting: Weighting, absorbed: Absorbed
+) -> dict[str, Any]:
+    """Return R-squared around the mean and within, and the root MSE, for absorbed effects.
+
+    How well they fit does not depend on a counting rule: all levels are parameters here.
+
+    Parameters
+    ----------
+    fit : LeastSquares
+    left : (n,) array
+        What the effects leave of the outcome.
+    y : (n,) array
+        The outcome.
+    weighting : Weighting
+    absorbed : Absorbed
+    """
+    weight = weighting.root**2 * weighting.copies
+    unexplained = float(fit.copies @ fit.resid**2)
+    total = float(weight @ (y - np.average(y, weights=weight)) ** 2)
+    varies = float(weight @ left**2)
+    df = max(fit.nobs - fit.rank - absorbed.rank, 0)
+    share = unexplained / total if total > 0 else np.nan
+    return {
+        "rsquared": 1 - share,
+        "rsquared_adj": 1 - share * (fit.nobs - 1) / df if df else np.nan,
+        "rsquared_within": 1 - unexplained / varies if varies > 0 else np.nan,
+        "rmse": float(np.sqrt(unexplained / df)) if df else np.nan,
+    }
+
+
+def wald(beta: Array, cov: Array, df: float) -> float:
+    """Return ``b' V^-1 b / q``, or NaN where ``V`` has no inverse, as with few clusters."""
+    scale = np.sqrt(np.diag(cov))
+    if not 0 < len(beta) <= df or not np.all(scale > 0):
+        return float("nan")
+    correlation = cov / np.outer(scale, scale)
+    if np.linalg.cond(correlation) > 1e12:
+        return float("nan")
+    standard = beta / scale
+    return float(standard @ np.linalg.solve(correlation, standard) / len(beta))
+
 
 ORDINARY_FIT = Guarantee.none("this is an ordinary fit of the data it was given")
 RELEASED_NOTE = (
@@ -164,8 +347,8 @@ def ols(
     absorb : str or sequence of str
         Columns whose levels are fixed effects, taken out before the fit; they are not printed.
     fe_df : {"areg", "reghdfe", "fixest", "xtreg"}
-        Whose rule counts them as parameters; see :mod:`dprct.results.counting`.  ``areg`` gives
-        what dummies ``C(x)`` give.
+        Whose rule counts them as parameters; see :mod:`dprct.results.fixed_effects`.  ``areg``
+        gives what dummies ``C(x)`` give.
     guarantee : Guarantee, optional
         That of the release which ``data`` come from; the summary then prints it.
 

@@ -3,19 +3,394 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self, Unpack, overload
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, overload
 
 import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.results import typeset
-from dprct.results.cells import PARTS, VALUE_OF, Cell, Column, Part, Row
-from dprct.results.layout import Layout, holds_estimates
-from dprct.results.style import STYLES, Estimate, Style, StyleOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+Brackets = Literal["()", "[]", "{}", ""]
+StarPlace = Literal["estimate", "se"]
+StarsFrom = Literal["p", "adjusted"]
+Errors = Literal["beside", "below"]
+
+MOST_DIGITS = 15
+_BRACKETS = {"()": "parentheses", "[]": "brackets", "{}": "braces"}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimate with what is printed around it, unrounded; NaN where there is nothing.
+
+    Parameters
+    ----------
+    value, se : float
+    p, adjusted : float
+        p-value, and p-value adjusted for the other hypotheses of its family.
+
+    Examples
+    --------
+    >>> Estimate(0.431, 0.023).p
+    nan
+    """
+
+    value: float
+    se: float = math.nan
+    p: float = math.nan
+    adjusted: float = math.nan
+
+
+class StyleOptions(TypedDict, total=False):
+    """The options of :class:`Style`, and ``style``, the name of the one to start from."""
+
+    style: str
+    digits: int
+    p_digits: int
+    brackets: Brackets
+    stars: StarPlace | None
+    stars_from: StarsFrom
+    thresholds: tuple[float, ...]
+    errors: Errors
+    thousands: bool
+    notes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How numbers are printed.
+
+    Parameters
+    ----------
+    digits, p_digits : int
+        Decimals of estimates and their errors, and of p-values.
+    brackets : {"()", "[]", "{}", ""}
+        Around standard errors.
+    stars : {"estimate", "se"} or None
+        What stars stand beside; None prints none.
+    stars_from : {"p", "adjusted"}
+        Which p-value they speak of.
+    thresholds : tuple of float
+        A p-value below one of them earns a star.
+    errors : {"beside", "below"}
+        Standard errors in a column beside the estimate, or in a row below it.
+    thousands : bool
+        Whether estimates have commas, as counts always do.
+    notes : bool
+        Whether notes are printed.
+
+    Examples
+    --------
+    >>> style = STYLES["paper"]
+    >>> style.standard_error(Estimate(0.132, 0.0971, p=0.087))
+    Printed(text='[0.097]', stars=1)
+    """
+
+    digits: int = 3
+    p_digits: int = 3
+    brackets: Brackets = "()"
+    stars: StarPlace | None = "estimate"
+    stars_from: StarsFrom = "p"
+    thresholds: tuple[float, ...] = (0.1, 0.05, 0.01)
+    errors: Errors = "below"
+    thousands: bool = False
+    notes: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("digits", "p_digits"):
+            value = getattr(self, name)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int)
+                or not 0 <= value <= MOST_DIGITS
+            ):
+                raise ParameterError(
+                    f"{name}={value!r}; give a whole number from 0 to {MOST_DIGITS}"
+                )
+        for name, kind in (
+            ("brackets", Brackets),
+            ("stars", StarPlace),
+            ("stars_from", StarsFrom),
+            ("errors", Errors),
+        ):
+            value = getattr(self, name)
+            if value not in get_args(kind) and not (name == "stars" and value is None):
+                allowed = ", ".join(map(repr, get_args(kind)))
+                none = " or None" if name == "stars" else ""
+                raise ParameterError(f"{name}={value!r}; allowed: {allowed}{none}")
+        given = tuple(self.thresholds)
+        if any(not 0 < one < 1 for one in given) or len(set(given)) < len(given):
+            raise ParameterError(
+                f"thresholds={self.thresholds!r}; give distinct levels between 0 and 1 such as "
+                "(0.1, 0.05, 0.01)"
+            )
+        object.__setattr__(self, "thresholds", tuple(sorted(given, reverse=True)))
+
+    def changed(self, options: Mapping[str, object]) -> Style:
+        """Return the style with some options changed; ``style`` names another one to start from."""
+        known = ["style", *(field.name for field in fields(self))]
+        unknown = [name for name in options if name not in known]
+        if unknown:
+            raise ParameterError(
+                f"no option {unknown[0]!r} of a table; allowed: {', '.join(known)}"
+            )
+        rest = {name: value for name, value in options.items() if name != "style"}
+        start = style_named(options["style"]) if "style" in options else self
+        return replace(start, **rest)  # type: ignore[arg-type]  # checked above and on creation
+
+    def number(self, value: float, digits: int | None = None) -> Printed:
+        """Print a number, with a count's commas if it is whole by type."""
+        if isinstance(value, int):
+            return Printed(f"{value:,d}")
+        return Printed(self._fixed(value, self.digits if digits is None else digits))
+
+    def estimate(self, cell: Estimate) -> Printed:
+        """Print an estimate."""
+        text = self._fixed(cell.value, self.digits)
+        return Printed(text, self._count(cell) if self.stars == "estimate" and text else 0)
+
+    def standard_error(self, cell: Estimate) -> Printed:
+        """Print a standard error in its brackets."""
+        text = self._enclosed(self._fixed(cell.se, self.digits), self.brackets)
+        return Printed(text, self._count(cell) if self.stars == "se" and text else 0)
+
+    def p_value(self, p: float) -> Printed:
+        """Print a p-value; below an estimate, in the brackets that standard errors do not use."""
+        text = self._fixed(p, self.p_digits)
+        if self.errors == "beside":
+            return Printed(text)
+        return Printed(self._enclosed(text, self._other_brackets))
+
+    def legend(self) -> str:
+        """Return what the stars mean, or nothing where there are none."""
+        if self.stars is None or not self.thresholds:
+            return ""
+        levels = ", ".join(
+            f"{'*' * k} p < {level:g}" for k, level in enumerate(self.thresholds, start=1)
+        )
+        return f"{levels} (adjusted)." if self.stars_from == "adjusted" else f"{levels}."
+
+    def key_to_brackets(self, parts: Sequence[str]) -> str:
+        """Return what stands in which brackets below an estimate; nothing where beside it."""
+        named = {"p.value": "p-values", "p.adjusted": "adjusted p-values"}
+        ps = [words for part, words in named.items() if part in parts]
+        if self.errors == "beside" or "std.error" not in parts or not self.brackets:
+            return ""
+        said = [f"Standard errors in {_BRACKETS[self.brackets]}"]
+        said += [f"{words} in {_BRACKETS[self._other_brackets]}" for words in ps]
+        return ", ".join(said) + "."
+
+    @property
+    def _other_brackets(self) -> str:
+        return "()" if self.brackets == "[]" else "[]"
+
+    def _count(self, cell: Estimate) -> int:
+        p = cell.adjusted if self.stars_from == "adjusted" else cell.p
+        return sum(p < level for level in self.thresholds)
+
+    def _fixed(self, value: float, digits: int) -> str:
+        if math.isnan(value):
+            return ""
+        text = f"{value:,.{digits}f}" if self.thousands else f"{value:.{digits}f}"
+        return text.removeprefix("-") if text.strip("-0.,") == "" else text
+
+    @staticmethod
+    def _enclosed(text: str, brackets: str) -> str:
+        return f"{brackets[:1]}{text}{brackets[1:]}" if text else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A cell as it is printed: its text, and how many stars follow.
+
+    Examples
+    --------
+    >>> str(Printed("-0.247", 3))
+    '-0.247***'
+    """
+
+    text: str
+    stars: int = 0
+
+    def __str__(self) -> str:
+        return self.text + "*" * self.stars
+
+
+STYLES: Mapping[str, Style] = MappingProxyType(
+    {
+        "paper": Style(brackets="[]", stars="se", errors="beside"),
+        "econ": Style(),
+        "aer": Style(stars=None),
+        "esttab": Style(thresholds=(0.05, 0.01, 0.001)),
+    }
+)
+"""By name: standard errors in brackets beside the estimate with stars after them (``paper``);
+below it in parentheses with stars at the estimate (``econ``), without stars (``aer``), or with
+the levels of Stata's ``esttab``."""
+
+
+def style_named(name: object) -> Style:
+    """Return a style by its name.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+
+    Examples
+    --------
+    >>> style_named("aer").stars is None
+    True
+    """
+    if not isinstance(name, str) or name not in STYLES:
+        raise ParameterError(f"style={name!r}; allowed: {', '.join(STYLES)}")
+    return STYLES[name]
+
+
+Part = Literal["estimate", "std.error", "p.value", "p.adjusted"]
+RowKind = Literal["row", "section", "statistic"]
+Cell = Estimate | float | int | str | None
+
+VALUE_OF: dict[Part, Callable[[Estimate], float]] = {
+    "estimate": lambda cell: cell.value,
+    "std.error": lambda cell: cell.se,
+    "p.value": lambda cell: cell.p,
+    "p.adjusted": lambda cell: cell.adjusted,
+}
+PARTS: tuple[Part, ...] = tuple(VALUE_OF)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    key : str
+        Name in the numeric frame.
+    heading : str
+        As it is printed.
+    over : str
+        Printed above the headings, once over neighbours that share it.  Where standard errors
+        stand beside, the heading itself stands above and this before it.
+    """
+
+    key: str
+    heading: str
+    over: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a table.
+
+    Parameters
+    ----------
+    key : str
+        Name in the numeric frame.
+    name : str
+        As it is printed.
+    cells : tuple of Estimate, float, int, str or None
+        One per column; an int is a count, a str is words, None is empty.
+    kind : {"row", "section", "statistic"}
+        A section heads the rows below it and has no cells; statistics stand at the foot.
+    digits : int, optional
+        Decimals of plain numbers, where they are not those of the table.
+    """
+
+    key: str
+    name: str
+    cells: tuple[Cell, ...] = ()
+    kind: RowKind = "row"
+    digits: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The contents of a table with the style that prints them; see :class:`~.tables.Table`."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    parts: tuple[tuple[Part, str], ...]
+    style: Style
+
+    def headings(self) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+        """Return the headings above with their widths, and the headings of single columns."""
+        spans: list[tuple[str, int]] = []
+        headings: list[str] = []
+        for j, column in enumerate(self.columns):
+            split = self._beside and holds_estimates(self.rows, j)
+            own = [heading for _, heading in self.parts] if split else [column.heading]
+            over = f"{column.over} {column.heading}".strip() if split else column.over
+            if spans and spans[-1][0] == over and not split:
+                spans[-1] = (over, spans[-1][1] + len(own))
+            else:
+                spans.append((over, len(own)))
+            headings += own
+        return tuple(spans), tuple(headings)
+
+    def lines(self) -> tuple[typeset.Line, ...]:
+        """Return the printed lines; an estimate with errors below takes several."""
+        lines: list[typeset.Line] = []
+        for row in self.rows:
+            if row.kind == "section":
+                lines.append(typeset.Line(row.name, (), "section"))
+                continue
+            first = row.kind == "statistic" and bool(lines) and lines[-1].kind != "statistic"
+            for k, part in enumerate(self._parts_below(row)):
+                cells = tuple(
+                    cell
+                    for j in range(len(self.columns))
+                    for cell in self._printed_at(row, j, part)
+                )
+                name = "" if k else row.name
+                lines.append(typeset.Line(name, cells, row.kind, rule=first and not k))
+        return tuple(lines)
+
+    @property
+    def _beside(self) -> bool:
+        return self.style.errors == "beside"
+
+    def _parts_below(self, row: Row) -> list[Part]:
+        parts = [part for part, _ in self.parts]
+        below = not self._beside and any(isinstance(cell, Estimate) for cell in row.cells)
+        return parts if below else parts[:1]
+
+    def _printed_at(self, row: Row, j: int, part: Part) -> list[Printed | str]:
+        """Print a cell in the columns that it takes: one, or one per part."""
+        if not (self._beside and holds_estimates(self.rows, j)):
+            return [self._printed(row.cells[j], part, row.digits)]
+        return [self._printed(row.cells[j], one, row.digits) for one, _ in self.parts]
+
+    def _printed(self, cell: Cell, part: Part, digits: int | None) -> Printed | str:
+        """Print one part of a cell; what is no estimate has its first part only."""
+        if isinstance(cell, Estimate):
+            if part == "estimate":
+                return self.style.estimate(cell)
+            if part == "std.error":
+                return self.style.standard_error(cell)
+            return self.style.p_value(cell.adjusted if part == "p.adjusted" else cell.p)
+        if cell is None or part != self.parts[0][0]:
+            return ""
+        return cell if isinstance(cell, str) else self.style.number(cell, digits)
+
+
+def holds_estimates(rows: Sequence[Row], j: int) -> bool:
+    """Whether some cell of a column is an estimate.
+
+    Examples
+    --------
+    >>> from dprct.results.tables import Row
+    >>> holds_estimates([Row("a", "a", (Estimate(1.0), 2))], 0)
+    True
+    """
+    return any(isinstance(row.cells[j], Estimate) for row in rows if row.cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +454,7 @@ class Table:
         **options
             ``style="aer"`` starts from a style by name; ``digits``, ``p_digits``, ``brackets``,
             ``stars``, ``stars_from``, ``thresholds``, ``errors``, ``thousands`` and ``notes``
-            are those of :class:`~dprct.results.style.Style`.
+            are those of :class:`~dprct.results.tables.Style`.
         """
         return replace(self, style=self.style.changed(dict(options)))
 

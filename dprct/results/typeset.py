@@ -11,7 +11,7 @@ from dprct.results.render import WIDTH, in_html, in_tex, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.results.style import Printed
+    from dprct.results.tables import Printed
 
 GAP = 2
 
@@ -79,7 +79,7 @@ def text(grid: Grid) -> str:
 
     Examples
     --------
-    >>> from dprct.results.style import Printed
+    >>> from dprct.results.tables import Printed
     >>> line = Line("got", (Printed("0.431", 3),))
     >>> print(text(Grid("Effects", "Outcome", (("", 1),), ("ITT",), (line,), ("A note.",))))
     Effects
@@ -119,7 +119,7 @@ def latex(grid: Grid) -> str:
 
     Examples
     --------
-    >>> from dprct.results.style import Printed
+    >>> from dprct.results.tables import Printed
     >>> line = Line("a_b", (Printed("-0.431", 3),))
     >>> print(latex(Grid("Effects", "", (("", 1),), ("ITT",), (line,))))
     \begin{tabular}{lr}
@@ -155,7 +155,7 @@ def html(grid: Grid) -> str:
 
     Examples
     --------
-    >>> from dprct.results.style import Printed
+    >>> from dprct.results.tables import Printed
     >>> line = Line("a<b", (Printed("0.431", 1),))
     >>> written = html(Grid("Effects", "", (("", 1),), ("ITT",), (line,)))
     >>> "<tr><th>a&lt;b</th><td>0.431<sup>*</sup></td></tr>" in written

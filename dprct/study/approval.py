@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct import __version__
-from dprct.errors import ConfirmationError
-from dprct.privacy.accountant import find_ledger
-from dprct.privacy.budget import Budget, spelled
-from dprct.release.base import announced_schema
-from dprct.results.odds import odds_words
-from dprct.results.page import (
+from dprct.certificate.page import (
     claim,
     document,
     facts,
     grid,
     items,
+    odds_words,
     pair,
     paragraphs,
     section,
     signatures,
 )
+from dprct.errors import ConfirmationError
+from dprct.privacy.accountant import find_ledger
+from dprct.privacy.budget import Budget, spelled
+from dprct.release.base import announced_schema
 from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts
 from dprct.study.package import planned, price

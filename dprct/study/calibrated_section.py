@@ -11,8 +11,7 @@ import numpy as np
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.ate.index import indexes_of, is_file
 from dprct.estimate.ate.model import policy_of
-from dprct.estimate.door import constant_of, levels_of, with_bounds
-from dprct.estimate.experiment import cluster_unit, compared
+from dprct.estimate.experiment import cluster_unit, compared, constant_of, levels_of, with_bounds
 from dprct.privacy.allocation import split as shares_of
 from dprct.release.calibrated import Calibrated
 from dprct.release.covariates import covariates_of

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, DprctError, ParameterError, StudyError
 from dprct.formula import names as formula_names
+from dprct.results.covariance import check_weights_type
 from dprct.results.itt import ITTTable, itt_table
 from dprct.results.itt_estimates import Inference
-from dprct.results.multiplicity import families_of
-from dprct.results.options import covariance_named
-from dprct.results.resampling import FEWEST_DRAWS
-from dprct.results.style import style_named
-from dprct.results.weights import check_weights_type
+from dprct.results.multiple_testing import FEWEST_DRAWS, families_of
+from dprct.results.ols import covariance_named
+from dprct.results.tables import style_named
 from dprct.study.sections import section
 
 if TYPE_CHECKING:

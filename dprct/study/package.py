@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import published
+from dprct.certificate.certificate import Certificate
+from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io import read
 from dprct.io.atomic import atomic_write
@@ -20,8 +22,6 @@ from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
 from dprct.release.model import ReleaseModel
 from dprct.release.writing import certificate_paths, check_target, is_described
-from dprct.results.certificate import Certificate
-from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
 from dprct.schema.schema import Schema
 from dprct.study.declared_tables import long_form
 from dprct.study.expected import belongs_to, written

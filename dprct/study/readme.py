@@ -15,7 +15,7 @@ from dprct import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dprct.results.certificate import Certificate
+    from dprct.certificate.certificate import Certificate
 
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|(?<!\w)_|_(?!\w))")

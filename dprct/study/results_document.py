@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 
 from dprct import __version__
+from dprct.certificate.certificate import sealed_words
 from dprct.errors import DisclosureError, FileError, SimulationError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import spelled
 from dprct.results import render
-from dprct.results.certificate import sealed_words
 from dprct.results.confidential import is_confidential
 from dprct.schema.toml import column_facts
 

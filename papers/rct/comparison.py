@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.custodian.overlap import ci_overlap
+from dprct.custodian.tables import ci_overlap
 from papers.rct import liberia
 from papers.rct.printed import Asked, as_printed, asked, number_in, printed, records
 from papers.rct.simulated import TRUE_EFFECT

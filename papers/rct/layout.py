@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.results.cells import Column, Row
-from dprct.results.style import style_named
-from dprct.results.tables import Table
+from dprct.results.tables import Column, Row, Table, style_named
 from papers.rct import liberia
 from papers.rct.methods import METHODS
 from papers.rct.printed import (

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dprct.results.several import fit_several
-from dprct.results.weights import Weighting
+from dprct.results.covariance import Weighting, fit_several
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment import Design
-    from dprct.results.several import SharedFit
+    from dprct.results.covariance import SharedFit
 
     Array = NDArray[np.float64]
 

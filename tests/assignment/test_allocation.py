@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 
-from dprct.assignment.allocation import (
+from dprct.assignment.groups import (
     counted,
     fair_counts,
     independent,

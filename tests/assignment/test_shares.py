@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.assignment.shares import percent, shares_of
+from dprct.assignment.designs import percent, shares_of
 from dprct.errors import ParameterError
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.assignment.units import lacking, rows_of, units_of
+from dprct.assignment.groups import lacking, rows_of, units_of
 from dprct.errors import ColumnError, ParameterError
 
 ROWS = pd.DataFrame({"a": ["x", "y", "x", "y", "x"], "b": [1.0, 1, 2, 2, 1], "c": [5, 6, 7, 8, 5]})

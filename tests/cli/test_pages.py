@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from matplotlib import image
 
+from dprct.certificate.page import document, paragraphs
 from dprct.cli import main
-from dprct.results.page import document, paragraphs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprct.custodian.overlap import ci_overlap, compared, summarised
+from dprct.custodian.tables import ci_overlap, compared, summarised
 from dprct.errors import ParameterError
 
 ENDS = st.tuples(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6)).map(lambda p: (p[0], p[0] + p[1]))

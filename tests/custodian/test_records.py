@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprct.custodian.records import (
+from dprct.custodian.tables import (
     Cells,
     cells_of,
     check_same_kinds,
@@ -129,7 +129,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     spans = {name: (-3.0, 3.0) for name in names}
     whole = nearest(*gower_points(tables, spans))
-    monkeypatch.setattr("dprct.custodian.records._PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr("dprct.custodian.tables._PAIRS_AT_ONCE", 100)
     assert nearest(*gower_points(tables, spans)).distance.tolist() == whole.distance.tolist()
 
 

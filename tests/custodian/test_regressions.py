@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct.custodian.regressions import Regressions
-from dprct.custodian.sources import confidential_source, released_sources
+from dprct.custodian.effects_compared import Regressions
+from dprct.custodian.tables import confidential_source, released_sources
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.missing import tagged
 

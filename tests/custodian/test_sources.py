@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from dprct.custodian.sources import confidential_source, released_sources
+from dprct.custodian.tables import confidential_source, released_sources
 from dprct.errors import ParameterError
 from dprct.results.confidential import marked
 from dprct.schema import Schema

@@ -10,7 +10,7 @@ from dprct.assignment import Block
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.ate.model import ATESpec, check_relation, policy_of
 from dprct.estimate.ate.plan import sds_of
-from dprct.estimate.door import check_columns, constant_of, levels_of, table_of, with_bounds
+from dprct.estimate.experiment import check_columns, constant_of, levels_of, table_of, with_bounds
 from dprct.model import BoundTable
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from dprct.errors import ParameterError
-from dprct.estimate.noise_law import quantile
-from dprct.estimate.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise, quantile
 
 
 @pytest.mark.parametrize("alpha", [1e-5, 0.01, 0.05, 0.3])

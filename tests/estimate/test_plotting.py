@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.effects import NoisyEffect, NoisyVariance
-from dprct.estimate.plotting import effects_plot
+from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

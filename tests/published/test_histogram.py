@@ -237,7 +237,7 @@ def test_the_file_says_so_in_its_label_its_notes_and_its_certificate(data, schem
 
 def test_the_certificate_is_valid(data, schema, path):
     written = MVHistogram(data, schema).fit(epsilon=1).write_dta(path).to_dict()
-    rules = files("dprct.results").joinpath("certificate.schema.json").read_text("utf-8")
+    rules = files("dprct.certificate").joinpath("certificate.schema.json").read_text("utf-8")
     jsonschema.validate(written, json.loads(rules))
     assert written["guarantee"]["measure"] == "none"
     assert written["guarantee"]["epsilon"] is None

@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.certificate.digest import digest_of
+from dprct.certificate.page import certificate_page
 from dprct.errors import FileError, SimulationError
 from dprct.io.compare import compare
 from dprct.io.stata import read_dta, write_dta
 from dprct.release import Marginals, MVHistogram, Release
 from dprct.release.base import fates_of
 from dprct.release.writing import certificate_paths, check_target, rehearse
-from dprct.results.certificate_page import certificate_page
-from dprct.results.digest import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -306,8 +306,8 @@ def _interrupted_at(call: int, step: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     import hashlib
     import os
 
+    from dprct.certificate.certificate import Certificate
     from dprct.release import writing
-    from dprct.results.certificate import Certificate
 
     owner, name = {
         "open": (builtins, "open"),

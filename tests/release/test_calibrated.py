@@ -11,6 +11,7 @@ import statsmodels.formula.api as smf
 
 import dprct
 from dprct import Block, Calibrated, Cluster, Complete, Factorial, ols, read_dta
+from dprct.certificate.valid_regressions import Validity
 from dprct.errors import (
     BudgetError,
     FormulaError,
@@ -24,7 +25,6 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row, sequential
 from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
-from dprct.results.validity import Validity
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.certificate.valid_regressions import Validity
 from dprct.release.construction import Specification, residuals
 from dprct.release.reading import breaks_of, reading_of
 from dprct.results.ols import ols
-from dprct.results.validity import Validity
 from dprct.schema import Column, Schema
 
 TARGET = 0.31

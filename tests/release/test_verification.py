@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from dprct import verify
+from dprct.certificate.certificate import Certificate
 from dprct.errors import FileError, ParameterError
 from dprct.io.stata import read_dta, write_dta
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
@@ -19,7 +20,6 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.release.verification import INTEGRITY
 from dprct.release.writing import write_protected
-from dprct.results.certificate import Certificate
 from dprct.schema import Column, FileFacts, Schema
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.results.arms import assignment_of
+from dprct.results.itt_estimates import assignment_of
 
 ROWS = pd.DataFrame(
     {

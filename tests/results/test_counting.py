@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.results import counting
-from dprct.results.counting import (
+from dprct.results import fixed_effects as counting
+from dprct.results.fixed_effects import (
     Absorbed,
     components,
     counted,

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.results.covariance import LeastSquares
-from dprct.results.goodness import fit_as_a_whole, wald
-from dprct.results.ols import least_squares
-from dprct.results.weights import Weighting
+from dprct.results.covariance import LeastSquares, Weighting
+from dprct.results.ols import fit_as_a_whole, least_squares, wald
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.results.intervals import checked_alpha, interval_frame
+from dprct.results.base import checked_alpha, interval_frame
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.05, 5, True, "0.05", None, float("nan")])

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import dprct
-from dprct.results.multiplicity import bonferroni, holm
+from dprct.results.multiple_testing import bonferroni, holm
 
 ARMS = ["t1", "t2"]
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct.results.validity import ARTEFACT, Validity
+from dprct.certificate.valid_regressions import ARTEFACT, Validity
 from dprct.schema import Column, Schema
 
 

@@ -7,9 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprct.results.cells import Column, Row
-from dprct.results.layout import Layout, holds_estimates
-from dprct.results.style import STYLES, Estimate
+from dprct.results.tables import STYLES, Column, Estimate, Layout, Row, holds_estimates
 
 PARTS = (("estimate", "b"), ("std.error", "se"), ("p.value", "p"))
 cells = st.one_of(

@@ -8,7 +8,7 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.formula import design
-from dprct.results.options import (
+from dprct.results.ols import (
     check_finite,
     cluster_codes,
     covariance_named,

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.results.multiplicity import step_down
-from dprct.results.resampling import Resampled, variances, wild_draws
-from dprct.results.several import fit_several
-from dprct.results.weights import Weighting
+from dprct.results.covariance import Weighting, fit_several
+from dprct.results.multiple_testing import Resampled, step_down, variances, wild_draws
 
 KINDS = ["nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster"]
 ARMS = np.array([1, 2])
@@ -80,7 +78,7 @@ def test_draws_are_the_same_however_many_are_held_at_once(monkeypatch):
     X, Y = example(np.random.default_rng(3))
     samples = [Resampled(fitted(X, Y, "HC1"), np.ones(len(X), bool), ARMS)]
     at_once = wild_draws(samples, np.arange(len(X)), 150, np.random.default_rng(9))
-    monkeypatch.setattr("dprct.results.resampling._CHUNK", 1)
+    monkeypatch.setattr("dprct.results.multiple_testing._CHUNK", 1)
     one_by_one = wild_draws(samples, np.arange(len(X)), 150, np.random.default_rng(9))
     assert at_once.shape == one_by_one.shape == (150, 4)
     # the order in which a generator is asked differs, the law does not

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
+from dprct.results.covariance import Weighting, fit_several
 from dprct.results.ols import least_squares
-from dprct.results.several import fit_several
-from dprct.results.weights import Weighting
 
 
 def example(n=60):

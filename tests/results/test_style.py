@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.results.style import STYLES, Estimate, Printed, Style, style_named
+from dprct.results.tables import STYLES, Estimate, Printed, Style, style_named
 
 CELL = Estimate(-0.2471, 0.0882, p=0.0025, adjusted=0.0725)
 

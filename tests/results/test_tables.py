@@ -15,9 +15,7 @@ import pytest
 
 from dprct.errors import FileError, ParameterError
 from dprct.results import typeset
-from dprct.results.cells import Column, Row
-from dprct.results.style import STYLES, Estimate
-from dprct.results.tables import Table
+from dprct.results.tables import STYLES, Column, Estimate, Row, Table
 
 NASTY = "a_b & 50% $x$ #1 {z} ~ ^ \\ <script>alert('1')</script> | \"q\" [k]"
 

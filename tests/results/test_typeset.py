@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dprct.results.style import Printed
+from dprct.results.tables import Printed
 from dprct.results.typeset import Grid, Line, html, latex, text
 
 

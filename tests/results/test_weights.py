@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.results.weights import Weighting, check_weights, check_weights_type
+from dprct.results.covariance import Weighting, check_weights, check_weights_type
 
 
 def test_roles():

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dprct.certificate.page import text
 from dprct.errors import ConfirmationError
 from dprct.privacy.budget import Budget
-from dprct.results.page import text
 from dprct.study.approval import KIND, Approval, approval_of, approval_page
 from dprct.study.package import bound_model, protected
 from dprct.study.study import load_study

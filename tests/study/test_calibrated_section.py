@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import dprct
+from dprct.certificate.valid_regressions import Validity
 from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
 from dprct.missing import tagged
 from dprct.privacy.budget import Budget
-from dprct.results.validity import Validity
 from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import (
     CalibratedExperiment,

@@ -1,8 +1,11 @@
 """Ordinary estimators on confidential data, to compare private ones with; nothing is protected."""
 
-from dprct.custodian.baselines.control_weights import ControlWeights
 from dprct.custodian.baselines.ipw import IPW, BaselineIPW
-from dprct.custodian.baselines.synthetic_control import BaselineControl, SyntheticControl
+from dprct.custodian.baselines.synthetic_control import (
+    BaselineControl,
+    ControlWeights,
+    SyntheticControl,
+)
 
 __all__ = [
     "IPW",

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from dprct.defaults import SHAPE_DEGREE, SHRINKAGE
 from dprct.errors import ParameterError
-from dprct.estimate.path_noise import PathNoise, check_alpha
+from dprct.estimate.noise_law import PathNoise, check_alpha
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:

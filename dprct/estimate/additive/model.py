@@ -24,7 +24,7 @@ from dprct.estimate.additive.release import (
 )
 from dprct.estimate.additive.results import AdditiveResults
 from dprct.estimate.additive.terms import distinct_names, distinct_pairs, terms_of
-from dprct.estimate.door import check_sample, constant_of, with_bounds
+from dprct.estimate.experiment import check_sample, constant_of, with_bounds
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import EXTREMES, Block, CodedRows, EngineRows

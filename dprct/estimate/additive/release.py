@@ -10,7 +10,7 @@ import numpy as np
 
 from dprct.defaults import PURE_COUNT_UNITS
 from dprct.errors import ParameterError
-from dprct.estimate.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.allocation import Allocation
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace

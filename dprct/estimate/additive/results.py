@@ -11,7 +11,7 @@ import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import half_width, usable_counts
-from dprct.estimate.path_noise import check_alpha
+from dprct.estimate.noise_law import check_alpha
 from dprct.plots import RELEASED, panels
 from dprct.results import render
 from dprct.schema.arguments import listed_names

@@ -20,15 +20,19 @@ from dprct.estimate.ate.release import (
     released,
 )
 from dprct.estimate.ate.results import PrivateATEResults, contrasts_of, results_of
-from dprct.estimate.door import check_sample, constant_of, levels_of, no_policy, with_bounds
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
 from dprct.estimate.experiment import (
     Experiment,
     check_hidden,
+    check_sample,
     compared,
+    constant_of,
     design_of,
     experiment_of,
     hidden_arms,
+    levels_of,
+    no_policy,
+    with_bounds,
 )
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec

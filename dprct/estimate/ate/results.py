@@ -16,10 +16,8 @@ import pandas as pd
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
-from dprct.estimate.effects import combined
-from dprct.estimate.plotting import effects_plot
-from dprct.results.base import LinearResults
-from dprct.results.intervals import checked_alpha, interval_frame
+from dprct.estimate.effects import combined, effects_plot
+from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import given
 

@@ -16,7 +16,7 @@ from dprct.defaults import KNOWN_PARTS, NUISANCE_PARTS
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
 from dprct.estimate.additive.release import allocation_of, layout_of, released_sums
-from dprct.estimate.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
 from dprct.queries import (

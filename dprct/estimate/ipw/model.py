@@ -12,7 +12,7 @@ import pandas as pd
 
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.door import levels_of, with_bounds
+from dprct.estimate.experiment import levels_of, with_bounds
 from dprct.estimate.ipw.plan import facts_of, warnings_of
 from dprct.estimate.ipw.release import (
     Errors,

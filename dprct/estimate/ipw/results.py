@@ -11,11 +11,9 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from dprct.estimate.effects import NoisyEffect, NoisyVariance
+from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
 from dprct.estimate.noise_law import LARGEST_RHO
-from dprct.estimate.plotting import effects_plot
-from dprct.results.base import LinearResults
-from dprct.results.intervals import checked_alpha, interval_frame
+from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from dprct.errors import ParameterError
-from dprct.estimate.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.allocation import Allocation
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import concentrated_scale

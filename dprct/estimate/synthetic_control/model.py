@@ -16,7 +16,7 @@ from dprct.defaults import (
     ridge_penalty,
 )
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.estimate.synthetic_control.allocation import WEIGHTS, ControlAllocation, Form, Noise
 from dprct.estimate.synthetic_control.panel import (
     OfArrays,

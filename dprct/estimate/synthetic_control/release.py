@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dprct.estimate.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.estimate.synthetic_control.allocation import WEIGHTS, placebo_name
 from dprct.queries.donors import (
     UNIT,

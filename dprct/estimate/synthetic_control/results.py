@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from dprct.estimate.path_noise import PathNoise
+    from dprct.estimate.noise_law import PathNoise
     from dprct.estimate.synthetic_control.release import UnitRelease
     from dprct.privacy.guarantee import Guarantee
 

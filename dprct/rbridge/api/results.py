@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from dprct.certificate.certificate import Certificate
+from dprct.certificate.digest import digest_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.registry import export, revives
 from dprct.release.base import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
-from dprct.results.certificate import Certificate
-from dprct.results.digest import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -80,7 +80,7 @@ def texts_to_r(values: Sequence[object] | NDArray[Any], what: str = "text") -> A
         If a value is neither text nor bytes, or holds a NUL, which R cannot keep.
     """
     if len(values) <= _FEW and all(x is None or _is_plain(x) for x in values):
-        return short_texts(values)
+        return short_texts([None if x is None else str(x) for x in values])
     codes, found = pd.factorize(np.asarray(values, dtype=object))
     distinct = list(found)
     if not all(isinstance(x, (str, bytes)) for x in distinct):

@@ -6,7 +6,7 @@ from hypothesis import given as forall
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dprct.custodian.baselines import control_weights as rules
+from dprct.custodian.baselines import synthetic_control as rules
 from dprct.errors import ParameterError
 
 
@@ -69,6 +69,10 @@ def test_equal_weights_and_differences() -> None:
 
 
 def test_published_weights_are_put_in_order() -> None:
-    assert rules.given({"c": 0.75, "a": 0.25}, ("a", "b", "c")).weights.tolist() == [0.25, 0, 0.75]
+    assert rules.published({"c": 0.75, "a": 0.25}, ("a", "b", "c")).weights.tolist() == [
+        0.25,
+        0,
+        0.75,
+    ]
     with pytest.raises(ParameterError, match="weights name 'd', which is no donor"):
-        rules.given({"d": 1.0}, ("a",))
+        rules.published({"d": 1.0}, ("a",))

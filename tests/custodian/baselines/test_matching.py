@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.custodian.baselines.control_weights import given
-from dprct.custodian.baselines.matching import matched, scaled
+from dprct.custodian.baselines.synthetic_control import matched, published, scaled
 
 SCHOOL = ["school.illit", "school.prim", "school.med", "school.high"]
 SECTORS = ["agriculture", "energy", "industry", "construction", "services.venta"]
@@ -60,7 +59,7 @@ def test_the_published_weights_are_found(basque) -> None:
 def test_the_published_weights_fit_before_terrorism(basque) -> None:
     wide = basque.pivot(index="regionname", columns="year", values="gdpcap")
     X, y, donors = split(wide.loc[:, 1960:1969])
-    weights = given({"Cataluna": 0.8508, "Madrid (Comunidad De)": 0.1492}, donors).weights
+    weights = published({"Cataluna": 0.8508, "Madrid (Comunidad De)": 0.1492}, donors).weights
     assert np.mean((X.T @ weights - y) ** 2) == pytest.approx(0.00886, abs=0.0001)
 
 

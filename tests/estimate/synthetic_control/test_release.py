@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from dprct.estimate.path_noise import PathNoise
+from dprct.estimate.noise_law import PathNoise
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.estimate.synthetic_control.release import (
     Series,

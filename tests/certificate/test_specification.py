@@ -2,8 +2,8 @@
 
 import pytest
 
+from dprct.certificate.valid_regressions import Specification, term_key, terms_of
 from dprct.formula import parse
-from dprct.results.specification import Specification, term_key, terms_of
 
 
 @pytest.mark.parametrize(

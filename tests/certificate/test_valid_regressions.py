@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 import dprct
+from dprct.certificate.valid_regressions import ARTEFACT, LONGEST, Specification, Validity
 from dprct.errors import ParameterError, SchemaError
-from dprct.results.specification import Specification
-from dprct.results.validity import ARTEFACT, LONGEST, Validity
 from dprct.schema import Column, Schema
 
 VALID = Validity(

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dprct
-from dprct.errors import ParameterError, SimulationError
-from dprct.io.compare import FACETS
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
-from dprct.results.certificate import (
+from dprct.certificate.certificate import (
     Certificate,
     PermittedDifference,
     header_words,
     sealed_words,
 )
+from dprct.errors import ParameterError, SimulationError
+from dprct.io.compare import FACETS
+from dprct.privacy.budget import Budget
+from dprct.privacy.guarantee import Guarantee
 from dprct.schema import Column, Schema
 
 SHIPPED = json.loads(
-    (Path(dprct.__file__).parent / "results" / "certificate.schema.json").read_text("utf-8")
+    (Path(dprct.__file__).parent / "certificate" / "certificate.schema.json").read_text("utf-8")
 )
 VALIDATOR = jsonschema.Draft202012Validator(SHIPPED)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from dprct.certificate import certificate as certificates
+from dprct.certificate.certificate import Certificate
+from dprct.certificate.valid_regressions import TOLERANCE, ErrorRatio, Reading
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.results import certificate as certificates
-from dprct.results.certificate import Certificate
-from dprct.results.reading import TOLERANCE, ErrorRatio, Reading
 
 SCHEMA_FILE = Path(certificates.__file__).with_name("certificate.schema.json")
 READING = Reading(

@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dprct.errors import ParameterError
-from dprct.missing import tagged
-from dprct.results.digest import (
+from dprct.certificate.digest import (
     ValuesDigest,
     digest_of,
     labels_digest,
@@ -24,6 +22,8 @@ from dprct.results.digest import (
     text_digest,
     to_15_digits,
 )
+from dprct.errors import ParameterError
+from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
 
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dprct.certificate.page import odds_words
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee, Relation
-from dprct.results.odds import odds_words
 
 
 def guarantee(epsilon: str, delta: str = "0", relation: Relation = "replace-one") -> Guarantee:

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprct.results.page import claim, document, facts, grid, items, pair, section
+from dprct.certificate.page import claim, document, facts, grid, items, pair, section
 
 
 class Seen(HTMLParser):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dprct.errors import ColumnError, ParameterError
-from dprct.results.multiplicity import bonferroni, families_of, holm, step_down
+from dprct.results.multiple_testing import bonferroni, families_of, holm, step_down
 
 R = json.loads(
     (Path(__file__).parents[1] / "reference" / "step_down_r.json").read_text(encoding="utf-8")

@@ -1,0 +1,16 @@
+"""What a protected file says of itself: certificate, digest, and the regressions valid on it."""
+
+from dprct.certificate.certificate import Certificate, Needed
+from dprct.certificate.digest import ValuesDigest
+from dprct.certificate.page import certificate_page
+from dprct.certificate.valid_regressions import Reading, Specification, Validity
+
+__all__ = [
+    "Certificate",
+    "Needed",
+    "Reading",
+    "Specification",
+    "Validity",
+    "ValuesDigest",
+    "certificate_page",
+]
