@@ -1,6 +1,7 @@
-"""Row-wise arithmetic inside ``I()``: a short list of operations, checked and computed here.
+"""Row-wise arithmetic inside ``I()``: a part of the language of derived columns.
 
-Nothing is evaluated by Python: the syntax tree is walked, and what is not on the list is refused.
+Nothing is evaluated by Python: :mod:`dprct.schema.expressions` walks the syntax tree, and refuses
+what is not in the language.
 """
 
 from __future__ import annotations
@@ -8,45 +9,27 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import FormulaError
+from dprct.schema.expressions import Language, computed, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 Array = NDArray[np.float64]
 
 LONGEST = 500
 """The longest expression, in characters; deeper nesting than that is a mistake or an attack."""
 
-ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: np.divide,
-    ast.Pow: np.power,
-}
-SIGNS: dict[type[ast.AST], Callable[[Any], Any]] = {ast.USub: np.negative, ast.UAdd: np.positive}
-COMPARISONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Lt: np.less,
-    ast.LtE: np.less_equal,
-    ast.Gt: np.greater,
-    ast.GtE: np.greater_equal,
-    ast.Eq: np.equal,
-    ast.NotEq: np.not_equal,
-}
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "log": np.log,
-    "exp": np.exp,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-}
+FUNCTIONS = ("log", "exp", "sqrt", "abs")
 """Row-wise functions of fits without a guarantee; private fits use declared derived columns."""
 
+_PRIVATE = Language()
+_PUBLIC = Language(FUNCTIONS, comparisons=True)
 _PLACEHOLDER = re.compile(r"\bv(\d+)\b")
 
 
@@ -120,15 +103,10 @@ class Expression:
             NaN where a column is missing, and where the result does not exist (``log`` of 0,
             a division by 0), as in Stata.
         """
-        values = [np.asarray(columns[name], np.float64) for name in self.names]
-        tree = ast.parse(self.source, mode="eval").body
-        with np.errstate(all="ignore"):
-            result = np.asarray(_value(tree, values), np.float64)
-        rows = values[0].shape if values else ()
-        missing = ~np.isfinite(result)
-        for column in values:
-            missing = missing | np.isnan(column)
-        return np.broadcast_to(np.where(missing, np.nan, result), rows)
+        values = {f"v{i}": np.asarray(columns[x], np.float64) for i, x in enumerate(self.names)}
+        result = computed(ast.parse(self.source, mode="eval").body, values)
+        rows = values["v0"].shape if values else ()
+        return np.broadcast_to(result, rows)
 
 
 def spelled(name: str) -> str:
@@ -142,36 +120,23 @@ def spelled(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _check(node: ast.AST, functions: bool, part: str) -> None:
-    match node:
-        case ast.Name(id=name) if _PLACEHOLDER.fullmatch(name):
-            return
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            if not abs(value) < float("inf"):
-                raise FormulaError(f"{part!r} has a constant that is not finite")
-            return
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
-            parts: list[ast.AST] = [left, right]
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in SIGNS:
-            parts = [operand]
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARISONS:
-            _check_allowed(functions, "a comparison", part)
-            parts = [left, right]
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in FUNCTIONS:
-            _check_allowed(functions, f"{name}()", part)
-            parts = [argument]
-        case _:
-            raise FormulaError(f"{part!r} is not allowed; allowed inside I(): {_listed(functions)}")
-    for child in parts:
-        _check(child, functions, part)
-
-
-def _check_allowed(functions: bool, what: str, part: str) -> None:
-    if not functions:
+def _check(tree: ast.expr, functions: bool, part: str) -> None:
+    wrong = _refused(tree, _PUBLIC if functions else _PRIVATE)
+    if wrong is None:
+        return
+    if isinstance(wrong, ast.Constant) and type(wrong.value) in (int, float):
+        raise FormulaError(f"{part!r} has a constant that is not finite")
+    if not functions and _refused(wrong, _PUBLIC) is not wrong:
+        what = f"{wrong.func.id}()" if isinstance(wrong, ast.Call) else "a comparison"
         raise FormulaError(
             f"{part!r} uses {what}, which a private fit does not compute; add the column to the "
             "data and declare its bounds"
         )
+    raise FormulaError(f"{part!r} is not allowed; allowed inside I(): {_listed(functions)}")
+
+
+def _refused(tree: ast.expr, language: Language) -> ast.expr | None:
+    return refused(tree, language, lambda name: _PLACEHOLDER.fullmatch(name) is not None)
 
 
 def _listed(functions: bool) -> str:
@@ -179,22 +144,3 @@ def _listed(functions: bool) -> str:
     if not functions:
         return arithmetic
     return f"{arithmetic}, comparisons of two, and {', '.join(FUNCTIONS)} of one expression"
-
-
-def _value(node: ast.AST, columns: Sequence[Array]) -> Any:
-    match node:
-        case ast.Name(id=name):
-            return columns[int(name[1:])]
-        case ast.Constant(value=int() | float() as value):
-            return np.float64(value)
-        case ast.BinOp(left=left, op=op, right=right):
-            return ARITHMETIC[type(op)](_value(left, columns), _value(right, columns))
-        case ast.UnaryOp(op=op, operand=operand):
-            return SIGNS[type(op)](_value(operand, columns))
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return COMPARISONS[type(op)](_value(left, columns), _value(right, columns)).astype(
-                np.float64
-            )
-        case ast.Call(func=ast.Name(id=name), args=[argument]):
-            return FUNCTIONS[name](_value(argument, columns))
-    raise AssertionError(f"unchecked node {type(node).__name__}")

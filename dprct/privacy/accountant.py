@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError, ParameterError
-from dprct.privacy.balance import Balance, refuse_unknown
+from dprct.privacy.balance import UNIT, Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
 from dprct.privacy.composition import Charge, ChargeMeasure, Composition
 from dprct.privacy.entries import Ledger, new_entry
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from dprct.privacy.charges import Entry
     from dprct.privacy.guarantee import Relation
-
-_UNIT = "person"
 
 
 class Accountant(Balance):
@@ -272,7 +270,7 @@ class Accountant(Balance):
             cost,
             method=method,
             relation=relation,
-            unit=unit or self.unit or _UNIT,
+            unit=unit or self.unit or UNIT,
             description=description,
             parallel_group=parallel_group,
             block=block,
@@ -298,7 +296,7 @@ class Accountant(Balance):
         """
         nothing = Charge(Budget(0), "none")
         return self._append(
-            nothing, method=method, relation=None, unit=self.unit or _UNIT, description=reason
+            nothing, method=method, relation=None, unit=self.unit or UNIT, description=reason
         )
 
     def _append(self, cost: Charge, **facts: Any) -> Entry:

@@ -6,7 +6,6 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError
-from dprct.privacy.composition import Charge
 from dprct.privacy.entries import new_entry
 from dprct.privacy.ledger import LedgerFile
 
@@ -15,11 +14,14 @@ if TYPE_CHECKING:
 
     from dprct.privacy.budget import Budget
     from dprct.privacy.charges import Entry
-    from dprct.privacy.composition import Composition
+    from dprct.privacy.composition import Charge, Composition
     from dprct.privacy.entries import Ledger
     from dprct.privacy.guarantee import Relation
     from dprct.privacy.states import Memory
     from dprct.privacy.together import Together
+
+UNIT = "person"
+"""What one record is where neither the charge nor the accountant says it."""
 
 
 class Balance:
@@ -106,18 +108,20 @@ class Balance:
 
     def rehearse(
         self,
-        cost: Budget,
+        cost: Charge,
         *,
         relation: Relation,
-        unit: str,
+        unit: str | None = None,
         unit_id: str | None = None,
         max_rows: int = 1,
     ) -> None:
-        """Refuse what a charge of this budget would be refused for now; nothing is charged.
+        """Refuse what would be refused if it were charged now, in the same words; charge nothing.
 
         Parameters
         ----------
-        cost : Budget
+        cost : Charge
+            What a fit would charge: the cost of its mechanisms together, with the rho or mu that
+            is proved of them, by which an accountant of zCDP or Gaussian privacy decides.
         relation, unit, unit_id, max_rows
             Of the charge, as for :meth:`dprct.Accountant.charge`.
 
@@ -129,11 +133,20 @@ class Balance:
         Examples
         --------
         >>> from dprct import Accountant, Budget
-        >>> Accountant(epsilon=1).rehearse(Budget(1), relation="replace-one", unit="person")
+        >>> from dprct.privacy.composition import Charge
+        >>> Accountant(epsilon=1).rehearse(Charge.of(Budget(1)), relation="replace-one")
         """
-        charge, ledger = Charge(cost, "approximate" if cost.delta else "pure"), self._current()
-        facts = {"relation": relation, "unit": unit, "unit_id": unit_id, "max_rows": max_rows}
-        ledger.refuse_unfit(new_entry(ledger, charge, method="rehearsal", **facts))
+        ledger = self._current()
+        entry = new_entry(
+            ledger,
+            cost,
+            method="rehearsal",
+            relation=relation,
+            unit=unit or self.unit or UNIT,
+            unit_id=unit_id,
+            max_rows=max_rows,
+        )
+        ledger.refuse_unfit(entry)
 
     @property
     def ledger(self) -> tuple[Entry, ...]:

@@ -519,6 +519,17 @@ class Charge:
     rho: Fraction | None = None
     gaussian: tuple[Fraction, Fraction] | None = None
 
+    @classmethod
+    def of(cls, budget: Budget) -> Charge:
+        """Return the charge of a budget of which nothing is proved besides the claim itself.
+
+        Examples
+        --------
+        >>> Charge.of(Budget(1, 1e-6)).measure
+        'approximate'
+        """
+        return cls(budget, "approximate" if budget.delta else "pure")
+
     def __post_init__(self) -> None:
         if self.measure not in get_args(ChargeMeasure):
             allowed = ", ".join(get_args(ChargeMeasure))

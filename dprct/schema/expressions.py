@@ -1,4 +1,7 @@
-"""Derived columns: recomputed from released parents by a small, safe expression language.
+"""The one arithmetic of columns: a small, safe language, checked and computed here.
+
+Derived columns are written in all of it; :mod:`dprct.formula.expressions` takes the part that may
+stand inside ``I()``.
 
 The language has names of columns, numbers, ``+ - * / **``, comparisons, ``and or not`` and a few
 row-wise functions.  A study file from a stranger runs no code: the syntax tree is walked here and
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +34,25 @@ def _power(base: Array, exponent: Array) -> Array:
     """NumPy has nan**0 = 1; here what is missing stays missing."""
     power: Array = np.power(base, exponent)
     return np.where(np.isnan(base) | np.isnan(exponent), np.nan, power)
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What an expression may hold besides names of columns, finite numbers and + - * / **.
+
+    Parameters
+    ----------
+    functions : tuple of str
+        Row-wise functions, of those that this module computes.
+    comparisons : bool
+        Comparisons of two: == != < <= > >=.
+    logic : bool
+        ``and``, ``or`` and ``not``.
+    """
+
+    functions: tuple[str, ...] = ()
+    comparisons: bool = False
+    logic: bool = False
 
 
 _BINARY: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
@@ -58,9 +81,58 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "minimum": np.minimum,
     "maximum": np.maximum,
 }
+_OF_TWO = frozenset({"minimum", "maximum"})
+_DERIVED = Language((*_FUNCTIONS, "missing"), comparisons=True, logic=True)
 _ALLOWED = "names of columns, numbers, + - * / **, comparisons, and, or, not, " + ", ".join(
-    f"{name}()" for name in (*_FUNCTIONS, "missing")
+    f"{name}()" for name in _DERIVED.functions
 )
+
+
+def refused(
+    node: ast.expr, language: Language, named: Callable[[str], bool] = lambda _: True
+) -> ast.expr | None:
+    """Return the first part of an expression that a language does not have, or None.
+
+    ``named`` says whether a name is that of a column.
+
+    Examples
+    --------
+    >>> tree = ast.parse("2 * age + open('x')", mode="eval").body
+    >>> ast.unparse(refused(tree, Language()))
+    "open('x')"
+    """
+    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    match node:
+        case ast.Name(id=name) if named(name):
+            return None
+        case ast.Constant(value=int() | float() as value) if _is_finite(value):
+            return None
+        case ast.BinOp(op=op) if type(op) in _BINARY:
+            pass
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
+            pass
+        case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() if language.logic:
+            pass
+        case ast.Compare(ops=[op]) if language.comparisons and type(op) in _COMPARE:
+            pass
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if (
+            name in language.functions and len(args) == 1 + (name in _OF_TWO)
+        ):
+            children = list(args)
+        case _:
+            return node
+    found = (refused(child, language, named) for child in children)
+    return next((part for part in found if part is not None), None)
+
+
+def computed(tree: ast.expr, columns: Mapping[str, Array]) -> Array:
+    """Return the value of an expression that was checked; NaN where any part is undefined.
+
+    A quotient by zero or a logarithm of zero is undefined, and so is what is computed from it, as
+    in Stata; ``missing()`` alone turns it into a number.
+    """
+    with np.errstate(all="ignore"):
+        return _value(tree, columns)
 
 
 def parse(expression: str) -> ast.expr:
@@ -88,7 +160,12 @@ def parse(expression: str) -> ast.expr:
             f"derived={expression[:40]!r}... is nested more than {_MOST_DEPTH} deep; derive a part "
             "of it as a column of its own"
         )
-    _check(tree, expression.strip())
+    wrong = refused(tree, _DERIVED)
+    if wrong is not None:
+        part = ast.get_source_segment(expression.strip(), wrong) or expression
+        raise FormulaError(
+            f"derived={expression.strip()!r}: {part!r} is not allowed; use {_ALLOWED}"
+        )
     return tree
 
 
@@ -110,32 +187,9 @@ def evaluate(expression: str, columns: Mapping[str, Array]) -> Array:
     for name in sorted(parents(expression)):
         if name not in columns:
             raise ColumnError.unknown(name, columns)
-    with np.errstate(all="ignore"):
-        value = _value(parse(expression), columns)
+    value = computed(parse(expression), columns)
     value = np.broadcast_to(value, next(iter(columns.values())).shape)
     return np.where(np.isnan(value), tagged(0), value)
-
-
-def _check(node: ast.expr, expression: str) -> None:
-    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-    match node:
-        case ast.Name():
-            return
-        case ast.Constant(value=int() | float() as value) if _is_finite(value):
-            return
-        case ast.BinOp(op=op) if type(op) in _BINARY:
-            pass
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not()) | ast.BoolOp():
-            pass
-        case ast.Compare(ops=[op]) if type(op) in _COMPARE:
-            pass
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _arity(len(args)):
-            children = list(args)
-        case _:
-            part = ast.get_source_segment(expression, node) or expression
-            raise FormulaError(f"derived={expression!r}: {part!r} is not allowed; use {_ALLOWED}")
-    for child in children:
-        _check(child, expression)
 
 
 def _depth(node: ast.AST) -> int:
@@ -149,20 +203,13 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _arity(arguments: int) -> set[str]:
-    two = {"minimum", "maximum"}
-    if arguments == 2:
-        return two
-    return ({*_FUNCTIONS, "missing"} - two) if arguments == 1 else set()
-
-
 def _value(node: ast.expr, columns: Mapping[str, Array]) -> Array:
     """Return the value of a part; what is undefined is missing from there on."""
-    value = np.asarray(_computed(node, columns), np.float64)
+    value = np.asarray(_applied(node, columns), np.float64)
     return np.where(np.isfinite(value), value, np.nan)
 
 
-def _computed(node: ast.expr, columns: Mapping[str, Array]) -> Array:
+def _applied(node: ast.expr, columns: Mapping[str, Array]) -> Array:
     def sub(child: ast.expr) -> Array:
         return _value(child, columns)
 

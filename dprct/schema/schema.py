@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import json
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, SchemaError
@@ -14,7 +15,6 @@ from dprct.schema.declare import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     import pandas as pd
     from narwhals.typing import IntoFrame
@@ -293,9 +293,12 @@ class Schema:
 
     def save(self, path: str | Path) -> None:
         """Write the schema as TOML that a person can read and edit."""
-        from dprct.schema.toml import save
+        from dprct.io.atomic import atomic_write
+        from dprct.schema.toml import text_for
 
-        save(self, path)
+        text = text_for(self, Path(path))
+        with atomic_write(path, mode="wb") as file:
+            file.write(text)
 
     def validate(self, data: IntoFrame) -> None:
         """Refuse data that are not legal in this schema, naming columns and rules, no values."""

@@ -40,23 +40,19 @@ def load(path: str | Path) -> Schema:
     return from_document(read_toml(path, SchemaError))
 
 
-def save(schema: Schema, path: str | Path) -> None:
-    """Write a schema as TOML; an existing file keeps its comments.
+def text_for(schema: Schema, path: Path) -> bytes:
+    """Return a schema as TOML, with the comments of the file that is there, if there is one.
 
     Raises
     ------
     FileError
-        If the file cannot be read or written.
+        If the file cannot be read.
     SchemaError
         If the file that is there is not TOML, or a name is not text that TOML can hold.
     """
-    from dprct.io.atomic import atomic_write
-
-    path = Path(path)
     document = _parsed(path, SchemaError) if path.exists() else tomlkit.document()
     merge(document, to_document(schema))
-    with atomic_write(path, mode="wb") as file:
-        file.write(tomlkit.dumps(document).encode("utf-8"))
+    return tomlkit.dumps(document).encode("utf-8")
 
 
 def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Whether data are legal in a schema: the check at the door, on the custodian's side.
 
-Every rule is stated once, in :func:`number_rules`, :func:`text_rules` and their like, over values of
-which it need not be known whether they are NumPy arrays or expressions of an engine.  In memory the
-rules are read off the arrays, because only there missing codes may live in the payloads of NaN.  In
-an engine, one pass over the table counts the rows that break each rule, and the counts do not leave
-this module.  Messages name columns and rules; they show neither a value nor a count of the data.
+Every rule is stated once, in :func:`number_rules`, :func:`text_rules` and their like, for values
+that may be NumPy arrays or expressions of an engine.  In memory the rules are read off the arrays,
+because missing codes may live in the payloads of NaN there.  In an engine, one pass over the table
+counts the rows that break each rule, and the counts do not leave this module.  Messages name
+columns and rules; they show neither a value nor a count of the data.
 """
 
 from __future__ import annotations
@@ -120,12 +120,12 @@ class Arrays:
     @staticmethod
     def known(x: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether there is a value."""
-        return ~np.isnan(x)
+        return _one_if_all(~np.isnan(x))
 
     @staticmethod
     def finite(x: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether a value is finite."""
-        return np.isfinite(x)
+        return _one_if_all(np.isfinite(x))
 
     @staticmethod
     def small(x: NDArray[Any]) -> NDArray[np.bool_]:
@@ -145,7 +145,7 @@ class Arrays:
     @staticmethod
     def either(where: NDArray[np.bool_], x: NDArray[Any], other: Any) -> NDArray[Any]:
         """Return ``x`` where it holds, else the other."""
-        return np.where(where, x, other)
+        return x if where.all() else np.where(where, x, other)
 
     @staticmethod
     def among(x: NDArray[Any], values: Sequence[Any]) -> NDArray[np.bool_]:
@@ -159,6 +159,11 @@ class Arrays:
     def several(masks: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Whether more than one of the masks holds."""
         return np.greater(np.sum(masks, axis=0), 1)
+
+
+def _one_if_all(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return one True in the place of a mask that holds everywhere, which saves passes over it."""
+    return np.asarray(True) if mask.all() else mask
 
 
 class Expressions:
@@ -225,8 +230,9 @@ def number_rules(column: Column, x: Any, on: Spelling) -> Iterator[Rule]:
     finite = on.finite(x)
     yield "an infinite value", on.known(x) & ~finite
     low, high = number_limits(column.type)
-    held = finite & (x >= low) & (x <= high)
-    yield f"a value that type {column.type} cannot hold", finite & ((x < low) | (x > high))
+    beyond = (x < low) | (x > high)
+    yield f"a value that type {column.type} cannot hold", finite & beyond
+    held = finite & ~beyond
     # what no rounding is to see, because an engine might refuse to round it, is 0 here
     safe = on.either(held, x, 0.0)
     if column.type == "float":

@@ -17,6 +17,7 @@ from dprct.io.atomic import atomic_write
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
+from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
@@ -224,8 +225,9 @@ def unaffordable(study: Study) -> list[str]:
         return []
     asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
     try:
+        # the ledger of a study adds up claims, so that the claim is all that it asks of a charge
         ledger(study).rehearse(
-            asked,
+            Charge.of(asked),
             relation=study.neighbors,
             unit=unit.name,
             unit_id=unit.id,

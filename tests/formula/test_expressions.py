@@ -48,6 +48,11 @@ def test_a_missing_side_makes_a_comparison_missing():
     assert np.isnan(checked("v0 > 1")({"a": A, "b": B})[3])  # not 1, as in Stata
 
 
+def test_what_is_computed_from_something_undefined_is_undefined():
+    for source in ("1 / (1 / v1)", "log(v1) < 0", "exp(1e6 * v0) > 1"):
+        assert np.isnan(checked(source)({"a": A, "b": B})[0]), source
+
+
 def test_text_spells_the_columns():
     assert str(checked("v0+ v1 **2", ("x", "a b"))) == "x + `a b` ** 2"
     assert spelled("class") == "class"

@@ -111,7 +111,7 @@ def test_a_refusal_for_want_of_budget_advises_no_way_around_it(tmp_path: Path) -
     accountant.charge(Budget(1), **FACTS)
     for use in (
         lambda: accountant.charge(Budget(0.5), **FACTS),
-        lambda: accountant.rehearse(Budget(0.5), relation="replace-one", unit="person"),
+        lambda: accountant.rehearse(Charge.of(Budget(0.5)), relation="replace-one", unit="person"),
     ):
         with pytest.raises(BudgetError, match="stays spent; ask for less") as refusal:
             use()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dprct.errors import BudgetError, LedgerError, ParameterError
+from dprct.errors import BudgetError, DprctError, LedgerError, ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import zcdp_rho
+from dprct.privacy.composition import Charge, zcdp_rho
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,19 +45,60 @@ def test_what_was_saved_is_known(accountant: Accountant) -> None:
 
 def test_a_charge_is_rehearsed_and_not_made(accountant: Accountant) -> None:
     accountant.charge(Budget(0.25), method="m", relation="replace-one")
-    accountant.rehearse(Budget(0.75), relation="replace-one", unit="person")
+    accountant.rehearse(Charge.of(Budget(0.75)), relation="replace-one", unit="person")
     with pytest.raises(BudgetError, match=r"epsilon=0\.75 of epsilon=1 is left"):
-        accountant.rehearse(Budget(0.76), relation="replace-one", unit="person")
+        accountant.rehearse(Charge.of(Budget(0.76)), relation="replace-one", unit="person")
     with pytest.raises(BudgetError, match="delta=1e-09"):
-        accountant.rehearse(Budget(0.5, 1e-9), relation="replace-one", unit="person")
+        accountant.rehearse(Charge.of(Budget(0.5, 1e-9)), relation="replace-one", unit="person")
     accountant.rehearse(
-        Budget(0.5), relation="replace-one-design-public", unit="village", unit_id="v", max_rows=9
+        Charge.of(Budget(0.5)),
+        relation="replace-one-design-public",
+        unit="village",
+        unit_id="v",
+        max_rows=9,
     )
     with pytest.raises(ParameterError, match="no relation is known"):
-        accountant.rehearse(Budget(0.5), relation="add-remove", unit="person")
+        accountant.rehearse(Charge.of(Budget(0.5)), relation="add-remove", unit="person")
     with pytest.raises(ParameterError, match="per 'village'"):
-        accountant.rehearse(Budget(0.5), relation="replace-one", unit="village")
+        accountant.rehearse(Charge.of(Budget(0.5)), relation="replace-one", unit="village")
     assert len(accountant.ledger) == 1
+
+
+@pytest.mark.parametrize("composition", ["sequential", "zcdp", "gdp"])
+@pytest.mark.parametrize(
+    ("cost", "facts"),
+    [
+        (Charge.of(Budget(0.5)), {}),
+        (Charge.of(Budget(0.5, 1e-7)), {}),
+        (Charge(Budget(0.5, 1e-7), "approximate", rho=Fraction(1, 200)), {}),
+        (
+            Charge(Budget(0.5, 1e-7), "approximate", gaussian=(Fraction(1, 200), Fraction(0))),
+            {},
+        ),
+        (Charge(Budget(0.5, 1e-7), "approximate", rho=Fraction(1, 200)), {"max_rows": 40}),
+        (Charge.of(Budget(3)), {}),
+        (Charge.of(Budget(0.5)), {"relation": "replace-one-design-public"}),
+        (Charge.of(Budget(0.5)), {"unit": "village"}),
+    ],
+)
+def test_a_rehearsal_says_what_the_charge_says(composition, cost, facts) -> None:
+    def said(use: Any) -> str | None:
+        try:
+            use()
+        except DprctError as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    accountant = Accountant(1, 1e-6, composition=composition, relation="replace-one")
+    facts = {"relation": "replace-one", **facts}
+    rehearsed = said(lambda: accountant.rehearse(cost, **facts))
+    assert accountant.ledger == ()
+    assert said(lambda: accountant.charge(cost, method="m", **facts)) == rehearsed
+    # each rule takes one of these and refuses another, so that neither is silent throughout
+    if cost == Charge.of(Budget(3)):
+        assert rehearsed is not None
+    if cost.rho and facts.get("max_rows") is None and composition != "gdp":
+        assert rehearsed is None
 
 
 def test_an_entry_without_guarantee_costs_nothing_and_is_not_hidden(accountant: Accountant) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dprct.errors import FileError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema import Column, FileFacts, Schema, Unit
-from dprct.schema.toml import from_document, load, read_toml, save, to_document
+from dprct.schema.toml import from_document, load, read_toml, to_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,7 @@ def ordered(schema: Schema) -> list[Any]:
 def test_any_schema_comes_back_from_a_file(tmp_path_factory: Any, schema: Schema) -> None:
     path = tmp_path_factory.mktemp("toml") / "schema.toml"
     schema = schema.seal()
-    save(schema, path)
+    schema.save(path)
     again = load(path)
     assert again == schema
     assert ordered(again) == ordered(schema)
@@ -105,8 +105,8 @@ def test_saving_over_any_other_schema_is_saving(
     tmp_path_factory: Any, old: Schema, new: Schema
 ) -> None:
     path = tmp_path_factory.mktemp("toml") / "schema.toml"
-    save(old.seal(), path)
-    save(new, path)
+    old.seal().save(path)
+    new.save(path)
     again = load(path)
     assert again == new
     assert ordered(again) == ordered(new)
@@ -160,30 +160,30 @@ def test_comments_stay_when_facts_change(file: Path) -> None:
 
 
 def test_saving_what_was_loaded_changes_no_line_that_was_there(file: Path) -> None:
-    save(load(file), file)
+    load(file).save(file)
     kept = file.read_text("utf-8").splitlines()
     assert [line for line in COMMENTED.splitlines() if line not in kept] == []
-    save(load(file), file)
+    load(file).save(file)
     assert file.read_text("utf-8").splitlines() == kept
 
 
 def test_the_order_of_columns_is_a_fact_and_wins_over_that_of_the_file(file: Path) -> None:
     schema = load(file)
     turned = replace(schema, columns=(Column("new"), *schema.columns[::-1]))
-    save(turned, file)
+    turned.save(file)
     assert load(file).names == ["new", "age", "got"]
     assert "# years" in file.read_text("utf-8")
 
 
 def test_dropped_columns_leave_the_file(file: Path) -> None:
-    save(load(file).select(["age"]), file)
+    load(file).select(["age"]).save(file)
     assert load(file).names == ["age"]
     assert "codebook" not in file.read_text("utf-8")
 
 
 def test_true_is_not_one(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
-    save(Schema((Column("x", "str3", levels=("1",)),)), path)
+    Schema((Column("x", "str3", levels=("1",)),)).save(path)
     document = tomlkit.parse(path.read_text())
     document["columns"]["x"]["confirmed"] = 1  # type: ignore[index]
     path.write_text(tomlkit.dumps(document))
@@ -193,7 +193,7 @@ def test_true_is_not_one(tmp_path: Path) -> None:
 
 def test_an_edited_fact_breaks_the_seal_and_a_comment_does_not(file: Path) -> None:
     sealed = load(file).seal()
-    save(sealed, file)
+    sealed.save(file)
     assert load(file).seal_of == sealed.seal_of
     file.write_text(file.read_text("utf-8") + "\n# looked at again\n", "utf-8")
     assert load(file).seal_of == sealed.seal_of
@@ -209,7 +209,7 @@ def test_undecodable_bytes_and_unicode_survive(tmp_path: Path) -> None:
                   characteristics=(("_dta", "note1", broken),)),
     )  # fmt: skip
     path = tmp_path / "s.toml"
-    save(schema, path)
+    schema.save(path)
     assert load(path) == schema
     assert "base64" in path.read_text("utf-8")
 
@@ -223,7 +223,7 @@ def test_names_that_are_no_text_are_refused(tmp_path: Path, place: str) -> None:
         else Schema((), FileFacts(value_labels={name: {0: "a"}}))
     )
     with pytest.raises(SchemaError, match="has bytes that are no text, which TOML cannot hold"):
-        save(schema, tmp_path / "s.toml")
+        schema.save(tmp_path / "s.toml")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -281,7 +281,7 @@ def test_a_file_that_is_not_there_or_not_toml(tmp_path: Path) -> None:
         with pytest.raises(SchemaError, match=r"broken.toml.* is not TOML: .*; (mend that|give a)"):
             load(path)
         with pytest.raises(SchemaError, match="is not TOML"):
-            save(Schema(()), path)
+            Schema(()).save(path)
         assert path.read_bytes() == broken
     with pytest.raises(KeyError):
         read_toml(path, KeyError)
