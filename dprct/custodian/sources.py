@@ -10,7 +10,7 @@ import narwhals as nw
 from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ParameterError
-from dprct.release.base import Release
+from dprct.release.release import Release
 from dprct.results.confidential import is_confidential
 from dprct.schema import Schema
 

@@ -12,7 +12,7 @@ from dprct import __version__
 from dprct.errors import ConfirmationError
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import Budget, spelled
-from dprct.release.base import announced_schema
+from dprct.release.release import announced_schema
 from dprct.results.odds import odds_words
 from dprct.results.page import (
     claim,

@@ -19,7 +19,7 @@ from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
 from dprct.release.model import ReleaseModel
-from dprct.release.writing import certificate_paths, check_target, is_described
+from dprct.release.release import certificate_paths, check_target, is_described
 from dprct.results.certificate import Certificate
 from dprct.results.validity import ARTEFACT, CALIBRATED, Validity
 from dprct.schema.schema import Schema

@@ -17,8 +17,7 @@ from dprct.errors import FileError, SimulationError
 from dprct.io.compare import compare
 from dprct.io.stata import read_dta, write_dta
 from dprct.release import Marginals, MVHistogram, Release
-from dprct.release.base import fates_of
-from dprct.release.writing import certificate_paths, check_target, rehearse
+from dprct.release.release import certificate_paths, check_target, fates_of, rehearse
 from dprct.results.certificate_page import certificate_page
 from dprct.results.digest import digest_of
 
@@ -306,7 +305,7 @@ def _interrupted_at(call: int, step: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     import hashlib
     import os
 
-    from dprct.release import writing
+    from dprct.release import release as writing
     from dprct.results.certificate import Certificate
 
     owner, name = {

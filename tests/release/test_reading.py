@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.release.construction import Specification, residuals
-from dprct.release.reading import breaks_of, reading_of
+from dprct.release.calibrated.layout import breaks_of, reading_of
+from dprct.release.calibrated.residuals import Specification, residuals
 from dprct.results.ols import ols
 from dprct.results.validity import Validity
 from dprct.schema import Column, Schema

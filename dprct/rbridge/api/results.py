@@ -12,8 +12,7 @@ import pandas as pd
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.registry import export, revives
-from dprct.release.base import Release
-from dprct.release.writing import write_protected
+from dprct.release.release import Release, write_protected
 from dprct.results.base import LinearResults
 from dprct.results.certificate import Certificate
 from dprct.results.digest import digest_of

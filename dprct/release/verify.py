@@ -20,7 +20,7 @@ from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
-from dprct.release.writing import certificate_paths
+from dprct.release.release import certificate_paths
 from dprct.results.certificate import Certificate
 from dprct.results.charging import Needed
 from dprct.results.digest import labels_digest, number_digest, text_digest, to_15_digits
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from dprct.io.text import Cells
     from dprct.results.digest import ColumnDigest, ValuesDigest
+
 
 Agreement = Literal["match", "match to 15 digits", "differ", "not checked"]
 
