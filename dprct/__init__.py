@@ -40,7 +40,7 @@ _HOME = {
     "ols": "dprct.results.ols",
     "read": "dprct.io",
     "read_dta": "dprct.io.stata",
-    "verify": "dprct.release.verification",
+    "verify": "dprct.release.verify",
     "write_dta": "dprct.io.stata",
 }
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
     from dprct.privacy.guarantee import Guarantee
     from dprct.release import Calibrated, Marginals, MVHistogram, Release
-    from dprct.release.verification import verify
+    from dprct.release.verify import verify
     from dprct.results.etable import etable
     from dprct.results.itt import itt_table
     from dprct.results.ols import ols

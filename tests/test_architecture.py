@@ -94,8 +94,8 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ): "who the donors are, a public fact",
     ("dprct/queries/counts.py", "_candidates", "max"): "edges of bins, from the schema",
     ("dprct/queries/counts.py", "_cover", "argmax"): "terms of a key, from edges of bins",
-    ("dprct/release/construction/start.py", "_arms", "unique"): "arms of a released design",
-    ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",
+    ("dprct/release/calibrated/residuals.py", "_arms", "unique"): "arms of a released design",
+    ("dprct/release/columns.py", "sorted_rows", "unique"): "rows already released, to sort them",
     ("dprct/release/histogram.py", "HistogramSpec.plan", "describe"): "encodings say their levels",
     ("dprct/release/histogram.py", "MarginalsSpec.plan", "describe"): "encodings say their levels",
 }
@@ -394,7 +394,7 @@ def test_exceptions_to_the_order_are_still_needed() -> None:
         ("dprct/privacy/noise.py", "from dprct import schema"),
         ("dprct/privacy/noise.py", "from ..queries import counts"),
         ("dprct/io/stata.py", "def f():\n    import dprct.results.ols"),
-        ("dprct/release/base.py", "import dprct"),
+        ("dprct/release/release.py", "import dprct"),
         ("dprct/schema/schema.py", "from dprct.io.stata import read_header"),
         ("dprct/__init__.py", "from dprct.results.ols import ols"),
         ("dprct/privacy/noise.py", "if TYPE_CHECKING:\n    from dprct.schema import Schema"),
@@ -430,7 +430,7 @@ def test_releases_and_estimates_do_not_know_each_other() -> None:
         for found, part in own_imports(source):
             if (source.part, part) == ("release", "estimate"):
                 pair = (source.path, found.module)
-                assert pair == ("dprct/release/calibrated.py", "dprct.estimate.ate")
+                assert pair == ("dprct/release/calibrated/model.py", "dprct.estimate.ate")
             assert (source.part, part) != ("estimate", "release"), source.path
 
 

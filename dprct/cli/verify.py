@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dprct.cli.show import say, working
-from dprct.release import verification
+from dprct.release import verify as verification
 
 
 def verify(

@@ -8,7 +8,7 @@ from dprct.published.allocation import Allocation
 from dprct.published.cate import CATE
 from dprct.published.genmodel import GenModel
 from dprct.published.histogram import MVHistogram
-from dprct.published.hybrid import Hybrid
+from dprct.published.informed import Hybrid
 from dprct.published.ipw import IPW
 from dprct.published.karwa_vadhan import DPRange, DPVariance
 from dprct.published.synthetic_control import SyntheticControl

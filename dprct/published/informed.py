@@ -1,47 +1,208 @@
-"""What Hybrid and GenModel share: covariates drawn, treatments assigned, outcomes from a model."""
+"""Hybrid, and what it shares with GenModel: covariates are drawn, outcomes follow a model."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.certificate.certificate import PermittedDifference
-from dprct.errors import DprctWarning, SchemaError
-from dprct.formula import complete_cases, design
+from dprct.errors import DprctWarning, FormulaError, ParameterError, SchemaError
+from dprct.formula import complete_cases, design, parse
+from dprct.formula.design_matrix import categories_of, columns_of, is_factor, is_missing
 from dprct.missing import MISSING_CODES
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import Unpriced
 from dprct.published.covariates import Columns, Covariates, XMethod, covariates
-from dprct.published.missingness import arms_of, made_missing, missingness
-from dprct.published.outcomes import families_of, fits
-from dprct.published.roles import Roles, fixed_levels, roles
+from dprct.published.outcomes import arms_of, families_of, fits, made_missing, missingness
 from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.charging import noted
 from dprct.results.ols import check_finite
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, listed_names
-from dprct.schema.columns import INTEGER_LIMITS, Column, stored
+from dprct.schema.arguments import check_schema, listed_names
+from dprct.schema.columns import INTEGER_LIMITS, Column
 from dprct.schema.tables import Frame, numbers_of, text_of
+from dprct.schema.validate import check_choice, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment import Design
+    from dprct.formula import Formula
     from dprct.model import Facts
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.published.outcomes import Family, OutcomeFit
-    from dprct.release.base import Release
+    from dprct.release.release import Release
     from dprct.results.charging import Receipt
     from dprct.schema.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The parts that the columns of an experiment's formula play.
+
+    Parameters
+    ----------
+    formula : Formula
+        As given.
+    right : Formula
+        Without outcomes.
+    outcomes, treatment : tuple of str
+    covariates : tuple of str
+        What is drawn through the histogram: covariates, strata, and the treatment too where it
+        interacts with any of them.
+    interacts : bool
+        Whether the treatment interacts with covariates.
+    """
+
+    formula: Formula
+    right: Formula
+    outcomes: tuple[str, ...]
+    treatment: tuple[str, ...]
+    covariates: tuple[str, ...]
+    interacts: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns, each once."""
+        return tuple(dict.fromkeys((*self.outcomes, *self.treatment, *self.covariates)))
+
+
+def roles(
+    formula: str, schema: Schema, treatment: str | Sequence[str], assignment: Design | None
+) -> Roles:
+    """Read an experiment's formula.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y1 + y2 ~ treat + x + C(strata)"``.
+    schema : Schema
+        Where every column must exist.
+    treatment : str or sequence of str
+        The treatment columns, each in the formula.
+    assignment : Design or None
+        Its columns are the treatment columns; columns that it uses count as covariates.
+
+    Raises
+    ------
+    FormulaError
+        If the formula is not in the grammar, has no outcome, or lacks a treatment.
+    ColumnError
+        If a column does not exist.
+    ParameterError
+        If the design has other columns, or there is none and one is needed.
+
+    Examples
+    --------
+    >>> from dprct.assignment import Block
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema(tuple(Column(name) for name in ("y", "t", "x", "site")))
+    >>> roles("y ~ t + x", schema, "t", Block("t", block="site")).covariates
+    ('x', 'site')
+    """
+    given = (treatment,) if isinstance(treatment, str) else tuple(dict.fromkeys(treatment))
+    parsed = parse(formula)
+    if not parsed.outcomes:
+        raise FormulaError(f"{parsed.text!r} has no outcome; write y ~ {' + '.join(given)} + x")
+    regressors = parsed.regressor_names
+    uses = () if assignment is None else assignment.uses
+    for name in (*parsed.outcome_names, *regressors, *given, *uses):
+        schema.column(name)
+    if not given:
+        raise ParameterError("treatment names no column; give the columns of the arms")
+    for name in given:
+        if name not in regressors:
+            raise FormulaError(
+                f"treatment {name!r} is not in the formula {parsed.text!r}; add it to the right of "
+                "~, or leave it out of treatment"
+            )
+    both = [name for name in parsed.outcome_names if name in (*regressors, *given, *uses)]
+    if both:
+        raise FormulaError(f"{both[0]!r} is an outcome and a regressor; keep it on one side of ~")
+    interacts = _interacts(parsed, given)
+    covariates = [name for name in (*regressors, *uses) if interacts or name not in given]
+    if not interacts:
+        _check_assignment(assignment, given)
+    return Roles(
+        parsed,
+        replace(parsed, outcomes=()),
+        parsed.outcome_names,
+        given,
+        tuple(dict.fromkeys(covariates)),
+        interacts,
+    )
+
+
+def fixed_levels(right: Formula, data: Any, schema: Schema, complete: NDArray[np.bool_]) -> Schema:
+    """Return the schema in which every factor has its levels, those of complete rows first.
+
+    Parameters
+    ----------
+    right : Formula
+    data : data frame
+        Confidential, N rows.
+    schema : Schema
+    complete : (N,) array of bool
+        Rows without a missing regressor.
+
+    Notes
+    -----
+    The base of a factor is that of an ordinary fit of the complete rows.  Levels that occur in no
+    complete row, and declared ones that nobody has, follow: their columns are zero in the fit and
+    so are their coefficients, but released rows may have them.
+    """
+    frame = columns_of(data, right.names)
+    columns = []
+    for name, column in frame.items():
+        if not (is_factor(column) or _as_factor(right, str(name))):
+            continue
+        present = ~is_missing(column)
+        levels = [
+            *_levels(str(name), column[present & complete], schema),
+            *_levels(str(name), column[present], schema),
+            *(schema.column(str(name)).levels or ()),
+        ]
+        columns.append(replace(schema.column(str(name)), levels=tuple(dict.fromkeys(levels))))
+    return schema.with_columns(columns)
+
+
+def _levels(name: str, column: pd.Series[Any], schema: Schema) -> list[Any]:
+    return list(categories_of(name, column, schema, "data").categories)
+
+
+def _as_factor(right: Formula, name: str) -> bool:
+    return any(f.kind == "C" and name in f.names for term in right.terms for f in term)
+
+
+def _interacts(parsed: Formula, treatment: tuple[str, ...]) -> bool:
+    for term in parsed.terms:
+        names = {name for factor in term for name in factor.names}
+        if names & set(treatment) and names - set(treatment):
+            return True
+    return False
+
+
+def _check_assignment(assignment: Design | None, treatment: tuple[str, ...]) -> None:
+    if assignment is None:
+        raise ParameterError(
+            "assignment is not given, so treatments cannot be drawn anew; give the design, such "
+            f"as assignment=dprct.Complete({treatment[0]!r})"
+        )
+    if set(assignment.columns) != set(treatment):
+        raise ParameterError(
+            f"assignment draws the columns {', '.join(assignment.columns)}, treatment names "
+            f"{', '.join(treatment)}; let them be the same"
+        )
+
 
 Array = NDArray[np.float64]
 MissingOutcomes = Literal["reproduce", "drop"]
@@ -421,3 +582,117 @@ def _with_missing(column: Column, codes: NDArray[np.int8]) -> Column:
     there = {MISSING_CODES[code] for code in np.unique(codes[codes >= 0])}
     legal = tuple(code for code in MISSING_CODES if code in {*column.missing, *there})
     return replace(column, missing=legal)
+
+
+REASON = (
+    "the outcome model is confidential: outcomes are drawn from the coefficients and the residual "
+    "variance of the confidential fit as they are (Algorithm 2), whatever the covariates have"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridSpec(InformedSpec):
+    """What the Hybrid method is asked for: the options of :class:`Hybrid`."""
+
+    method: ClassVar[str] = "published.Hybrid (dp_rct Algorithm 2)"
+
+    def plan(self, facts: InformedFacts, allocation: Allocation) -> Plan:
+        """Return how X~ and T~ are drawn, and what is not promised."""
+        return self.planned(
+            facts,
+            allocation.budget,
+            {"model": self.roles.formula.text},
+            (
+                "outcomes are drawn from the confidential fit: coefficients can be estimated from "
+                "the file as well as n rows allow, with no noise against that",
+            ),
+        )
+
+    def x_budget(self, facts: InformedFacts, budget: Budget) -> Budget:
+        """Return all of it: outcomes are drawn without noise."""
+        return budget
+
+    def reason(self, facts: InformedFacts, budget: Budget) -> str:
+        """Return why nothing is promised."""
+        return f"{REASON}; {facts.covariates.words(budget)}"
+
+
+class Hybrid(ModelInformed[HybridSpec]):
+    """Release an experiment through Algorithm 2: **no differential-privacy guarantee**.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas or Polars, n rows.
+    schema : Schema
+        If no column has a fate, those of the formula are modelled and the others withheld.  With
+        ``x_method="strict"`` or ``"marginals"`` covariates need bounds or levels, and a missing
+        policy.
+    formula : str
+        ``"y1 + y2 ~ tp + cash + x + C(strata)"``: several outcomes share X~ and T~, and each has
+        its own model.
+    treatment : str or sequence of str
+        The treatment columns.
+    assignment : Design
+        Draws T~, such as ``dprct.Block("tp", block="strata")``; not needed where a treatment
+        interacts with covariates: it then goes through the histogram with them.
+    families : mapping of str to {"gaussian", "binomial", "poisson"}, optional
+        By outcome; gaussian otherwise.  Binomial draws 0 or 1, poisson draws counts.
+    x_method : {"published", "strict", "marginals"} or data frame
+        Where X~ comes from: Algorithm 1 as published, the strict histogram or marginals of this
+        package, or released rows of your own.
+    zeta : float, optional
+        Bins of the histogram; 2/3 for the published one.
+    missing_outcomes : {"reproduce", "drop"}
+        Give every arm of the released file its share of missing outcomes, per missing code, or
+        let all outcomes be observed.  Rows with a missing one are left out of the fit anyway.
+    attrition : bool
+        Rows were lost after the assignment, so that arm sizes need not be those of the design.
+    keep : iterable of str
+        Characteristics to keep besides the allow-list.
+
+    Raises
+    ------
+    FormulaError, ColumnError, SchemaError
+        If the formula, a column or a declared fact is wrong.
+    ParameterError
+        If the treatment columns are not those of the design, arms overlap or break it, an outcome
+        is missing in every row, has too many regressors, or is separated by them.
+
+    Notes
+    -----
+    Guarantee: none.  With strict X~ these columns, alone, are (epsilon, delta)-private and are
+    charged to the ledger; the outcomes are not private at all.
+
+    Residual variance is ``RSS / (n - rank)`` (the authors' code divides by n - 1).  A regressor
+    that is a linear combination of earlier ones is omitted, as in R, and listed in the plan.  A
+    released row with a missing covariate has missing outcomes, as the model says nothing of it.
+    No ``estimates`` are released: fit the file.
+
+    References
+    ----------
+    Algorithm 2 of "Assessing Utility of Differential Privacy for RCTs"; ALGORITHMS.md, section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from dprct import Complete
+    >>> from dprct.schema import Column, Schema
+    >>> rng = np.random.default_rng(1)
+    >>> data = pd.DataFrame({"t": np.tile([0.0, 1.0], 200), "x": rng.integers(0, 9, 400) * 1.0})
+    >>> data["y"] = 5 * data["t"] + data["x"] + rng.normal(size=400)
+    >>> schema = Schema((Column("t", "byte"), Column("x", "byte"), Column("y")))
+    >>> model = Hybrid.from_formula(
+    ...     "y ~ t + x", data, schema, treatment="t", assignment=Complete("t")
+    ... )
+    >>> release = model.fit(epsilon=1)
+    >>> release.protected.shape, release.guarantee.holds
+    ((400, 3), False)
+    """
+
+    def _specified(self, **common: Any) -> HybridSpec:
+        return HybridSpec(**common)
+
+    def _impute(self, rows: Rows, budget: Budget, rng: np.random.Generator) -> Imputed:
+        return Imputed({fit.outcome: fit.draw(rows.design, rng) for fit in self.facts.fits})

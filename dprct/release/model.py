@@ -15,10 +15,8 @@ from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.release.base import Release, announced_schema, released
-from dprct.release.fates import assembled, check_fates
-from dprct.release.keys import key_limits, repeats, unit_rows
-from dprct.release.writing import check_name, rehearse
+from dprct.release.columns import assembled, check_fates, key_limits, repeats, unit_rows
+from dprct.release.release import Release, announced_schema, check_name, rehearse, released
 from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.declare import declared
 from dprct.schema.tables import numbers_of, text_of

@@ -24,7 +24,7 @@ from dprct.certificate.page import (
 from dprct.errors import ConfirmationError
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import Budget, spelled
-from dprct.release.base import announced_schema
+from dprct.release.release import announced_schema
 from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts
 from dprct.study.package import planned, price

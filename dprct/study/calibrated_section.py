@@ -13,11 +13,10 @@ from dprct.estimate.ate.index import indexes_of, is_file
 from dprct.estimate.ate.model import policy_of
 from dprct.estimate.experiment import cluster_unit, compared, constant_of, levels_of, with_bounds
 from dprct.privacy.allocation import split as shares_of
-from dprct.release.calibrated import Calibrated
-from dprct.release.covariates import covariates_of
-from dprct.release.layout import Layout, design_problems, prepared_schema
-from dprct.release.regressions import Regressions, check_slopes, regressions_of, split
-from dprct.release.shares import share_of
+from dprct.release.calibrated.covariates import covariates_of
+from dprct.release.calibrated.layout import Layout, design_problems, prepared_schema
+from dprct.release.calibrated.model import Calibrated, share_of
+from dprct.release.calibrated.regressions import Regressions, check_slopes, regressions_of, split
 from dprct.study.design_section import absent, check_choice, design_from
 from dprct.study.sections import section
 

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from dprct.errors import DprctError, StudyError
 from dprct.published.allocation import Allocation
 from dprct.published.covariates import XMethod
-from dprct.published.genmodel import GenModel
-from dprct.published.genmodel_draws import From, Sigma
-from dprct.published.hybrid import Hybrid
-from dprct.published.informed import MissingOutcomes
+from dprct.published.genmodel import From, GenModel, Sigma
+from dprct.published.informed import Hybrid, MissingOutcomes, Roles, roles
 from dprct.published.outcomes import Family, families_of
-from dprct.published.roles import Roles, roles
 from dprct.release.model import modelled
 from dprct.study.design_section import absent, check_choice, design_from
 from dprct.study.sections import section

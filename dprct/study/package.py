@@ -22,7 +22,7 @@ from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
 from dprct.release.model import ReleaseModel
-from dprct.release.writing import certificate_paths, check_target, is_described
+from dprct.release.release import certificate_paths, check_target, is_described
 from dprct.schema.schema import Schema
 from dprct.study.declared_tables import long_form
 from dprct.study.expected import belongs_to, written

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dprct.errors import ParameterError, StudyError
 from dprct.privacy.budget import Budget
-from dprct.release.writing import NO_GUARANTEE, unpromised_name
+from dprct.release.release import NO_GUARANTEE, unpromised_name
 from dprct.study.estimates import ESTIMATES
 from dprct.study.results_document import SUFFIX
 from dprct.study.sections import section

@@ -18,10 +18,9 @@ from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, S
 from dprct.io.compare import DATASET
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
-from dprct.release.base import kept_characteristics
-from dprct.release.fates import check_fates, released_schema
+from dprct.release.columns import check_fates, released_schema
 from dprct.release.model import modelled
-from dprct.release.writing import unpromised_name
+from dprct.release.release import kept_characteristics, unpromised_name
 from dprct.schema.columns import Column, Unit, shown
 from dprct.schema.declare import declared
 from dprct.schema.toml import read_toml

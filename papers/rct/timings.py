@@ -15,7 +15,7 @@ from dprct.errors import DprctWarning
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source as noise_source
 from dprct.published import GenModel
-from dprct.published.genmodel_draws import ReleasedDesign, proxies, sanitised
+from dprct.published.genmodel import ReleasedDesign, proxies, sanitised
 from papers.rct.methods import allocation_of, bound
 from papers.rct.printed import BASE, asked, printed
 

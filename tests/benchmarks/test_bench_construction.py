@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from dprct.release.construction import Specification, residuals
+from dprct.release.calibrated.residuals import Specification, residuals
 
 CASES = {
     "1,000 rows, 2 arms, 10 columns": (1_000, 2, 8),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KILLER = """
 import os, signal
 import dprct.privacy.accountant as accountant, dprct.privacy.ledger as ledger
-import dprct.release.histogram as histogram, dprct.release.base as base
+import dprct.release.histogram as histogram, dprct.release.release as base
 import dprct.results.charging as charging
 def die(*args, **options):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ import pytest
 from dprct.io.compare import compare
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
-from dprct.release.writing import check_target
+from dprct.release.release import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dprct
-from dprct.release.verification import verify
+from dprct.release.verify import verify
 
 TOP = Path(__file__).resolve().parents[2]
 RUN_ELSEWHERE = {"choosing_bounds.md": "doctest, in test_for_readers.py"}

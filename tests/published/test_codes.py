@@ -11,7 +11,7 @@ import pytest
 
 from dprct.errors import SchemaError
 from dprct.missing import missing_numbers, tagged
-from dprct.published.codes import bins_of, coded, equal_edges
+from dprct.published.histogram import bins_of, coded, equal_edges
 from dprct.schema import Column
 
 RNG = np.random.default_rng(5)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dprct.privacy.ridge_sensitivity import ridge_l2
-from dprct.published.dpsc_steps import (
+from dprct.published.synthetic_control import (
     Objective,
     l2_laplace,
     minimiser,

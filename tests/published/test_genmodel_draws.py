@@ -11,7 +11,7 @@ from scipy import stats
 
 from dprct.errors import ParameterError
 from dprct.published.allocation import CoefficientShare, OutcomeShare
-from dprct.published.genmodel_draws import (
+from dprct.published.genmodel import (
     Proxies,
     ReleasedDesign,
     Settings,

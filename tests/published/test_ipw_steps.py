@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.published.ipw_steps import logistic_weights, weighted_difference
+from dprct.published.ipw import logistic_weights, weighted_difference
 
 
 def test_the_weighted_differences_are_the_textbook_ones() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dprct.missing import missing_numbers
-from dprct.published.missingness import arms_of, made_missing, missingness
+from dprct.published.outcomes import arms_of, made_missing, missingness
 
 ARMS = [(0.0,)] * 40 + [(1.0,)] * 60
 CODES = np.array([0] * 4 + [2] * 6 + [-1] * 30 + [-1] * 45 + [0] * 15, np.int8)

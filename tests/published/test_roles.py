@@ -9,7 +9,7 @@ import pytest
 from dprct.assignment import Block, Complete
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.formula import parse
-from dprct.published.roles import fixed_levels, roles
+from dprct.published.informed import fixed_levels, roles
 
 
 def test_parts(schema):

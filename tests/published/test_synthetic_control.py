@@ -11,8 +11,9 @@ import pytest
 
 import dprct
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.published import SyntheticControl, dpsc_steps
-from dprct.published.dpsc_steps import minimiser, objective_of
+from dprct.published import SyntheticControl
+from dprct.published import synthetic_control as dpsc_steps
+from dprct.published.synthetic_control import minimiser, objective_of
 
 Array = np.ndarray[Any, Any]
 

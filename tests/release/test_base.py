@@ -19,8 +19,7 @@ from dprct.errors import FileError, SimulationError
 from dprct.io.compare import compare
 from dprct.io.stata import read_dta, write_dta
 from dprct.release import Marginals, MVHistogram, Release
-from dprct.release.base import fates_of
-from dprct.release.writing import certificate_paths, check_target, rehearse
+from dprct.release.release import certificate_paths, check_target, fates_of, rehearse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -307,7 +306,7 @@ def _interrupted_at(call: int, step: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     import os
 
     from dprct.certificate.certificate import Certificate
-    from dprct.release import writing
+    from dprct.release import release as writing
 
     owner, name = {
         "open": (builtins, "open"),

@@ -498,7 +498,7 @@ def test_nothing_is_charged_for_what_is_refused(
     def never(*_args: object) -> None:
         pytest.fail("the confidential rows were counted although the fit was refused")
 
-    monkeypatch.setattr("dprct.release.calibrated.released_effects", never)
+    monkeypatch.setattr("dprct.release.calibrated.model.released_effects", never)
     with pytest.raises(dprct.errors.ConfirmationError):
         model.fit(epsilon=0.1, accountant=accountant)
     with pytest.raises(BudgetError):

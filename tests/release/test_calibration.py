@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprct.release.calibration import Calibration
-from dprct.release.layout import Layout
-from dprct.release.outcomes import Target
-from dprct.release.public_rows import PublicRows
-from dprct.release.regressions import regressions_of
+from dprct.release.calibrated.layout import Layout
+from dprct.release.calibrated.outcomes import Calibration, PublicRows, Target
+from dprct.release.calibrated.regressions import regressions_of
 from dprct.schema import Column, FileFacts, Schema
 
 N = 400

@@ -10,11 +10,11 @@ import pytest
 from dprct.errors import SchemaError
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.release.covariates import completed, covariates_of
+from dprct.release.calibrated.covariates import completed, covariates_of
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
-    from dprct.release.covariates import Covariates
+    from dprct.release.calibrated.covariates import Covariates
 
 N = 900
 

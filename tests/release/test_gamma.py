@@ -12,7 +12,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, NoisyVector
 from dprct.privacy.noise import source
 from dprct.queries import features_of, moments
-from dprct.release.gamma import coefficients
+from dprct.release.calibrated.covariates import coefficients
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

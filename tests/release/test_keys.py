@@ -14,8 +14,17 @@ from scipy import stats
 import dprct
 from dprct.errors import SchemaError
 from dprct.missing import tagged
-from dprct.release.fates import assembled, check_fates, released_schema
-from dprct.release.keys import LIMIT, check_keys, fresh_keys, relabelled, repeats, unit_rows
+from dprct.release.columns import (
+    LIMIT,
+    assembled,
+    check_fates,
+    check_keys,
+    fresh_keys,
+    relabelled,
+    released_schema,
+    repeats,
+    unit_rows,
+)
 from dprct.schema import Column, FileFacts, Schema, Unit
 from dprct.schema.tables import eager
 

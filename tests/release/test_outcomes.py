@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.release.outcomes import (
+from dprct.release.calibrated.outcomes import (
+    PublicRows,
     Target,
     check_room,
     constructed,
@@ -16,8 +17,7 @@ from dprct.release.outcomes import (
     differences_of,
     legalised,
 )
-from dprct.release.public_rows import PublicRows
-from dprct.release.regressions import regressions_of
+from dprct.release.calibrated.regressions import regressions_of
 from dprct.schema import Column, Schema
 
 RNG = np.random.Generator(np.random.PCG64(1))

@@ -20,8 +20,7 @@ from dprct.estimate.ate.release import restored, states_of
 from dprct.missing import tagged
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure
-from dprct.release.outcomes import Target, constructed_anywhere
-from dprct.release.public_rows import PublicRows
+from dprct.release.calibrated.outcomes import PublicRows, Target, constructed_anywhere
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ def test_what_was_saved_without_counts_is_not_resumed(monkeypatch: pytest.Monkey
             del state["counts"]
         return states
 
-    monkeypatch.setattr("dprct.release.calibrated.states_of", older)
+    monkeypatch.setattr("dprct.release.calibrated.model.states_of", older)
     accountant = Accountant(9, relation="replace-one-design-public")
     private = model(table(), covariates="filler")
     private.fit(epsilon=1, accountant=accountant)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dprct.assignment import Block, Complete, Simple
-from dprct.release.public_rows import PublicRows
+from dprct.release.calibrated.outcomes import PublicRows
 
 N = 400
 

@@ -9,8 +9,8 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
-from dprct.release.covariates import covariates_of
-from dprct.release.shares import division, share_of
+from dprct.release.calibrated.covariates import covariates_of
+from dprct.release.calibrated.model import division, share_of
 from dprct.schema import Column, Schema
 
 SCHEMA = Schema((Column("x", "byte", levels=(0.0, 1.0), missing=()),))

@@ -6,8 +6,7 @@ import pytest
 
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.release.covariates import covariates_of
-from dprct.release.slopes import Slopes
+from dprct.release.calibrated.covariates import Slopes, covariates_of
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
 

@@ -18,8 +18,8 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.release.verification import INTEGRITY
-from dprct.release.writing import write_protected
+from dprct.release.release import write_protected
+from dprct.release.verify import INTEGRITY
 from dprct.schema import Column, FileFacts, Schema
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 import dprct
 from dprct.privacy.budget import Budget
 from dprct.published import Allocation, GenModel
-from dprct.published.genmodel_draws import (
+from dprct.published.genmodel import (
     ReleasedDesign,
     Settings,
     noisy_mean,

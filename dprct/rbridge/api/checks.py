@@ -9,7 +9,7 @@ from dprct.io import read
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
-from dprct.release.verification import verify as verified
+from dprct.release.verify import verify as verified
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

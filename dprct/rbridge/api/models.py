@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.privacy.accountant import Accountant
-    from dprct.release.base import Release
+    from dprct.release.release import Release
     from dprct.results.base import LinearResults
 
 STRICT = (

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.published.ipw_steps import weighted_difference
+from dprct.published.ipw import weighted_difference
 from papers.ippw.samples import Sample, studies, synthetic
 from papers.ippw.setups import (
     EPSILONS,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.release.construction import Specification
-from dprct.release.construction.constraints import Errors
-from dprct.release.construction.projection import factored
+from dprct.release.calibrated.residuals import Errors, Specification, factored
 
 
 @pytest.fixture

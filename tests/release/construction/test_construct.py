@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from dprct.errors import ParameterError
-from dprct.release.construction import Specification, residuals
+from dprct.release.calibrated.residuals import Specification, residuals
 from dprct.results.ols import ols
 
 RSCRIPT = Path(__file__).resolve().parents[2] / "reference" / "construction_r.R"

@@ -7,12 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dprct.release.construction import Specification
-from dprct.release.construction import newton as module
-from dprct.release.construction.constraints import Errors
-from dprct.release.construction.newton import TOLERANCE, gaps, largest, newton
-from dprct.release.construction.projection import factored
-from dprct.release.construction.start import scaled
+from dprct.release.calibrated.residuals import (
+    TOLERANCE,
+    Errors,
+    Specification,
+    factored,
+    gaps,
+    largest,
+    newton,
+    scaled,
+)
+from dprct.release.calibrated.residuals import newton as module
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.release.construction import Specification
-from dprct.release.construction.projection import factored, joined
+from dprct.release.calibrated.residuals import Specification, factored, joined
 
 
 def specification(experiment, *columns):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.release.construction import Specification
+from dprct.release.calibrated.residuals import Specification
 
 W = np.column_stack([np.arange(6) % 2, np.ones(6)])
 

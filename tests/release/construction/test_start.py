@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.release.construction import Specification
-from dprct.release.construction.constraints import Errors
-from dprct.release.construction.newton import gaps, largest
-from dprct.release.construction.projection import factored, joined
-from dprct.release.construction.start import arm_wise, scaled, starts
+from dprct.release.calibrated.residuals import (
+    Errors,
+    Specification,
+    arm_wise,
+    factored,
+    gaps,
+    joined,
+    largest,
+    scaled,
+    starts,
+)
 
 
 @pytest.fixture

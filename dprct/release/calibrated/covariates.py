@@ -1,4 +1,4 @@
-"""The covariates of a calibrated release: how they are drawn, and whether they are worth it."""
+"""The covariates of a calibrated release: how they are drawn, and how outcomes move with them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from dprct.defaults import (
     COVARIATE_BINS,
     LEAST_RESEMBLANCE,
+    moment_penalty,
     resembles_jointly,
     resembles_one_by_one,
 )
@@ -27,7 +28,8 @@ from dprct.privacy.histograms import (
     draw_independent_rows,
     draw_rows,
 )
-from dprct.queries import check_extent
+from dprct.privacy.mechanisms import AnalyticGaussian
+from dprct.queries import MomentsLayout, check_extent, features_of, moments
 from dprct.release.histogram import COUNTS, Marginals, MVHistogram
 
 if TYPE_CHECKING:
@@ -37,11 +39,14 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import NoisyVector
     from dprct.privacy.noise import NoiseSource
     from dprct.release.model import ReleaseFacts, ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
+    from dprct.schema.tables import Table
+
 
 Rule = Literal["histogram", "marginals", "filler"]
 Drawn = HistogramRelease | OneWayRelease | None
@@ -267,3 +272,115 @@ def price_of(plan: Plan, names: Sequence[str]) -> dict[str, str]:
         else "each column multiplies K by its levels and adds (2/epsilon) ln(levels) to t"
     )
     return {**found, "covariates: price of one": each}
+
+
+def coefficients(
+    released: NoisyVector,
+    covariates: Sequence[Coded | Column],
+    outcomes: Sequence[Column],
+    n: int,
+) -> NDArray[np.float64]:
+    """Return gamma~, a ridge regression of outcomes on covariates with an intercept.
+
+    Parameters
+    ----------
+    released : NoisyVector, (size,)
+        What a mechanism returned for :func:`dprct.queries.moments` of the same columns.
+    covariates : sequence of Encoding, ExclusiveEncoding or Column
+    outcomes : sequence of Column, length q
+    n : int
+        Rows; public.
+
+    Returns
+    -------
+    (p, q) array
+        One row per feature of :func:`dprct.queries.features_of`, in units of the outcome per unit
+        of the feature.  The intercept is left out: the released control mean takes its place.
+
+    Notes
+    -----
+    Post-processing: the relation and the guarantee are those of ``released``.  Features are
+    measured from the middle of their bounds in units of half of their width, centred with the
+    released means, and ``(S + kI)^-1 s`` is solved with S made positive semi-definite and the
+    penalty :func:`dprct.defaults.moment_penalty`, so that it always exists and goes to least
+    squares as the noise goes to zero.
+
+    References
+    ----------
+    ALGORITHMS.md, section 4, "Calibrated release".
+    """
+    layout = MomentsLayout.of(covariates, outcomes)
+    squares, products = layout.matrices(released.units, n)
+    means = squares[0, 1:] / n
+    spread = squares[1:, 1:] - n * np.outer(means, means)
+    with_outcomes = products[1:] - np.outer(means, products[0])
+    values, vectors = np.linalg.eigh(spread)
+    noise_sd = layout.noise_of(released.noise_sd)
+    penalty = moment_penalty(noise_sd, layout.width, float(np.linalg.norm(means)))
+    shrunk = np.clip(values, 0, None) + penalty
+    solved = vectors @ ((vectors.T @ with_outcomes) / shrunk[:, None])
+    per_feature = np.array([feature.half for feature in layout.features])
+    per_outcome = np.array([outcome.half for outcome in layout.outcomes])
+    found: NDArray[np.float64] = solved * per_outcome / per_feature[:, None]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """How outcomes move with covariates, before it is released.
+
+    Parameters
+    ----------
+    covariates : tuple of Encoding or ExclusiveEncoding
+    outcomes : tuple of Column
+        With bounds.
+    n : int
+    rows : int
+        Most rows of one protected unit, of whose budget each row gets its part.
+
+    Notes
+    -----
+    Gaussian noise on second moments (:class:`dprct.queries.MomentsLayout` proves their
+    sensitivity under replace-one, of which the changes with the design public are a part), then a
+    ridge regression: post-processing.
+    """
+
+    covariates: tuple[Coded, ...]
+    outcomes: tuple[Column, ...]
+    n: int
+    rows: int = 1
+
+    @classmethod
+    def of(cls, covariates: Covariates, outcomes: Sequence[Column]) -> Slopes:
+        """Return the slopes of the covariates that declared regressions use."""
+        schema = covariates.schema
+        names = [name for name in schema.names if name in covariates.complete]
+        return cls(encodings(schema, names), tuple(outcomes), covariates.n, covariates.rows)
+
+    def mechanism(self, budget: Budget) -> AnalyticGaussian:
+        """Return the noise that a unit's budget with a delta buys."""
+        layout = MomentsLayout.of(self.covariates, self.outcomes)
+        return AnalyticGaussian(per_row(budget, self.rows), layout.l2_squared, layout.size)
+
+    def allocation(self, budget: Budget) -> Allocation:
+        """Return the noise, of whose budget each row of a unit gets its part."""
+        parts = {"moments": self.mechanism(budget)}
+        return Allocation(budget=budget, parts=parts, rows=self.rows)
+
+    def draw(
+        self, frame: Table, budget: Budget, noise: NoiseSource
+    ) -> tuple[dict[str, Any], NDArray[np.float64]]:
+        """Return the released state and coefficients (p, q); the caller has charged ``budget``."""
+        sealed = moments(
+            frame, self.covariates, self.outcomes, relation="replace-one-design-public"
+        )
+        drawn = self.mechanism(budget).release(sealed, noise)
+        found = coefficients(drawn, self.covariates, self.outcomes, self.n)
+        return {"moments": [int(unit) for unit in drawn.units]}, found
+
+    def indices(
+        self, columns: Mapping[str, NDArray[Any]], slopes: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return what released covariates contribute to each outcome, (n, q)."""
+        features = np.column_stack([f.values(columns) for f in features_of(self.covariates)])
+        return np.asarray(features @ slopes, np.float64)

@@ -22,7 +22,7 @@ from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
-from dprct.release.writing import certificate_paths
+from dprct.release.release import certificate_paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from dprct.certificate.digest import ColumnDigest, ValuesDigest
     from dprct.io.text import Cells
+
 
 Agreement = Literal["match", "match to 15 digits", "differ", "not checked"]
 
@@ -186,8 +187,8 @@ def verify(
 
     Notes
     -----
-    Values are compared by the digests of :mod:`dprct.certificate.digest`.  In a text file a number
-    of a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
+    Values are compared by the digests of :mod:`dprct.certificate.digest`.  In a text file a number of
+    a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
     compared, and numbers printed with 15 significant digits match "to 15 digits"; fewer digits do
     not match.  Days printed as ``2010-01-31`` count as Stata's days.
 

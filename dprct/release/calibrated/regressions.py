@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dprct.assignment.base import Design
     from dprct.formula import Formula
 
+
 TermSet = tuple[str, ...]
 
 RELATION = "replace-one-design-public"

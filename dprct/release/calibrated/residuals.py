@@ -1,0 +1,766 @@
+"""Residuals that give a regression the errors that were released: all post-processing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprct.errors import ParameterError
+from dprct.results.covariance import independent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+Array = NDArray[np.float64]
+
+_ASYMMETRY = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Specification:
+    """One regression that a reader may run on the released file.
+
+    Parameters
+    ----------
+    design : (n, k) array
+        ``W = [T, 1, X]``: treatments first, then an intercept and covariates in any order.  The
+        covariates may be collinear among themselves; no treatment may be a combination of the
+        other columns.
+    effects : int
+        K - 1, how many of the first columns are treatments.
+    covariance : (K - 1, K - 1) array
+        Target covariance of the effects, in squared units of the outcome; symmetric.
+    groups : (n,) array of int, or None
+        Cluster of each row, for errors clustered by it (CR1); None for heteroskedasticity-robust
+        errors (HC1).
+
+    Raises
+    ------
+    ParameterError
+        If shapes contradict each other or a number is not finite.
+
+    Examples
+    --------
+    >>> arm = np.array([0.0, 0, 0, 1, 1, 1])
+    >>> W = np.column_stack([arm, np.ones(6)])
+    >>> Specification(W, 1, np.array([[0.04]])).errors.tolist()
+    [0.2]
+    """
+
+    design: Array
+    effects: int
+    covariance: Array
+    groups: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        self._check_design()
+        self._check_covariance()
+        if self.groups is not None and (
+            self.groups.shape != (len(self.design),) or len(set(self.groups.tolist())) < 2
+        ):
+            raise ParameterError("groups must hold the cluster of each row, at least two clusters")
+
+    @property
+    def errors(self) -> Array:
+        """Target standard errors of the effects, (K - 1,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def treatments(self) -> Array:
+        """The columns T, (n, K - 1)."""
+        return self.design[:, : self.effects]
+
+    @property
+    def controls(self) -> Array:
+        """The columns [1, X], (n, k - K + 1)."""
+        return self.design[:, self.effects :]
+
+    def _check_design(self) -> None:
+        if self.design.ndim != 2 or not 1 <= self.effects < self.design.shape[1]:
+            raise ParameterError(
+                f"effects={self.effects} does not fit a design of shape {self.design.shape}; give "
+                "the treatments first and an intercept after them"
+            )
+        if not np.isfinite(self.design).all():
+            raise ParameterError("the design has missing or infinite values; complete it first")
+
+    def _check_covariance(self) -> None:
+        sigma = self.covariance
+        if sigma.shape != (self.effects, self.effects) or not np.isfinite(sigma).all():
+            raise ParameterError(
+                f"the covariance of {self.effects} effects has shape {sigma.shape} or missing "
+                "values; give finite numbers, one row per effect"
+            )
+        largest = float(np.linalg.norm(sigma, np.inf))
+        if np.any(np.diag(sigma) < 0) or np.any(abs(sigma - sigma.T) > _ASYMMETRY * largest):
+            raise ParameterError("the target covariance must be symmetric with variances from 0 up")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals:
+    """Residuals for a released outcome, and how well they meet their targets.
+
+    Parameters
+    ----------
+    values : (n,) array
+        e, orthogonal to every design, in the unit of the outcome.
+    exact : tuple of bool
+        Per specification: the whole covariance of the effects is met to 1e-12, relative to the
+        product of the two errors (HC1, or CR1 where there are groups).
+    ratios : tuple of (K - 1,) array
+        Per specification: achieved error (HC1 or CR1) over target error; 1 up to 1e-12 where
+        exact, else at least 1.
+    classical : tuple of float or None
+        Per specification: achieved classical error over target error where there is one effect
+        and no groups, else None.  1 for the first such specification, unless that contradicts the
+        robust errors; not controlled for the others, because e'e sets all of them.
+    """
+
+    values: Array
+    exact: tuple[bool, ...]
+    ratios: tuple[Array, ...]
+    classical: tuple[float | None, ...]
+
+
+_NOTHING = 1e-8
+_ILL_CONDITIONED = 1e5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """How least squares makes effects of outcomes: tau^ = A'y.
+
+    Parameters
+    ----------
+    rows : (n, K - 1) array
+        The first columns of ``W (W'W)^-1``.
+    bread : (K - 1, K - 1) array
+        Their part of ``(W'W)^-1``.
+    rank : int
+        Rank of W, as which Stata and R count it.
+    """
+
+    rows: Array
+    bread: Array
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """An orthonormal basis of the columns of one or several designs.
+
+    Parameters
+    ----------
+    vectors : (n, r) array
+    """
+
+    vectors: Array
+
+    def without(self, v: Array) -> Array:
+        """Return the part of ``v``, (n,) or (n, m), that is orthogonal to the designs."""
+        return self.about_without(self.about_without(v))  # removes the rounding of the first
+
+    def about_without(self, v: Array) -> Array:
+        """Return it up to rounding that is small beside ``v``, in half the time."""
+        return v - self.vectors @ (self.vectors.T @ v)
+
+
+def factored(specification: Specification) -> tuple[Basis, Influence]:
+    """Return a basis of a design, the controls first, and the influence on its effects.
+
+    Raises
+    ------
+    ParameterError
+        If a treatment is a combination of other columns, or no degree of freedom is left.
+
+    Notes
+    -----
+    With ``[1, X, T] = Q R`` and Q_T, R_TT the parts of the last K - 1 columns, the treatments that
+    the controls do not explain are ``Q_T R_TT``, so that (Frisch, Waugh and Lovell)
+    ``A = Q_T R_TT^-T`` and its part of ``(W'W)^-1`` is ``A'A``.
+    """
+    vectors, triangle, kept, lengths = _orthonormal(
+        np.column_stack([specification.controls, specification.treatments])
+    )
+    effects = specification.effects
+    if not kept[-effects:].all():
+        raise ParameterError(
+            "a treatment is constant or a combination of the other columns, so that its effect "
+            "does not exist; draw another assignment or leave covariates out"
+        )
+    if len(vectors) <= vectors.shape[1]:
+        raise ParameterError(
+            f"{len(vectors)} rows leave no degree of freedom beside {vectors.shape[1]} "
+            "coefficients; leave covariates out"
+        )
+    inverse = np.linalg.inv(triangle[-effects:, -effects:])
+    rows = vectors[:, -effects:] @ (inverse / lengths[-effects:, None]).T
+    return Basis(vectors), Influence(rows, rows.T @ rows, vectors.shape[1])
+
+
+def joined(bases: Sequence[Basis]) -> Basis:
+    """Return a basis of the columns of all designs together."""
+    if len(bases) == 1:
+        return bases[0]
+    vectors = bases[0].vectors
+    for basis in bases[1:]:
+        rest = Basis(vectors).without(basis.vectors)
+        rest = rest[:, np.linalg.norm(rest, axis=0) > _NOTHING]
+        if rest.size:
+            vectors = np.column_stack([vectors, _orthonormal(rest)[0]])
+    return Basis(vectors)
+
+
+def _orthonormal(columns: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
+    """Return Q, R of the independent columns, which those are, and the lengths of all.
+
+    The columns are scaled to length one before they are factored.
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    scaled = columns / np.where(lengths > 0, lengths, 1)
+    kept = np.ones(scaled.shape[1], bool)
+    found = _cholesky_twice(scaled)
+    if found is None:
+        kept = independent(scaled)
+        scaled = scaled[:, kept]
+        found = _cholesky_twice(scaled)
+    vectors, triangle = np.linalg.qr(scaled) if found is None else found
+    return vectors, triangle, kept, lengths
+
+
+def _cholesky_twice(columns: Array) -> tuple[Array, Array] | None:
+    """Return Q, R in a third of the time of Householder's method, or None if ill-conditioned.
+
+    Q of one Cholesky factorisation is orthonormal up to the squared condition number, so that a
+    second one makes it so to the last digits (Yamamoto et al. 2015, "Roundoff error analysis of
+    the CholeskyQR2 algorithm").
+    """
+    triangle = np.eye(columns.shape[1])
+    for _ in range(2):
+        try:
+            factor = np.linalg.cholesky(columns.T @ columns).T
+        except np.linalg.LinAlgError:
+            return None
+        if np.linalg.cond(factor) > _ILL_CONDITIONED:
+            return None
+        columns, triangle = columns @ np.linalg.inv(factor), factor @ triangle
+    return columns, triangle
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The conditions ``e' D_c e = g_c`` of one specification.
+
+    Parameters
+    ----------
+    influence : Influence
+    covariance : (K - 1, K - 1) array
+        Target of the effects.
+    groups : (n,) array of int, or None
+        Codes from 0 for CR1; None for HC1.
+    classical : bool
+        The classical error of a single effect must equal its target too.
+
+    Notes
+    -----
+    For effects j <= l, ``D_jl = n/(n-k) diag(A_ij A_il)`` (HC1), or
+    ``G/(G-1) (n-1)/(n-k) sum_g a_gj a_gl'`` with a_g the influences of the rows of cluster g
+    (CR1).  The classical error is right where ``e'e = s^2 (n - k)``, s^2 being the target variance
+    over its part of ``(W'W)^-1`` (ALGORITHMS.md, section 4).  No n x n matrix is ever formed.
+    """
+
+    influence: Influence
+    covariance: Array
+    groups: NDArray[np.int64] | None
+    classical: bool
+
+    @classmethod
+    def of(
+        cls, specification: Specification, influence: Influence, unit: float, *, classical: bool
+    ) -> Errors:
+        """Return the conditions of a specification, for residuals in units of ``unit``."""
+        groups = specification.groups
+        codes = None if groups is None else _codes(groups)
+        return cls(influence, specification.covariance / unit**2, codes, classical)
+
+    def inflated(self, share: float) -> Errors:
+        """Return conditions whose variances are larger by a share, and covariances as they are."""
+        more = np.diag(np.diag(self.covariance) * share)
+        return replace(self, covariance=self.covariance + more)
+
+    def robust(self) -> Errors:
+        """Return the conditions without the classical error."""
+        return replace(self, classical=False)
+
+    @property
+    def smallest_eigenvalue(self) -> float:
+        """Of the target as correlations; not above zero where no residuals can have it."""
+        errors = np.sqrt(np.diag(self.covariance))
+        return float(np.linalg.eigvalsh(self.covariance / np.outer(errors, errors))[0])
+
+    @cached_property
+    def targets(self) -> Array:
+        """g_c, (m,)."""
+        first, second = self._pairs
+        norm = [self.covariance[0, 0] / self.influence.bread[0, 0]] if self.classical else []
+        return np.array([*self.covariance[first, second], *norm])
+
+    @cached_property
+    def scales(self) -> Array:
+        """What counts as one in a condition, (m,): the product of the two target errors."""
+        first, second = self._pairs
+        errors = np.sqrt(np.diag(self.covariance))
+        norm = [self.covariance[0, 0] / self.influence.bread[0, 0]] if self.classical else []
+        return np.array([*(errors[first] * errors[second]), *norm])
+
+    def images(self, e: Array) -> Array:
+        """Return ``D_c e`` for every c, (m, n)."""
+        found = self._diagonal * e if self.groups is None else self._clustered(e)
+        return np.vstack([found, e / self._left]) if self.classical else found
+
+    def reached(self, e: Array) -> Array:
+        """Return the covariance of the effects that residuals e lead to, (K - 1, K - 1)."""
+        scores = self.influence.rows * e[:, None]
+        if self.groups is not None:
+            scores = self._summed(scores)
+        return self._factor * scores.T @ scores
+
+    def shortfall(self, e: Array) -> float:
+        """Return the factor by which e is to grow so that no reported error is below target."""
+        found = self.images(e) @ e
+        variances = np.flatnonzero(np.append(self._pairs[0] == self._pairs[1], self.classical))
+        variances = variances[variances < len(found)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = np.sqrt(self.targets[variances] / found[variances])
+        return float(np.linalg.norm(np.where(self.targets[variances] > 0, needed, 0.0), np.inf))
+
+    def classical_ratio(self, e: Array) -> float:
+        """Return the classical error of the first effect over its target."""
+        return float(
+            np.sqrt(e @ e / self._left * self.influence.bread[0, 0] / self.covariance[0, 0])
+        )
+
+    @property
+    def _left(self) -> int:
+        """Degrees of freedom, n - k."""
+        return len(self.influence.rows) - self.influence.rank
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return np.triu_indices(self.influence.rows.shape[1])
+
+    @cached_property
+    def _factor(self) -> float:
+        n = len(self.influence.rows)
+        if self.groups is None:
+            return n / self._left
+        count = len(np.bincount(self.groups))
+        return count / (count - 1) * (n - 1) / self._left
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        first, second = self._pairs
+        columns = self.influence.rows.T
+        return self._factor * columns[first] * columns[second]
+
+    def _clustered(self, e: Array) -> Array:
+        first, second = self._pairs
+        rows = self.influence.rows
+        sums = self._summed(rows * e[:, None])[self.groups]
+        return (
+            self._factor
+            / 2
+            * (rows[:, first] * sums[:, second] + rows[:, second] * sums[:, first]).T
+        )
+
+    def _summed(self, scores: Array) -> Array:
+        """Return the sums (G, m) of scores (n, m) by cluster."""
+        assert self.groups is not None
+        return np.column_stack([np.bincount(self.groups, weights=s) for s in scores.T])
+
+
+def _codes(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return clusters as codes 0 to G - 1 in order of appearance."""
+    known = {label: code for code, label in enumerate(dict.fromkeys(groups.tolist()))}
+    return np.array([known[label] for label in groups.tolist()], np.int64)
+
+
+TOLERANCE = 1e-12
+"""Largest relative gap at which a condition counts as met."""
+
+_GOAL = 1e-15
+_MOST_STEPS = 60
+_MOST_HALVINGS = 12
+_PROGRESS = 1 - 1e-5
+_LONGEST = 0.5
+_SINGULAR = 1e-10
+
+
+def gaps(conditions: Sequence[Errors], e: Array) -> Array:
+    """Return ``(e' D_c e - g_c) / scale_c`` of all conditions, (m,); 0 / 0 is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = np.concatenate(
+            [(c.images(e) @ e - c.targets) / c.scales for c in conditions]
+        )
+    found[np.isnan(found)] = 0.0
+    return found
+
+
+def largest(found: Array) -> float:
+    """Return the largest gap in absolute value."""
+    return float(np.linalg.norm(found, np.inf))
+
+
+def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
+    """Move residuals within the space orthogonal to the designs until the conditions are met.
+
+    Parameters
+    ----------
+    conditions : sequence of Errors
+    basis : Basis
+    e : (n,) array
+        Orthogonal to the basis, not zero.
+
+    Returns
+    -------
+    (n,) array
+        The residuals with the smallest gaps that were found; :func:`gaps` says how small.
+
+    Notes
+    -----
+    With ``P_c = (I - P_W) D_c e``, ``e <- e + sum_c lam_c P_c`` where
+    ``2 P_c'P_d lam_d = -(e' D_c e - g_c)``: the shortest step that solves the linearised
+    conditions, found from a QR factorisation of P, which is half as ill-conditioned as P'P.  A
+    step is at most half as long as e and is halved until the gaps decrease.
+    """
+    found = gaps(conditions, e)
+    for _ in range(_MOST_STEPS):
+        if largest(found) <= _GOAL:
+            break
+        step = _step(conditions, basis, e, found)
+        moved = _descended(conditions, e, step, found)
+        if moved is None:
+            break
+        e, found = moved
+    return basis.without(e)
+
+
+def _step(conditions: Sequence[Errors], basis: Basis, e: Array, found: Array) -> Array:
+    images = np.vstack([c.images(e) / c.scales[:, None] for c in conditions])
+    directions, triangle = np.linalg.qr(basis.about_without(images.T))
+    step: Array = directions @ np.linalg.lstsq(triangle.T, -found / 2, rcond=_SINGULAR)[0]
+    length = float(np.linalg.norm(step))
+    limit = _LONGEST * float(np.linalg.norm(e))
+    return step * min(1.0, limit / length) if length > 0 else step
+
+
+def _descended(
+    conditions: Sequence[Errors], e: Array, step: Array, found: Array
+) -> tuple[Array, Array] | None:
+    """Return the first of e + step, e + step / 2, ... with smaller gaps, or None."""
+    for halvings in range(_MOST_HALVINGS):
+        moved = e + step / 2**halvings
+        left = gaps(conditions, moved)
+        if np.linalg.norm(left) < _PROGRESS * np.linalg.norm(found):
+            return moved, left
+    return None
+
+
+_THIN = 1e-6
+
+
+def starts(
+    specifications: Sequence[Specification],
+    conditions: Sequence[Errors],
+    basis: Basis,
+    noise: Array,
+) -> Iterator[Array]:
+    """Yield starting points, the best first, made when they are asked for.
+
+    Parameters
+    ----------
+    specifications : sequence of Specification
+    conditions : sequence of Errors
+    basis : Basis
+    noise : (n,) array
+        e0, standard normal, orthogonal to the designs.
+
+    Notes
+    -----
+    With two arms the projected noise comes first: it is as homoskedastic as the classical error
+    says.  With more, noise with a variance of its own in every arm comes first.
+    """
+    two_arms = all(s.effects == 1 for s in specifications)
+    if two_arms:
+        yield scaled(conditions, noise)
+    by_arm = arm_wise(specifications, conditions, basis, noise)
+    if by_arm is not None:
+        yield by_arm
+    if not two_arms:
+        yield scaled(conditions, noise)
+
+
+def scaled(conditions: Sequence[Errors], e: Array) -> Array:
+    """Return e times the factor that makes its variances right on average."""
+    ratios = np.concatenate([np.diag(c.reached(e)) / np.diag(c.covariance) for c in conditions])
+    mean = float(ratios.mean())
+    return e / np.sqrt(mean) if mean > 0 else e
+
+
+def arm_wise(
+    specifications: Sequence[Specification],
+    conditions: Sequence[Errors],
+    basis: Basis,
+    noise: Array,
+) -> Array | None:
+    """Return noise ``e_a = sigma_a (I - P_Za) e0`` in each arm a, or None where there is none.
+
+    Notes
+    -----
+    With Z the controls of all specifications (which hold the intercept), each e_a is orthogonal to
+    Z and to the treatments, which are constant within the arm, whatever sigma_a is.  The sigma_a^2
+    solve a linear system: the variances of the effects, the mean of their covariances and, for one
+    effect, the classical variance.  It needs more rows than controls in each arm, and a positive
+    solution (ALGORITHMS.md, section 4).
+    """
+    arms, count = _arms(specifications)
+    controls = _controls(specifications, basis)
+    parts = np.zeros((count, len(noise)))
+    for arm in range(count):
+        rows = arms == arm
+        z = controls[rows]
+        if len(z) <= z.shape[1]:
+            return None
+        parts[arm, rows] = (
+            noise[rows] - z @ np.linalg.lstsq(z.T @ z, z.T @ noise[rows], rcond=None)[0]
+        )
+    system, targets = _system(conditions, parts)
+    squares = np.linalg.lstsq(system, targets, rcond=None)[0]
+    if not np.all(squares > _THIN * squares.mean()):
+        return None
+    return basis.without(np.sqrt(squares) @ parts)
+
+
+def _arms(specifications: Sequence[Specification]) -> tuple[NDArray[np.intp], int]:
+    """Return the arm of each row (rows treated alike in all specifications), and how many."""
+    treatments = np.column_stack([s.treatments for s in specifications])
+    found, arms = np.unique(treatments, axis=0, return_inverse=True)
+    return arms.reshape(-1), len(found)
+
+
+def _controls(specifications: Sequence[Specification], basis: Basis) -> Array:
+    """Return columns that span the controls of all designs."""
+    if len(specifications) == 1:  # the basis has the controls first
+        return basis.vectors[:, : -specifications[0].effects]
+    return np.column_stack([basis.vectors, *(s.treatments for s in specifications)])
+
+
+def _system(conditions: Sequence[Errors], parts: Array) -> tuple[Array, Array]:
+    rows, targets = [], []
+    for condition in conditions:
+        values = np.array([(condition.images(part) @ part) for part in parts]).T
+        values, goals = values / condition.scales[:, None], condition.targets / condition.scales
+        first, second = np.triu_indices(condition.covariance.shape[0])
+        apart = np.flatnonzero(first != second)
+        alone = np.setdiff1d(np.arange(len(goals)), apart)
+        rows.append(values[alone])
+        targets.append(goals[alone])
+        if len(apart):
+            rows.append(values[apart].mean(axis=0, keepdims=True))
+            targets.append(goals[apart].mean(keepdims=True))
+    return np.vstack(rows), np.concatenate(targets)
+
+
+_MORE = (0.0, 0.05, 0.25, 1.0)
+_INDEFINITE = 1e-9
+_ROUNDING = 1e-20
+_LEAST_EIGENVALUE = 1e-3
+
+
+def residuals(specifications: Sequence[Specification], start: Array) -> Residuals:
+    """Return residuals e such that ``y = W b + e`` has the errors that are asked for.
+
+    Parameters
+    ----------
+    specifications : sequence of Specification
+        What a reader may run on one outcome of one file: covariate sets, clustered or not.
+    start : (n,) array
+        Standard normal noise, by which residuals of two files differ; no guarantee rests on it.
+
+    Returns
+    -------
+    Residuals
+        In every specification least squares of ``W b + e`` on W returns b, and the covariance of
+        its effects is the target: HC1, or CR1 where there are groups.  For the first specification
+        with one effect and without groups the classical error equals the target too, where that
+        does not contradict the others.
+
+    Raises
+    ------
+    ParameterError
+        If designs differ in their rows, a treatment is a combination of other columns, no degrees
+        of freedom are left, or the error of an effect is zero for every outcome.
+
+    Notes
+    -----
+    Post-processing of released values and fresh noise: free.  Where no residuals with a target are
+    found, the classical error is given up first; then variances are inflated (together) until some
+    are found or the target is positive definite; failing that, the closest e is scaled so that
+    every error is at least its target.  ``exact`` is then False and ``ratios`` say by how much.
+
+    Some targets exclude each other.  If two specifications differ by fewer covariates than there
+    are effects, a combination of effects is the same function of the outcome in both, so that its
+    HC1 variances differ by their factors n / (n - k) whatever e is: errors are then too large by
+    about that.  An arm of one row adds nothing to HC1, so that the control group must bear all.
+
+    References
+    ----------
+    ALGORITHMS.md, section 4, "Calibrated release".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dprct.release.calibrated.residuals import Specification, residuals
+    >>> rng = np.random.default_rng(1)
+    >>> treated = np.repeat([0.0, 1.0], [60, 40])
+    >>> W = np.column_stack([treated, np.ones(100), rng.normal(size=(100, 3))])
+    >>> found = residuals([Specification(W, 1, np.array([[0.3**2]]))], rng.normal(size=100))
+    >>> found.exact, bool(abs(W.T @ found.values).max() < 1e-12)
+    ((True,), True)
+    """
+    _check(specifications, start)
+    unit = max(error for s in specifications for error in s.errors.tolist())
+    if unit == 0:
+        return _nothing(specifications)
+    bases, influences = zip(*map(factored, specifications), strict=True)
+    basis = joined(bases)
+    _check_room(basis)
+    conditions = _conditions(specifications, influences, unit)
+    noise = basis.without(start)
+    _check_movable(conditions, noise)
+    e, exact = _solved(specifications, conditions, basis, noise)
+    ratios = tuple(
+        _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
+    )
+    return Residuals(e * unit, exact, ratios, _classical(specifications, conditions, e))
+
+
+def _classical(
+    specifications: Sequence[Specification], conditions: Sequence[Errors], e: Array
+) -> tuple[float | None, ...]:
+    """Return the ratios of classical errors to their targets, where a reader may ask for one."""
+    return tuple(
+        c.classical_ratio(e) if s.effects == 1 and s.groups is None else None
+        for s, c in zip(specifications, conditions, strict=True)
+    )
+
+
+def _check(specifications: Sequence[Specification], start: Array) -> None:
+    if not specifications:
+        raise ParameterError("no specification is given; say which regression a reader may run")
+    lengths = {len(s.design) for s in specifications}
+    if lengths != {len(start)} or start.ndim != 1:
+        raise ParameterError(
+            f"designs have {', '.join(map(str, sorted(lengths)))} rows and start has shape "
+            f"{start.shape}; all must be of one file"
+        )
+    if not np.isfinite(start).all() or not start.any():
+        raise ParameterError("start must be finite noise; draw standard normal numbers")
+
+
+def _check_room(basis: Basis) -> None:
+    rows, columns = basis.vectors.shape
+    if columns >= rows:
+        raise ParameterError(
+            f"{rows} rows leave no residuals beside {columns} columns of all specifications "
+            "together; declare fewer covariate sets"
+        )
+
+
+def _check_movable(conditions: Sequence[Errors], e: Array) -> None:
+    """Refuse an error that is zero for noise, up to rounding, and hence for all residuals."""
+    for condition in conditions:
+        usual = np.diag(condition.influence.bread) * (e @ e) / len(e)
+        if np.any(np.diag(condition.reached(e)) < _ROUNDING * usual):
+            raise ParameterError(
+                "the error of an effect is zero whatever the outcome, as where all rows or "
+                "clusters that it compares are fitted exactly; leave covariates out"
+            )
+
+
+def _nothing(specifications: Sequence[Specification]) -> Residuals:
+    """Return residuals of zero, for targets of zero."""
+    exact = tuple(True for _ in specifications)
+    ratios = tuple(np.ones(s.effects) for s in specifications)
+    classical = tuple(1.0 if s.effects == 1 and s.groups is None else None for s in specifications)
+    return Residuals(np.zeros(len(specifications[0].design)), exact, ratios, classical)
+
+
+def _conditions(
+    specifications: Sequence[Specification], influences: Sequence[Influence], unit: float
+) -> list[Errors]:
+    """Return the conditions, in units of the largest error.
+
+    The classical errors of two specifications contradict each other, both being set by e'e.
+    """
+    alone = [i for i, s in enumerate(specifications) if s.effects == 1 and s.groups is None]
+    return [
+        Errors.of(s, influence, unit, classical=alone[:1] == [i])
+        for i, (s, influence) in enumerate(zip(specifications, influences, strict=True))
+    ]
+
+
+def _solved(
+    specifications: Sequence[Specification],
+    conditions: Sequence[Errors],
+    basis: Basis,
+    noise: Array,
+) -> tuple[Array, tuple[bool, ...]]:
+    """Return residuals, and which specifications they meet exactly."""
+    tried = [noise]
+    for wanted in _attempts(conditions):
+        for first in starts(specifications, wanted, basis, noise):
+            e = newton(wanted, basis, first)
+            if largest(gaps(wanted, e)) <= TOLERANCE:
+                return e, tuple(_meets(c, e) for c in conditions)
+            tried.append(e)
+    e = min((_grown(conditions, e) for e in tried), key=lambda e: largest(gaps(conditions, e)))
+    return e, tuple(_meets(c, e) for c in conditions)
+
+
+def _attempts(conditions: Sequence[Errors]) -> Iterator[list[Errors]]:
+    """Yield what is asked of residuals, one after the other until some exist."""
+    if any(np.any(np.diag(c.covariance) == 0) for c in conditions):
+        return
+    for inflation in _inflations(conditions):
+        yield [c.inflated(inflation) for c in conditions]
+        if any(c.classical for c in conditions):
+            yield [c.inflated(inflation).robust() for c in conditions]
+
+
+def _grown(conditions: Sequence[Errors], e: Array) -> Array:
+    """Return e times the factor that brings every error to its target or above."""
+    return e * max(c.shortfall(e) for c in conditions)
+
+
+def _inflations(conditions: Sequence[Errors]) -> list[float]:
+    """Return by which shares variances are inflated, one after the other until residuals exist."""
+    lowest = min(c.smallest_eigenvalue for c in conditions)
+    needed = max(0.0, _LEAST_EIGENVALUE - lowest) if lowest < _INDEFINITE else 0.0
+    several = any(c.covariance.size > 1 for c in conditions)
+    return [needed + more for more in (_MORE if several else _MORE[:1])]
+
+
+def _meets(condition: Errors, e: Array) -> bool:
+    return largest(gaps([condition.robust()], e)) <= TOLERANCE
+
+
+def _ratio(reached: Array, target: Array) -> Array:
+    """Return reached / target; infinite where only the target is zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((target == 0) & (reached == 0), 1.0, reached / target)
