@@ -18,9 +18,9 @@ from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import Unpriced, charged_or_noted
 from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_schema, listed_names
+from dprct.schema.arguments import check_choice, check_schema, listed_names
+from dprct.schema.columns import stored
 from dprct.schema.tables import Frame, numbers_of, text_of
-from dprct.schema.validate import check_choice, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -24,10 +24,9 @@ from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, 
 from dprct.results.charging import noted
 from dprct.results.ols import check_finite
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_schema, listed_names
-from dprct.schema.columns import INTEGER_LIMITS, Column
+from dprct.schema.arguments import check_choice, check_schema, listed_names
+from dprct.schema.columns import INTEGER_LIMITS, Column, stored
 from dprct.schema.tables import Frame, numbers_of, text_of
-from dprct.schema.validate import check_choice, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

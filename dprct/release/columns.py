@@ -15,10 +15,17 @@ import pandas as pd
 from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers, tagged
-from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, Unit, text_width
+from dprct.schema.columns import (
+    FLOAT_LIMITS,
+    INTEGER_LIMITS,
+    Code,
+    Column,
+    Unit,
+    stored,
+    text_width,
+)
 from dprct.schema.expressions import evaluate, parents
 from dprct.schema.tables import numbers_of, text_of
-from dprct.schema.validate import stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

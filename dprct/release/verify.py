@@ -187,8 +187,8 @@ def verify(
 
     Notes
     -----
-    Values are compared by the digests of :mod:`dprct.certificate.digest`.  In a text file a number of
-    a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
+    Values are compared by the digests of :mod:`dprct.certificate.digest`.  In a text file a number
+    of a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
     compared, and numbers printed with 15 significant digits match "to 15 digits"; fewer digits do
     not match.  Days printed as ``2010-01-31`` count as Stata's days.
 

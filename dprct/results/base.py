@@ -11,7 +11,18 @@ import pandas as pd
 from scipy import special
 
 from dprct.errors import ParameterError
-from dprct.results import render
+from dprct.results.typeset import (
+    Grid,
+    NumberColumn,
+    Summary,
+    count,
+    each,
+    html,
+    latex,
+    lines_of,
+    p_value,
+    statistic,
+)
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
@@ -63,8 +74,50 @@ def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
     return pd.DataFrame(ends, index=params.index)
 
 
+class Shown:
+    """Results that print themselves as a table: as text, in a notebook, and as LaTeX.
+
+    A class has :meth:`grid`; everything that writes the table is the same for all.
+    """
+
+    __slots__ = ()
+
+    def grid(self, alpha: float = 0.05) -> Grid:
+        """Return the table, ready to be written in any format."""
+        raise NotImplementedError
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Return the table, without a clock: the same numbers print the same.
+
+        Parameters
+        ----------
+        alpha : float
+            Intervals have level ``1 - alpha``.
+
+        Returns
+        -------
+        Summary
+            A text that a notebook shows as HTML and ``as_latex()`` writes as LaTeX.
+        """
+        return Summary.of(self.grid(alpha))
+
+    def to_latex(self, alpha: float = 0.05) -> str:
+        """Return the table as LaTeX, for ``booktabs``, ``siunitx`` and ``threeparttable``."""
+        return latex(self.grid(alpha))
+
+    def to_html(self, alpha: float = 0.05) -> str:
+        """Return the table as HTML."""
+        return html(self.grid(alpha))
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class LinearResults:
+class LinearResults(Shown):
     """Estimated coefficients with inference; the base of every result that has coefficients.
 
     Parameters
@@ -190,12 +243,12 @@ class LinearResults:
         degrees = f"t({self.df_inference:g})" if self.use_t else "normal"
         return (
             ("Outcome", self.outcome),
-            ("Observations", render.count(self.nobs)),
+            ("Observations", count(self.nobs)),
             ("Covariance", self.cov_type),
             ("Inference", degrees),
         )
 
-    def sheet(self, alpha: float = 0.05) -> render.Sheet:
+    def grid(self, alpha: float = 0.05) -> Grid:
         """Return the coefficient table, ready to be written in any format."""
         columns = self._columns(alpha)
         table = self.tidy(alpha).set_index("term")
@@ -203,51 +256,33 @@ class LinearResults:
             str(name): dict(zip(table.columns, row, strict=True))
             for name, row in zip(table.index, table.to_numpy(np.float64).tolist(), strict=True)
         }
-        return render.Sheet(
+        return Grid(
             title=self.title,
             facts=self.facts(),
             headings=tuple(column.heading for column in columns),
-            rows=render.rows_of(records, columns, self.layout or tuple(self.params.index)),
+            lines=lines_of(records, columns, self.layout or tuple(map(str, self.params.index))),
             notes=(*self.notes, *str(self.guarantee).splitlines()),
         )
-
-    def summary(self, alpha: float = 0.05) -> str:
-        """Return the table as text, without a clock: the same numbers print the same."""
-        return render.text(self.sheet(alpha))
-
-    def to_latex(self, alpha: float = 0.05) -> str:
-        """Return the table as LaTeX, for the package ``booktabs``."""
-        return render.latex(self.sheet(alpha))
-
-    def to_html(self, alpha: float = 0.05) -> str:
-        """Return the table as HTML."""
-        return render.html(self.sheet(alpha))
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.params)} coefficients, nobs={self.nobs}>"
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
     def _series(self, values: NDArray[np.floating[Any]]) -> pd.Series[float]:
         return pd.Series(values, index=self.params.index)
 
-    def _columns(self, alpha: float) -> list[render.Column]:
+    def _columns(self, alpha: float) -> list[NumberColumn]:
         low, high = f"[{alpha / 2:.4g}", f"{1 - alpha / 2:.4g}]"
         columns = [
-            render.Column("estimate", "coef", render.number),
-            render.Column("std.error", "std err", render.number),
+            NumberColumn("estimate", "coef"),
+            NumberColumn("std.error", "std err"),
         ]
         if self.bse_noise is not None:
-            columns.append(render.Column("std.error.noise", "of which noise", render.number))
+            columns.append(NumberColumn("std.error.noise", "of which noise"))
         letter = "t" if self.use_t else "z"
         return [
             *columns,
-            render.Column("statistic", letter, render.statistic),
-            render.Column("p.value", f"P>|{letter}|", render.p_value),
-            render.Column("conf.low", low, render.number),
-            render.Column("conf.high", high, render.number),
+            NumberColumn("statistic", letter, each(statistic)),
+            NumberColumn("p.value", f"P>|{letter}|", each(p_value)),
+            NumberColumn("conf.low", low),
+            NumberColumn("conf.high", high),
         ]

@@ -15,7 +15,6 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.guarantee import Guarantee
-from dprct.results import render
 from dprct.results.base import LinearResults
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
@@ -30,6 +29,7 @@ from dprct.results.covariance import (
     independent,
 )
 from dprct.results.fixed_effects import FixedEffects, taken_out
+from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -294,16 +294,16 @@ class OLSResults(LinearResults):
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""
-        clusters = (("Clusters", render.count(self.n_groups)),) if self.n_groups else ()
+        clusters = (("Clusters", count(self.n_groups)),) if self.n_groups else ()
         return (
             *LinearResults.facts(self),
-            ("R-squared", render.number(self.rsquared)),
-            ("Root MSE", render.number(self.rmse)),
-            ("F", render.statistic(self.fvalue)),
-            ("Prob > F", render.p_value(self.f_pvalue)),
+            ("R-squared", number(self.rsquared)),
+            ("Root MSE", number(self.rmse)),
+            ("F", statistic(self.fvalue)),
+            ("Prob > F", p_value(self.f_pvalue)),
             *clusters,
             *(() if self.absorbed is None else self.absorbed.facts()),
-            ("Rows dropped", render.count(self.rows_dropped)),
+            ("Rows dropped", count(self.rows_dropped)),
             ("Formula", self.formula),
         )
 

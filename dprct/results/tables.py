@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, ov
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.results import typeset
+from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, terminal_width, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -205,23 +205,6 @@ class Style:
         return f"{brackets[:1]}{text}{brackets[1:]}" if text else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A cell as it is printed: its text, and how many stars follow.
-
-    Examples
-    --------
-    >>> str(Printed("-0.247", 3))
-    '-0.247***'
-    """
-
-    text: str
-    stars: int = 0
-
-    def __str__(self) -> str:
-        return self.text + "*" * self.stars
-
-
 STYLES: Mapping[str, Style] = MappingProxyType(
     {
         "paper": Style(brackets="[]", stars="se", errors="beside"),
@@ -335,12 +318,12 @@ class Layout:
             headings += own
         return tuple(spans), tuple(headings)
 
-    def lines(self) -> tuple[typeset.Line, ...]:
+    def lines(self) -> tuple[Line, ...]:
         """Return the printed lines; an estimate with errors below takes several."""
-        lines: list[typeset.Line] = []
+        lines: list[Line] = []
         for row in self.rows:
             if row.kind == "section":
-                lines.append(typeset.Line(row.name, (), "section"))
+                lines.append(Line(row.name, (), "section"))
                 continue
             first = row.kind == "statistic" and bool(lines) and lines[-1].kind != "statistic"
             for k, part in enumerate(self._parts_below(row)):
@@ -350,7 +333,7 @@ class Layout:
                     for cell in self._printed_at(row, j, part)
                 )
                 name = "" if k else row.name
-                lines.append(typeset.Line(name, cells, row.kind, rule=first and not k))
+                lines.append(Line(name, cells, row.kind, rule=first and not k))
         return tuple(lines)
 
     @property
@@ -476,20 +459,30 @@ class Table:
             rows.insert(at, Row(name, name, cells))
         return replace(self, rows=tuple(rows))
 
-    def to_text(self, **options: Unpack[StyleOptions]) -> str:
-        """Return the table as plain text; options as in :meth:`styled`."""
-        return typeset.text(self.styled(**options).grid())
+    def to_text(self, width: int | None = None, **options: Unpack[StyleOptions]) -> str:
+        """Return the table as plain text.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters of a line at most: headings and names are wrapped, and columns that still
+            do not fit follow below the others.  Without it, a line is as long as the table needs.
+        **options
+            As in :meth:`styled`.
+        """
+        return text(self.styled(**options).grid(), width)
 
     def to_latex(self, **options: Unpack[StyleOptions]) -> str:
-        """Return the table as LaTeX for the package ``booktabs``; options as in :meth:`styled`.
+        """Return the table as LaTeX; options as in :meth:`styled`.
 
-        It is a ``tabular``, to be put into a ``table`` with a caption of your own.
+        It is a ``tabular``, to be put into a ``table`` with a caption of your own, and needs the
+        packages ``booktabs``, ``siunitx`` and, where there are notes, ``threeparttable``.
         """
-        return typeset.latex(self.styled(**options).grid())
+        return latex(self.styled(**options).grid())
 
     def to_html(self, **options: Unpack[StyleOptions]) -> str:
         """Return the table as HTML; options as in :meth:`styled`."""
-        return typeset.html(self.styled(**options).grid())
+        return html(self.styled(**options).grid())
 
     def to_frame(self) -> pd.DataFrame:
         """Return the unrounded numbers.
@@ -558,7 +551,7 @@ class Table:
             file.write(written)
         return None
 
-    def grid(self) -> typeset.Grid:
+    def grid(self) -> Grid:
         """Return the table as printed cells, ready to be written in any format."""
         notes: tuple[str, ...] = ()
         if self.style.notes:
@@ -567,10 +560,21 @@ class Table:
             notes = tuple(note for note in (legend, below, *self.notes) if note)
         layout = Layout(self.columns, self.rows, self.parts, self.style)
         spans, headings = layout.headings()
-        return typeset.Grid(self.title, self.corner, spans, headings, layout.lines(), notes)
+        return Grid(
+            title=self.title,
+            corner=self.corner,
+            spans=spans,
+            headings=headings,
+            lines=layout.lines(),
+            notes=notes,
+        )
+
+    def summary(self) -> Summary:
+        """Return the table as a text that also knows its HTML and its LaTeX."""
+        return Summary.of(self.grid())
 
     def __str__(self) -> str:
-        return self.to_text()
+        return self.to_text(terminal_width())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.rows)} rows, {len(self.columns)} columns>"

@@ -1,21 +1,68 @@
-"""A grid of printed cells as text, LaTeX and HTML; headings may span several columns."""
+"""The one engine that prints tables: a grid of cells as text, LaTeX and HTML.
+
+Summaries of fits, regression tables, tables of effects and results documents are grids.  A cell
+is a :class:`Printed` number, which is aligned at its last digit, or words.
+"""
 
 from __future__ import annotations
 
+import html as _html
+import math
+import os
+import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from dprct.results.render import WIDTH, in_html, in_tex, printable
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from dprct.results.tables import Printed
-
+WIDTH = 78
+"""Characters to which sentences are wrapped; a table may be wider."""
 GAP = 2
+_NARROWEST = 20
+"""Terminals narrower than this are written to as if they had this many columns."""
 
 LineKind = Literal["row", "section", "statistic"]
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "[": r"{[}",
+    "]": r"{]}",
+    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
+}
+_BRACKETS = ")]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A number as it is printed: its text, and how many stars follow.
+
+    Examples
+    --------
+    >>> str(Printed("-0.247", 3))
+    '-0.247***'
+    """
+
+    text: str
+    stars: int = 0
+
+    def __str__(self) -> str:
+        return self.text + "*" * self.stars
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +87,31 @@ class Line:
     rule: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """Everything that is printed of a table.
 
     Parameters
     ----------
+    headings : tuple of str
+    lines : tuple of Line
     title : str
+    facts : tuple of (name, value)
+        What the table is about: above it as text, below it in LaTeX and HTML.
     corner : str
         Heading of the names of rows.
     spans : tuple of (heading, number of columns)
         Headings above the headings; none if all are empty.
-    headings : tuple of str
-    lines : tuple of Line
     notes : tuple of str
+        Sentences below the table.
     """
 
-    title: str
-    corner: str
-    spans: tuple[tuple[str, int], ...]
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
+    title: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    corner: str = ""
+    spans: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -74,141 +125,352 @@ class Grid:
         return any(line.kind == "section" for line in self.lines)
 
 
-def text(grid: Grid) -> str:
-    """Return a grid as plain text; control characters of a name print as ``?``.
+class Summary(str):
+    r"""A table as a text that also knows its HTML and its LaTeX.
+
+    It is a ``str``: it prints, and is searched and written to a file like one.  A notebook shows
+    it as an HTML table.
 
     Examples
     --------
-    >>> from dprct.results.tables import Printed
+    >>> line = Line("x", (Printed("1.5"),))
+    >>> summary = Summary.of(Grid(title="Fit", headings=("coef",), lines=(line,)))
+    >>> "coef" in summary, summary.as_latex().splitlines()[0]
+    (True, '\\begin{tabular}{l S[parse-numbers=false]}')
+    """
+
+    grid: Grid
+
+    @classmethod
+    def of(cls, grid: Grid) -> Summary:
+        """Return the summary that a grid is."""
+        made = cls(text(grid))
+        made.grid = grid
+        return made
+
+    def as_text(self, width: int | None = None) -> str:
+        """Return the table as text of at most ``width`` characters; its own width if None."""
+        return text(self.grid, width)
+
+    def as_latex(self) -> str:
+        """Return the table as LaTeX, for ``booktabs``, ``siunitx`` and ``threeparttable``."""
+        return latex(self.grid)
+
+    def as_html(self) -> str:
+        """Return the table as HTML."""
+        return html(self.grid)
+
+    def _repr_html_(self) -> str:
+        return html(self.grid)
+
+    def __repr__(self) -> str:
+        return self.as_text(terminal_width())
+
+    def __reduce__(self) -> tuple[Callable[[Grid], Summary], tuple[Grid]]:
+        return Summary.of, (self.grid,)
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal that is written to; None where it is none."""
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (AttributeError, OSError, ValueError):
+        return None
+    return max(found, _NARROWEST) if found else None
+
+
+# numbers
+
+
+def number(value: float, decimals: int = 4) -> str:
+    """Spell a number with fixed decimals, or in powers of ten where they would not do.
+
+    Examples
+    --------
+    >>> number(0.43135), number(-1794.3), number(0.0000123), number(float("nan"))
+    ('0.4314', '-1794.3000', '1.230e-05', '')
+    """
+    if math.isnan(value):
+        return ""
+    if _needs_powers(value, decimals):
+        return f"{value:.{max(decimals - 1, 1)}e}"
+    return f"{value:.{decimals}f}"
+
+
+def numbers(values: Sequence[float], decimals: int = 4) -> tuple[Printed, ...]:
+    """Spell the numbers of one column in one way: with fixed decimals, or all in powers of ten.
+
+    Examples
+    --------
+    >>> [str(cell) for cell in numbers([0.43135, 12.0])]
+    ['0.4314', '12.0000']
+    >>> [str(cell) for cell in numbers([0.43135, 0.0000123, float("nan")])]
+    ['4.314e-01', '1.230e-05', '']
+    """
+    if any(_needs_powers(value, decimals) for value in values):
+        digits = max(decimals - 1, 1)
+        fixed = ["" if math.isnan(value) else f"{value:.{digits}e}" for value in values]
+        return tuple(map(Printed, fixed))
+    return tuple(Printed(number(value, decimals)) for value in values)
+
+
+def _needs_powers(value: float, decimals: int) -> bool:
+    size = abs(value)
+    return bool(size) and math.isfinite(size) and not 10.0 ** (1 - decimals) <= size < 1e7
+
+
+def statistic(value: float) -> str:
+    """Spell a test statistic.
+
+    Examples
+    --------
+    >>> statistic(18.9912)
+    '18.991'
+    """
+    return "" if math.isnan(value) else f"{value:.3f}"
+
+
+def p_value(value: float) -> str:
+    """Spell a p-value; what would print as zero prints as a bound.
+
+    Examples
+    --------
+    >>> p_value(0.04123), p_value(1e-9)
+    ('0.041', '<0.001')
+    """
+    if math.isnan(value):
+        return ""
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"
+
+
+def count(value: float) -> str:
+    """Spell a number of things.
+
+    Examples
+    --------
+    >>> count(2812)
+    '2,812'
+    """
+    return f"{value:,.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """One column of numbers of a grid.
+
+    Parameters
+    ----------
+    key : str
+        Where the number is found in a row.
+    heading : str
+    show : callable
+        Spells the numbers of the column, all at once.
+    """
+
+    key: str
+    heading: str
+    show: Callable[[Sequence[float]], Sequence[Printed]] = numbers
+
+
+def each(spell: Callable[[float], str]) -> Callable[[Sequence[float]], Sequence[Printed]]:
+    """Return what spells the numbers of a column one by one."""
+    return lambda values: tuple(Printed(spell(value)) for value in values)
+
+
+def lines_of(
+    found: Mapping[str, Mapping[str, float]],
+    columns: Sequence[NumberColumn],
+    order: Sequence[str],
+) -> tuple[Line, ...]:
+    """Return the lines of a grid in a given order; a name without numbers was omitted.
+
+    Parameters
+    ----------
+    found : mapping of row name to mapping of column key to number
+    columns : sequence of NumberColumn
+    order : sequence of str
+        Row names.
+    """
+    there = [name for name in order if name in found]
+    shown = [column.show([found[name][column.key] for name in there]) for column in columns]
+    cells = dict(zip(there, zip(*shown, strict=True), strict=True)) if columns else {}
+    absent = ("(omitted)", *("" for _ in columns[1:]))
+    return tuple(Line(name, tuple(cells.get(name, absent))) for name in order)
+
+
+# text
+
+
+def text(grid: Grid, width: int | None = None) -> str:
+    """Return a grid as plain text; control characters of a name print as ``?``.
+
+    Parameters
+    ----------
+    grid : Grid
+    width : int, optional
+        Characters of a line at most: headings and names are wrapped, and columns that still do
+        not fit follow below the others.  Without it, a line is as long as the table needs.
+
+    Examples
+    --------
     >>> line = Line("got", (Printed("0.431", 3),))
-    >>> print(text(Grid("Effects", "Outcome", (("", 1),), ("ITT",), (line,), ("A note.",))))
+    >>> print(text(Grid(title="Effects", corner="Outcome", headings=("ITT",), lines=(line,))))
     Effects
     =================
     Outcome       ITT
     -----------------
     got      0.431***
     -----------------
-    A note.
     """
-    cells = _cells_text(grid)
-    widths = _widths(grid, cells)
-    names = [printable(_shown(grid, line)) for line in grid.lines]
-    first = max(map(len, [printable(grid.corner), *names]))
-    total = first + sum(widths)
+    shown = _printable(grid)
+    blocks = [shown] if width is None else _fitting(shown, width)
+    bodies = [_block(block) for block in blocks]
+    facts = [(f"{name}:", value) for name, value in shown.facts]
+    total = max(len(line) for body in bodies for line in body.rules)
+    most = WIDTH if width is None else min(WIDTH, width)
+    if facts:
+        own = max(len(name) + len(value) + 2 for name, value in facts)
+        total = max(total, 12, own if own <= most else 0)
+    limit = max(total, WIDTH) if width is None else width
+    total = min(total, limit)
     rule = "-" * total
-    body: list[str] = []
-    for line, name, row in zip(grid.lines, names, cells, strict=True):
-        body += [rule] if line.rule else []
-        filled = (cell.rjust(width) for cell, width in zip(row, widths, strict=bool(row)))
-        body.append(name.ljust(first) + "".join(filled))
-    title = [printable(grid.title)] if grid.title else []
-    spans = [" " * first + _spanned_text(grid, widths)] if grid.spanned else []
-    head = printable(grid.corner).ljust(first) + "".join(
-        printable(heading).rjust(width)
-        for heading, width in zip(grid.headings, widths, strict=True)
-    )
-    notes = [
-        line for note in grid.notes for line in textwrap.wrap(printable(note), max(total, WIDTH))
+    lines = [
+        *(textwrap.wrap(shown.title, limit) if shown.title else []),
+        "=" * total,
+        *_paired(facts, total),
+        *([rule] if facts else []),
     ]
-    lines = [*title, "=" * total, *spans, head, rule, *body, rule, *notes]
+    for k, body in enumerate(bodies):
+        lines += [""] * bool(k) + [rule if line is None else line for line in body.lines]
+    lines += [line for note in shown.notes for line in textwrap.wrap(note, limit)]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def latex(grid: Grid) -> str:
-    r"""Return a grid as LaTeX for the package ``booktabs``; every name is escaped.
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """The lines of a block, a rule being None, and one line as wide as its table."""
 
-    Examples
-    --------
-    >>> from dprct.results.tables import Printed
-    >>> line = Line("a_b", (Printed("-0.431", 3),))
-    >>> print(latex(Grid("Effects", "", (("", 1),), ("ITT",), (line,))))
-    \begin{tabular}{lr}
-    \toprule
-     & ITT \\
-    \midrule
-    a\_b & $-$0.431\textsuperscript{***} \\
-    \bottomrule
-    \end{tabular}
-    """
-    width = 1 + len(grid.headings)
-    lines = [rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}", r"\toprule"]
-    if grid.spanned:
-        lines += _spanned_latex(grid.spanned)
-    lines += [_latex_row([in_tex(grid.corner), *map(in_tex, grid.headings)]), r"\midrule"]
-    for line in grid.lines:
-        lines += [r"\midrule"] if line.rule else []
-        name = in_tex(line.name)
-        if line.kind == "section":
-            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\textit{{{name}}}}} \\")
-        else:
-            lead = r"\quad " if _is_indented(grid, line) else ""
-            lines.append(_latex_row([lead + name, *map(_latex_cell, line.cells)]))
-    notes = (
-        rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {in_tex(note)}}} \\"
-        for note in grid.notes
+    lines: list[str | None]
+    rules: tuple[str, ...]
+
+
+def _block(grid: Grid) -> _Body:
+    """Return headings and rows of a grid, between rules."""
+    cells = _cells_text(grid)
+    headings = [heading.split("\n") for heading in grid.headings]
+    corner = grid.corner.split("\n")
+    deep = max(len(one) for one in (corner, *headings))
+    widths = _widths(grid, cells, headings)
+    names = [_shown(grid, line).split("\n") for line in grid.lines]
+    first = max(len(part) for name in (corner, *names) for part in name)
+    body: list[str | None] = []
+    for line, name, row in zip(grid.lines, names, cells, strict=True):
+        body += [None] if line.rule else []
+        filled = (cell.rjust(width) for cell, width in zip(row, widths, strict=bool(row)))
+        body += name[:-1]
+        body.append(name[-1].ljust(first) + "".join(filled))
+    # headings of several lines end on the same line
+    tops = [[""] * (deep - len(one)) + one for one in (corner, *headings)]
+    head: list[str | None] = [
+        tops[0][k].ljust(first)
+        + "".join(top[k].rjust(width) for top, width in zip(tops[1:], widths, strict=True))
+        for k in range(deep)
+    ]
+    spans: list[str | None] = [" " * first + _spanned_text(grid, widths)] if grid.spanned else []
+    return _Body([*spans, *head, None, *body, None], (" " * (first + sum(widths)),))
+
+
+def _printable(grid: Grid) -> Grid:
+    """Return a grid without characters that a terminal would act upon."""
+    return replace(
+        grid,
+        title=printable(grid.title),
+        facts=tuple((printable(name), printable(value)) for name, value in grid.facts),
+        corner=printable(grid.corner),
+        headings=tuple(map(printable, grid.headings)),
+        spans=tuple((printable(heading), columns) for heading, columns in grid.spans),
+        lines=tuple(replace(line, name=printable(line.name)) for line in grid.lines),
+        notes=tuple(map(printable, grid.notes)),
     )
-    return "\n".join([*lines, r"\bottomrule", *notes, r"\end{tabular}"])
 
 
-def html(grid: Grid) -> str:
-    """Return a grid as an HTML fragment; every name is escaped.
-
-    Examples
-    --------
-    >>> from dprct.results.tables import Printed
-    >>> line = Line("a<b", (Printed("0.431", 1),))
-    >>> written = html(Grid("Effects", "", (("", 1),), ("ITT",), (line,)))
-    >>> "<tr><th>a&lt;b</th><td>0.431<sup>*</sup></td></tr>" in written
-    True
-    """
-    width = 1 + len(grid.headings)
-    above = "".join(
-        f'<th colspan="{columns}">{in_html(heading)}</th>' for heading, columns in grid.spanned
+def _fitting(grid: Grid, width: int) -> list[Grid]:
+    """Return the grid as blocks of columns that fit, with wrapped headings and names."""
+    if len(_block(grid).rules[0]) <= width:
+        return [grid]
+    cells = _cells_text(grid)
+    needed = [max((len(row[j]) for row in cells if row), default=0) for j in _columns(grid)]
+    headings = tuple(
+        "\n".join(textwrap.wrap(heading, max(room, 8)) or [""])
+        for heading, room in zip(grid.headings, needed, strict=True)
     )
-    heads = "".join(f"<th>{in_html(heading)}</th>" for heading in (grid.corner, *grid.headings))
-    body = [
-        f'<tr><th colspan="{width}">{in_html(line.name)}</th></tr>'
-        if line.kind == "section"
-        else f"<tr><th>{in_html(line.name)}</th>{''.join(map(_html_cell, line.cells))}</tr>"
+    nameless = replace(
+        grid,
+        headings=headings,
+        corner="",
+        lines=tuple(replace(line, name="") for line in grid.lines if line.cells),
+    )
+    widest = max(len(_block(_part(nameless, j, j + 1)).rules[0]) for j in _columns(grid))
+    room = max(width - widest, 10)
+    lead = 2 * grid.sectioned
+    lines = tuple(
+        replace(line, name="\n".join(textwrap.wrap(line.name, room - lead) or [""]))
         for line in grid.lines
-    ]
-    notes = [
-        f'<tr><td colspan="{width}"><small>{in_html(note)}</small></td></tr>' for note in grid.notes
-    ]
-    return "\n".join(
-        [
-            "<table>",
-            *([f"<caption>{in_html(grid.title)}</caption>"] if grid.title else []),
-            "<thead>",
-            *([f"<tr><th></th>{above}</tr>"] if above else []),
-            f"<tr>{heads}</tr>",
-            "</thead>",
-            "<tbody>",
-            *body,
-            "</tbody>",
-            *(["<tfoot>", *notes, "</tfoot>"] if notes else []),
-            "</table>",
-        ]
+    )
+    corner = "\n".join(textwrap.wrap(grid.corner, room) or [""])
+    wrapped = replace(grid, headings=headings, lines=lines, corner=corner)
+    blocks, start = [], 0
+    for end in range(1, len(headings) + 1):
+        last = end == len(headings)
+        if last or len(_block(_part(wrapped, start, end + 1)).rules[0]) > width:
+            blocks.append(_part(wrapped, start, end))
+            start = end
+    return blocks
+
+
+def _columns(grid: Grid) -> range:
+    return range(len(grid.headings))
+
+
+def _part(grid: Grid, start: int, end: int) -> Grid:
+    """Return some columns of a grid, with what is left of the headings above them."""
+    over = [(k, heading) for k, (heading, columns) in enumerate(grid.spans) for _ in range(columns)]
+    spans: list[tuple[str, int]] = []
+    kept = over[start:end]
+    for at, (k, heading) in enumerate(kept):
+        if at and kept[at - 1][0] == k:
+            spans[-1] = (heading, spans[-1][1] + 1)
+        else:
+            spans.append((heading, 1))
+    return replace(
+        grid,
+        headings=grid.headings[start:end],
+        spans=tuple(spans),
+        lines=tuple(replace(line, cells=line.cells[start:end]) for line in grid.lines),
     )
 
 
 def _shown(grid: Grid, line: Line) -> str:
-    return f"  {line.name}" if _is_indented(grid, line) else line.name
+    if not _is_indented(grid, line):
+        return line.name
+    return "\n".join(f"  {part}" for part in line.name.split("\n"))
 
 
 def _is_indented(grid: Grid, line: Line) -> bool:
     return grid.sectioned and line.kind == "row" and bool(line.name)
 
 
-def _widths(grid: Grid, cells: Sequence[Sequence[str]]) -> list[int]:
+def _widths(
+    grid: Grid, cells: Sequence[Sequence[str]], headings: Sequence[Sequence[str]]
+) -> list[int]:
     """Return the width of every column with the gap before it; a wide span widens its last."""
     widths = [
-        GAP + max(len(text) for text in (printable(heading), *(row[j] for row in cells if row)))
-        for j, heading in enumerate(grid.headings)
+        GAP + max(len(part) for part in (*parts, *(row[j] for row in cells if row)))
+        for j, parts in enumerate(headings)
     ]
     start = 0
     for heading, columns in grid.spanned:
-        missing = GAP + len(printable(heading)) - sum(widths[start : start + columns])
+        missing = GAP + len(heading) - sum(widths[start : start + columns])
         widths[start + columns - 1] += max(0, missing)
         start += columns
     return widths
@@ -218,7 +480,7 @@ def _cells_text(grid: Grid) -> list[list[str]]:
     """Return the cells of every line; what follows a number's last digit hangs to its right."""
     tails = [
         max((_tail(line.cells[j]) for line in grid.lines if line.cells), default=0)
-        for j in range(len(grid.headings))
+        for j in _columns(grid)
     ]
     return [
         [
@@ -234,16 +496,102 @@ def _cells_text(grid: Grid) -> list[list[str]]:
 def _tail(cell: Printed | str) -> int:
     if isinstance(cell, str):
         return 0
-    return cell.stars + (not cell.text[-1:].isdigit() and bool(cell.text))
+    return cell.stars + (cell.text.endswith(tuple(_BRACKETS)))
 
 
 def _spanned_text(grid: Grid, widths: Sequence[int]) -> str:
     start, line = 0, ""
     for heading, columns in grid.spanned:
         width = sum(widths[start : start + columns])
-        line += " " * GAP + printable(heading).center(width - GAP)
+        line += " " * GAP + heading.center(width - GAP)
         start += columns
     return line
+
+
+def _paired(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Set short facts two to a line, long ones on lines of their own, wrapped where they must."""
+    half = (width - 4) // 2
+    lines: list[str] = []
+    waiting = ""
+    for name, value in facts:
+        if len(name) + len(value) + 1 <= half:
+            cell = name + value.rjust(half - len(name))
+            lines += [f"{waiting}    {cell}"] if waiting else []
+            waiting = "" if waiting else cell
+            continue
+        lines += [waiting] if waiting else []
+        waiting = ""
+        if len(name) + len(value) + 1 <= width:
+            lines.append(f"{name} {value.rjust(width - len(name) - 1)}")
+        else:
+            lines += textwrap.wrap(f"{name} {value}", width, subsequent_indent="    ")
+    return [*lines, waiting] if waiting else lines
+
+
+# LaTeX
+
+
+def latex(grid: Grid) -> str:
+    r"""Return a grid as LaTeX; every name is escaped.
+
+    Notes
+    -----
+    It needs the packages ``booktabs`` and ``siunitx``, which aligns numbers at the decimal point,
+    and ``threeparttable`` where there are notes.
+
+    Examples
+    --------
+    >>> line = Line("a_b", (Printed("-0.431", 3),))
+    >>> print(latex(Grid(headings=("ITT",), lines=(line,))))
+    \begin{tabular}{l S[parse-numbers=false]}
+    \toprule
+     & {ITT} \\
+    \midrule
+    a\_b & -0.431\textsuperscript{***} \\
+    \bottomrule
+    \end{tabular}
+    """
+    width = 1 + len(grid.headings)
+    columns = " ".join(_latex_column(grid, j) for j in _columns(grid))
+    lines = [rf"\begin{{tabular}}{{l {columns}}}", r"\toprule"]
+    if grid.spanned:
+        lines += _spanned_latex(grid.spanned)
+    heads = [f"{{{in_tex(heading)}}}" for heading in grid.headings]
+    lines += [_latex_row([in_tex(grid.corner), *heads]), r"\midrule"]
+    for line in grid.lines:
+        lines += [r"\midrule"] if line.rule else []
+        name = in_tex(line.name)
+        if line.kind == "section":
+            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\textit{{{name}}}}} \\")
+        else:
+            lead = r"\quad " if _is_indented(grid, line) else ""
+            lines.append(_latex_row([lead + name, *map(_latex_cell, line.cells)]))
+    facts = [
+        rf"{in_tex(name)} & \multicolumn{{{width - 1}}}{{r}}{{{in_tex(value)}}} \\"
+        for name, value in grid.facts
+        if len(value) <= WIDTH // 2
+    ]
+    long = [f"{name}: {value}." for name, value in grid.facts if len(value) > WIDTH // 2]
+    lines += [*([r"\midrule"] if facts else []), *facts, r"\bottomrule", r"\end{tabular}"]
+    if not (grid.notes or long):
+        return "\n".join(lines)
+    return "\n".join(
+        [
+            r"\begin{threeparttable}",
+            *lines,
+            r"\begin{tablenotes}[flushleft]\footnotesize",
+            *(rf"\item {in_tex(note)}" for note in (*long, *grid.notes)),
+            r"\end{tablenotes}",
+            r"\end{threeparttable}",
+        ]
+    )
+
+
+def _latex_column(grid: Grid, j: int) -> str:
+    """Return the specification of a column: aligned at the point where it holds numbers."""
+    cells = [line.cells[j] for line in grid.lines if line.cells]
+    is_number = any(isinstance(cell, Printed) and cell.text for cell in cells)
+    return "S[parse-numbers=false]" if is_number else "r"
 
 
 def _spanned_latex(spans: Sequence[tuple[str, int]]) -> list[str]:
@@ -263,14 +611,112 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def _latex_cell(cell: Printed | str) -> str:
+    """Return a cell; braces keep siunitx from reading words as a number."""
     if isinstance(cell, str):
-        return in_tex(cell)
-    number = "$-$" + cell.text[1:] if cell.text.startswith("-") else in_tex(cell.text)
-    return number + (rf"\textsuperscript{{{'*' * cell.stars}}}" if cell.stars else "")
+        return f"{{{in_tex(cell)}}}" if cell else ""
+    stars = rf"\textsuperscript{{{'*' * cell.stars}}}" if cell.stars else ""
+    plain = cell.text.strip("()-").replace(".", "", 1)
+    if plain.isdigit() or not cell.text:
+        return cell.text + stars
+    # a number with commas, a bound, a power of ten or square brackets
+    number = "$-$" + in_tex(cell.text[1:]) if cell.text.startswith("-") else in_tex(cell.text)
+    return f"{{{number}{stars}}}"
+
+
+# HTML
+
+_LEFT = ' style="text-align:left"'
+_RIGHT = ' style="text-align:right;font-variant-numeric:tabular-nums"'
+_TABLE = ' style="border-collapse:collapse;border-top:2px solid;border-bottom:2px solid"'
+_RULED = ' style="border-top:1px solid"'
+
+
+def html(grid: Grid) -> str:
+    """Return a grid as an HTML fragment with rules; numbers are aligned, every name is escaped.
+
+    Examples
+    --------
+    >>> line = Line("a<b", (Printed("0.431", 1),))
+    >>> written = html(Grid(headings=("ITT",), lines=(line,)))
+    >>> "a&lt;b" in written, "0.431<sup>*</sup>" in written
+    (True, True)
+    """
+    width = 1 + len(grid.headings)
+    above = "".join(
+        f'<th colspan="{columns}" style="text-align:center">{in_html(heading)}</th>'
+        for heading, columns in grid.spanned
+    )
+    heads = "".join(f"<th{_RIGHT}>{in_html(heading)}</th>" for heading in grid.headings)
+    foot = [
+        f'<tr><th{_LEFT}>{in_html(name)}</th><td colspan="{width - 1}"{_LEFT}>'
+        f"{in_html(value)}</td></tr>"
+        for name, value in grid.facts
+    ]
+    foot += [
+        f'<tr><td colspan="{width}"{_LEFT}><small>{in_html(note)}</small></td></tr>'
+        for note in grid.notes
+    ]
+    return "\n".join(
+        [
+            f"<table{_TABLE}>",
+            *([f"<caption>{in_html(grid.title)}</caption>"] if grid.title else []),
+            "<thead>",
+            *([f"<tr><th></th>{above}</tr>"] if above else []),
+            f"<tr><th{_LEFT}>{in_html(grid.corner)}</th>{heads}</tr>",
+            "</thead>",
+            f"<tbody{_RULED}>",
+            *(_html_line(grid, line, width) for line in grid.lines),
+            "</tbody>",
+            *([f"<tfoot{_RULED}>", *foot, "</tfoot>"] if foot else []),
+            "</table>",
+        ]
+    )
+
+
+def _html_line(grid: Grid, line: Line, width: int) -> str:
+    row = f"<tr{_RULED}>" if line.rule else "<tr>"
+    if line.kind == "section":
+        return f'{row}<th colspan="{width}"{_LEFT}>{in_html(line.name)}</th></tr>'
+    indent = "&emsp;" if _is_indented(grid, line) else ""
+    name = f"<th{_LEFT}>{indent}{in_html(line.name)}</th>"
+    return f"{row}{name}{''.join(map(_html_cell, line.cells))}</tr>"
 
 
 def _html_cell(cell: Printed | str) -> str:
     if isinstance(cell, str):
-        return f"<td>{in_html(cell)}</td>"
+        return f"<td{_RIGHT}>{in_html(cell)}</td>"
     number = in_html(cell.text.replace("-", "\N{MINUS SIGN}"))
-    return f"<td>{number}{f'<sup>{chr(42) * cell.stars}</sup>' if cell.stars else ''}</td>"
+    return f"<td{_RIGHT}>{number}{f'<sup>{chr(42) * cell.stars}</sup>' if cell.stars else ''}</td>"
+
+
+def printable(value: str) -> str:
+    r"""Return text without what a terminal or an encoder would act upon.
+
+    Examples
+    --------
+    >>> printable("a\tb\x07")
+    'a b?'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in value)
+
+
+def in_tex(value: str) -> str:
+    r"""Return text that LaTeX prints as it stands.
+
+    Examples
+    --------
+    >>> in_tex("50% of a_b")
+    '50\\% of a\\_b'
+    """
+    return "".join(_LATEX.get(character, character) for character in printable(value))
+
+
+def in_html(value: str) -> str:
+    """Return text that a browser prints as it stands.
+
+    Examples
+    --------
+    >>> in_html("a < b")
+    'a &lt; b'
+    """
+    return _html.escape(printable(value))

@@ -25,8 +25,18 @@ from dprct.certificate.certificate import sealed_words
 from dprct.errors import DisclosureError, FileError, SimulationError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import spelled
-from dprct.results import render
 from dprct.results.confidential import is_confidential
+from dprct.results.typeset import (
+    Grid,
+    Line,
+    NumberColumn,
+    each,
+    html,
+    latex,
+    p_value,
+    statistic,
+    text,
+)
 from dprct.schema.toml import column_facts
 
 if TYPE_CHECKING:
@@ -40,16 +50,19 @@ SUFFIX = ".json"
 _NOT_RELEASED_APART = ("params", "cov", "bse_noise")
 """Tables of a result that the table of the document holds already."""
 
-_HEADINGS = {
-    "estimate": ("estimate", render.number),
-    "std.error": ("std err", render.number),
-    "std.error.noise": ("of which noise", render.number),
-    "statistic": ("z", render.statistic),
-    "p.value": ("p", render.p_value),
-    "conf.low": ("[0.025", render.number),
-    "conf.high": ("0.975]", render.number),
+_COLUMNS = {
+    column.key: column
+    for column in (
+        NumberColumn("estimate", "estimate"),
+        NumberColumn("std.error", "std err"),
+        NumberColumn("std.error.noise", "of which noise"),
+        NumberColumn("statistic", "z", each(statistic)),
+        NumberColumn("p.value", "p", each(p_value)),
+        NumberColumn("conf.low", "[0.025"),
+        NumberColumn("conf.high", "0.975]"),
+    )
 }
-"""How columns of a tidy table are headed and spelled; others by their names, as numbers."""
+"""How columns of a tidy table are headed and printed; others by their names, as numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,39 +95,35 @@ class ResultsDocument:
 
     def to_text(self) -> str:
         """Return the table as text."""
-        return render.text(self._sheet())
+        return text(self._grid())
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX, for the package ``booktabs``."""
-        return render.latex(self._sheet())
+        """Return the table as LaTeX, for ``booktabs``, ``siunitx`` and ``threeparttable``."""
+        return latex(self._grid())
 
     def to_html(self) -> str:
         """Return the table as HTML."""
-        return render.html(self._sheet())
+        return html(self._grid())
 
     def to_csv(self) -> str:
         """Return the table as CSV, unrounded."""
         return self.frame.to_csv(index=False, lineterminator="\n").rstrip("\n")
 
-    def _sheet(self) -> render.Sheet:
+    def _grid(self) -> Grid:
         table = self.frame
         named = [c for c in table.columns if not pd.api.types.is_numeric_dtype(table[c].dtype)]
         words = [c for c in named if table[c].map(lambda cell: isinstance(cell, str)).any()]
-        shown = [c for c in _HEADINGS if c in table] + [
-            c for c in table.columns if c not in (*words, *_HEADINGS)
+        shown = [c for c in _COLUMNS if c in table] + [
+            c for c in table.columns if c not in (*words, *_COLUMNS)
         ]
-        rows = tuple(
-            (
-                " ".join(str(row[c]) for c in words),
-                tuple(_HEADINGS.get(c, (c, render.number))[1](_number(row[c])) for c in shown),
-            )
-            for row in table.to_dict("records")
-        )
-        return render.Sheet(
+        columns = [_COLUMNS.get(c, NumberColumn(c, c)) for c in shown]
+        cells = [column.show([_number(v) for v in table[column.key]]) for column in columns]
+        names = [" ".join(str(row[c]) for c in words) for row in table.to_dict("records")]
+        return Grid(
             title=str(self.content["title"]),
             facts=(("Data set", str(self.content["dataset_id"])),),
-            headings=tuple(_HEADINGS.get(c, (c, None))[0] for c in shown),
-            rows=rows,
+            headings=tuple(column.heading for column in columns),
+            lines=tuple(map(Line, names, zip(*cells, strict=True))),
             notes=(*self.content["notes"], *self.content["guarantee"]["text"].splitlines()),
         )
 

@@ -66,7 +66,7 @@ def test_the_layout():
     assert isinstance(made, Table)
     assert len(table(style="aer").to_text(notes=False).splitlines()) == 4 + 3 * 2
     assert r"\multicolumn{3}{c}{Training}" in made.to_latex()
-    assert "<th>Earnings</th>" in made.to_html()
+    assert ">Earnings</th>" in made.to_html()
 
 
 def test_the_frame_is_the_estimates():

@@ -137,19 +137,19 @@ def test_the_display_has_the_printed_cells():
     assert shown.index[0] == "Sells drugs"
 
 
-def test_latex_uses_booktabs_only():
+def test_latex_uses_booktabs_and_siunitx():
     written = example().to_latex()
     for line in (
-        r"\begin{tabular}{lrrrrrrr}",
+        r"\begin{tabular}{l" + 7 * " S[parse-numbers=false]" + "}",
         r" & \multicolumn{1}{c}{} & \multicolumn{3}{c}{Arms Therapy}"
         r" & \multicolumn{3}{c}{Arms Cash} \\",
         r"\cmidrule(lr){3-5} \cmidrule(lr){6-8}",
         r"\multicolumn{8}{l}{\textit{Panel A}} \\",
     ):
         assert line in written.splitlines()
-    assert r"$-$0.034 & {[}0.029{]} & 1.000" in written
-    assert r"{[}0.100{]}\textsuperscript{***}" in written
-    assert "&  & 2,812 &" in written
+    assert r"-0.034 & {{[}0.029{]}} & 1.000" in written
+    assert r"{{[}0.100{]}\textsuperscript{***}}" in written
+    assert "&  & {2,812} &" in written
     assert written.count(r"\toprule") == written.count(r"\bottomrule") == 1
 
 
@@ -174,7 +174,7 @@ def test_latex_compiles(tmp_path, style):
     table = example(NASTY, corner=NASTY, notes=(NASTY,)).with_row("*", NASTY, "[", "*")
     document = "\n".join(
         [
-            r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}",
+            r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs,siunitx,threeparttable}",
             r"\begin{document}",
             table.to_latex(style=style),
             r"\end{document}",

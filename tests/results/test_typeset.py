@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dprct.results.tables import Printed
-from dprct.results.typeset import Grid, Line, html, latex, text
+from dprct.results.typeset import Grid, Line, Printed, html, latex, text
 
 
 def grid(*lines, spans=(("", 2),), headings=("a", "b")):
-    return Grid("", "", spans, headings, lines)
+    return Grid(spans=spans, headings=headings, lines=lines)
 
 
 def test_what_follows_the_last_digit_hangs_to_the_right():
@@ -45,11 +44,12 @@ def test_rows_of_a_section_are_indented_and_statistics_are_not():
     assert plain[7].startswith("N")
     assert r"\quad x & 1 & 2 \\" in latex(grid(*lines))
     assert "\nN & 5 & 6" in latex(grid(*lines))
-    assert '<tr><th colspan="3">Panel</th></tr>' in html(grid(*lines))
+    assert ">Panel</th></tr>" in html(grid(*lines))
 
 
 def test_minus_signs_are_minus_signs():
     line = Line("a-b", (Printed("-1.5"), "x-y"))
-    assert r"a-b & $-$1.5 & x-y" in latex(grid(line))
-    assert "<td>\N{MINUS SIGN}1.5</td><td>x-y</td>" in html(grid(line))
+    assert r"a-b & -1.5 & {x-y}" in latex(grid(line))
+    assert ">\N{MINUS SIGN}1.5</td>" in html(grid(line))
+    assert ">x-y</td>" in html(grid(line))
     assert "-1.5" in text(grid(line))

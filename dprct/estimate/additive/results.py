@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import half_width, usable_counts
 from dprct.estimate.noise_law import check_alpha
 from dprct.plots import RELEASED, panels
-from dprct.results import render
+from dprct.results.base import Shown
+from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ _LEAST_EIGENVALUE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class AdditiveResults:
+class AdditiveResults(Shown):
     """A private additive function: average, shapes, subgroup means and their intervals.
 
     Parameters
@@ -225,26 +227,26 @@ class AdditiveResults:
             }
         )
 
-    def sheet(self, alpha: float = 0.05) -> render.Sheet:
+    def grid(self, alpha: float = 0.05) -> Grid:
         """Return average and shapes, ready to be written in any format."""
         table = self.tidy(alpha)
         keys = ["estimate", "raw", "std.error", "std.error.noise", "low", "high"]
         heads = ["smoothed", "level alone", "std err", "of which noise", f"[{alpha / 2:.4g}"]
         heads.append(f"{1 - alpha / 2:.4g}]")
         columns = [
-            render.Column(k, h, lambda v: render.number(v, 3))
+            NumberColumn(k, h, partial(numbers, decimals=3))
             for k, h in zip(keys, heads, strict=True)
         ]
-        numbers = {
+        found = {
             f"{row['term']} {row['level']}".strip(): {k: float(row[k]) for k in keys}
             for _, row in table.iterrows()
         }
         covered = NOISE if self.no_sampling else ALL
-        return render.Sheet(
+        return Grid(
             title=f"{self.title}: {self.what}",
             facts=self._facts(),
             headings=tuple(heads),
-            rows=render.rows_of(numbers, columns, list(numbers)),
+            lines=lines_of(found, columns, list(found)),
             notes=(
                 f"Intervals are of the level alone and cover {covered}, not smoothing and not "
                 "clipping.",
@@ -253,18 +255,6 @@ class AdditiveResults:
                 *str(self.guarantee).splitlines(),
             ),
         )
-
-    def summary(self, alpha: float = 0.05) -> str:
-        """Return average and shapes as text."""
-        return render.text(self.sheet(alpha))
-
-    def to_latex(self, alpha: float = 0.05) -> str:
-        """Return average and shapes as LaTeX, for the package ``booktabs``."""
-        return render.latex(self.sheet(alpha))
-
-    def to_html(self, alpha: float = 0.05) -> str:
-        """Return average and shapes as HTML."""
-        return render.html(self.sheet(alpha))
 
     def plot(
         self, feature: str | None = None, *, alpha: float = 0.05, ax: Axes | None = None
@@ -283,17 +273,11 @@ class AdditiveResults:
         ]
         return _forest(rows, self.what, ax=ax)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__}: {self.outcome} on {', '.join(self.features)}, "
             f"n={self.nobs:,}, average={self.average:.4g}>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     def _proved(self, part: str) -> str:
         if part == "all" and self.no_sampling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 
 from dprct.estimate.synthetic_control.panel import RECORD
 from dprct.plots import ORIGINAL, RELEASED, panels
-from dprct.results import render
+from dprct.results.base import Shown
+from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ _HEADS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class SyntheticControlResults:
+class SyntheticControlResults(Shown):
     """A private counterfactual path, the effect, and the law of their noise.
 
     One record is one donor's whole series: a donor may be a state, not a person.
@@ -197,21 +199,9 @@ class SyntheticControlResults:
             }
         )
 
-    def sheet(self, alpha: float = 0.05) -> render.Sheet:
+    def grid(self, alpha: float = 0.05) -> Grid:
         """Return the effect by period, ready to be written in any format."""
         return _sheet(self, alpha)
-
-    def summary(self, alpha: float = 0.05) -> str:
-        """Return the effect by period as text."""
-        return render.text(self.sheet(alpha))
-
-    def to_latex(self, alpha: float = 0.05) -> str:
-        """Return the effect by period as LaTeX, for the package ``booktabs``."""
-        return render.latex(self.sheet(alpha))
-
-    def to_html(self, alpha: float = 0.05) -> str:
-        """Return the effect by period as HTML."""
-        return render.html(self.sheet(alpha))
 
     def plot(self, kind: str = "paths", *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
         """Draw the paths, the gap, the placebos or the weights.
@@ -237,17 +227,11 @@ class SyntheticControlResults:
         drawn: Axes = drawings[kind]()
         return drawn
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__}: {self.released.unit}, {len(self.released.donors)} donors, "
             f"att={self.att:.4g}>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     @property
     def _start(self) -> float:
@@ -310,22 +294,22 @@ def _placebo_table(result: SyntheticControlResults) -> pd.DataFrame:
     )
 
 
-def _sheet(result: SyntheticControlResults, alpha: float) -> render.Sheet:
+def _sheet(result: SyntheticControlResults, alpha: float) -> Grid:
     """Return the effect by period and its mean, ready to be written in any format."""
     heads = _HEADS | {"noise.low": f"[{alpha / 2:.4g}", "noise.high": f"{1 - alpha / 2:.4g}]"}
-    columns = [render.Column(k, h, lambda v: render.number(v, 3)) for k, h in heads.items()]
-    numbers = {
+    columns = [NumberColumn(k, h, partial(numbers, decimals=3)) for k, h in heads.items()]
+    found = {
         f"{row['time']:g}": {k: float(row[k]) for k in heads}
         for _, row in _tidy(result, alpha).iterrows()
     }
     low, high = result.att_interval(alpha)
     att = [np.nan, np.nan, result.att, result.att_noise.sd, low, high]
-    numbers["mean effect"] = dict(zip(heads, att, strict=True))
-    return render.Sheet(
+    found["mean effect"] = dict(zip(heads, att, strict=True))
+    return Grid(
         title="Private synthetic control",
         facts=_sheet_facts(result),
         headings=tuple(heads.values()),
-        rows=render.rows_of(numbers, columns, list(numbers)),
+        lines=lines_of(found, columns, list(found)),
         notes=(
             *_NOTES,
             *(_DIRECT if result.released.mean else ()),

@@ -20,7 +20,7 @@ from dprct.release.calibrated.regressions import right_side
 from dprct.release.calibrated.residuals import Specification, residuals
 from dprct.release.columns import assembled
 from dprct.results.ols import ols
-from dprct.schema.validate import stored
+from dprct.schema.columns import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
