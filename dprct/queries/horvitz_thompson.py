@@ -86,7 +86,7 @@ def hidden_difference(
     References
     ----------
     Horvitz and Thompson (1952), A Generalization of Sampling Without Replacement.
-    ALGORITHMS.md, section 4.
+    docs/methods.md, section 4.
     """
     (s0, q0), (s1, q1) = _centred_sums(frame, column, arms, fill)
     h0, h1 = (1 / share for share in arms.shares)
