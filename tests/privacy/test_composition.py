@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dprct.errors import ParameterError
+from dprct.privacy import Budget
 from dprct.privacy import composition as c
-from dprct.privacy.budget import Budget
 
 EPSILONS = [0.01, 0.1, 0.5, 1, 2, 8]
 DELTAS = [1e-2, 1e-6, 1e-12]

@@ -10,16 +10,19 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import CellCounts, IntegerVector
-from dprct.privacy.budget import Budget
-from dprct.privacy.histograms import OneWayHistograms, SparseHistogram, StabilityHistogram
-from dprct.privacy.mechanisms import (
-    MAX_SIZE,
+from dprct.privacy import (
     AnalyticGaussian,
+    Budget,
+    CellCounts,
     DiscreteGaussian,
     DiscreteLaplace,
+    IntegerVector,
+    OneWayHistograms,
+    SparseHistogram,
+    StabilityHistogram,
+    source,
 )
-from dprct.privacy.noise import source
+from dprct.privacy.mechanisms import MAX_SIZE
 
 ADDITIVE = [
     DiscreteLaplace(1, l1=4),
