@@ -19,7 +19,7 @@ FEWEST_SURVIVORS = 5
 """A histogram that can keep fewer combinations than this (n / t) must be confirmed."""
 
 TWO_ARM_SHARES = (Fraction(67, 100), Fraction(28, 100), Fraction(5, 100))
-"""Shares of epsilon for an effect, its variance and the control mean (ALGORITHMS.md, section 4)."""
+"""Shares of epsilon for an effect, its variance and the control mean (docs/methods.md, 3)."""
 
 MANY_ARM_SHARES = (Fraction(7, 10), Fraction(3, 10))
 """Shares of epsilon for arm means and for their variances."""

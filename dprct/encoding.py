@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
+# Which code a number has, as expressions that every data frame engine computes alike.
+#
+# Each rule is a function of public facts, takes a handful of passes over a column however many
+# codes there are, and uses nothing but operations that IEEE 754 rounds in one way, so that all
+# engines agree to the bit (of division, see :func:`divided`).
+
+
 @dataclass(frozen=True, slots=True)
 class Points:
     """The nearest of evenly spaced points: ceil((x - low) per_unit - 1/2), then clipped.
@@ -137,6 +144,12 @@ def clipped(name: str, low: float, high: float) -> nw.Expr:
     x = nw.col(name).cast(nw.Float64)
     known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
     return known.clip(low, high)
+
+
+# Columns of 0 and 1 of which a row has at most one: dummies of arms, one code underneath.
+#
+# Coded one by one, the dummies of k arms have 2^k combinations, most of them impossible, and noise
+# would put people into several arms at once.  Coded together they have k + 1.
 
 
 @dataclass(frozen=True)
@@ -349,7 +362,7 @@ def encodings(
     schema : Schema
     names : iterable of str
     default_bins : int, optional
-        Number of equal bins of a column that declares none (ALGORITHMS.md, section 1: eta).
+        Number of equal bins of a column that declares none (docs/methods.md, section 1).
 
     Raises
     ------

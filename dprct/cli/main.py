@@ -6,18 +6,80 @@ import functools
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from dprct import __version__
-from dprct.cli import compare, convert, demo, describe, ledger, protect, table, verify
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
 USAGE, REFUSED, DEFECT, INTERRUPTED = 2, 3, 70, 130
 
+COMMANDS = {
+    "describe": (
+        "describe:describe",
+        "Print a codebook of FILE from its header; with --draft, write a study file to fill in.",
+    ),
+    "check": (
+        "protect:check",
+        "List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.",
+    ),
+    "plan": (
+        "protect:plan",
+        "Print what STUDY will cost and how good it can be, and the hash of "
+        "what is to be approved.",
+    ),
+    "protect": (
+        "protect:protect",
+        "Read, plan, ask, release: write the protected file, its certificate and the ledger.",
+    ),
+    "ledger": (
+        "ledger:ledger",
+        "Show what STUDY has spent, on what, what is left, and what crashed.",
+    ),
+    "convert": (
+        "convert:convert",
+        "Turn SOURCE into TARGET row by row, the schema beside the .parquet file.",
+    ),
+    "table": (
+        "table:table",
+        "Print the tables that STUDY declares, or the results of its estimate.",
+    ),
+    "compare": (
+        "compare:compare_files",
+        "List every facet in which B differs from A; exit 1 if one is not permitted.",
+    ),
+    "verify": (
+        "verify:verify",
+        "Hold FILE against its certificate; exit 1 if its values differ, or a "
+        "ledger contradicts it.",
+    ),
+    "demo": (
+        "demo:demo",
+        "Protect two experiments, a histogram and a calibrated file, and show what came out.",
+    ),
+}
+"""Where each command is (its module and function), and what it does.
+
+A module is imported when its command is asked for: some need all methods, which takes seconds.
+"""
+
+
+class Commands(TyperGroup):
+    """The commands, each loaded when it is asked for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Load the command that is named, and go on as ever."""
+        if args and args[0] in COMMANDS:
+            self.commands[args[0]] = loaded(args[0])
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=Commands,
     name="dprct",
     no_args_is_help=True,
     add_completion=False,
@@ -102,16 +164,19 @@ def _show_warning(
     complain(f"note: {message}", "yellow")
 
 
-for _name, _command in (
-    ("describe", describe.describe),
-    ("check", protect.check),
-    ("plan", protect.plan),
-    ("protect", protect.protect),
-    ("ledger", ledger.ledger),
-    ("convert", convert.convert),
-    ("table", table.table),
-    ("compare", compare.compare_files),
-    ("verify", verify.verify),
-    ("demo", demo.demo),
-):
-    app.command(_name)(guarded(_command))
+def loaded(name: str) -> Any:
+    """Return a command with its options; its module is imported here."""
+    place, words = COMMANDS[name]
+    module, function = place.split(":")
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command = getattr(import_module(f"dprct.cli.{module}"), function)
+    alone.command(name, short_help=words)(guarded(command))
+    return typer.main.get_command(alone)
+
+
+def _not_loaded() -> None:
+    """Stand in a list for a command that was not asked for."""
+
+
+for _name, (_, _words) in COMMANDS.items():
+    app.command(_name, help=_words)(_not_loaded)

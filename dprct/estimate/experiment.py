@@ -17,7 +17,7 @@ from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Units, combined, units_of
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
-from dprct.queries import Clipped, HiddenArms, observed, observed_counts
+from dprct.queries import Clipped, PrivateArms, observed, observed_counts
 from dprct.queries.arms import Arms, Combinations
 from dprct.results.confidential import HoldsRows
 from dprct.schema.arguments import check_choice
@@ -492,7 +492,7 @@ def check_hidden(design: Design | None, schema: Schema) -> None:
     _check_groups(design.groups, schema)
 
 
-def hidden_arms(design: Design, order: Sequence[int], n: int) -> HiddenArms:
+def hidden_arms(design: Design, order: Sequence[int], n: int) -> PrivateArms:
     """Return the arms of a design, with the probabilities that are public facts.
 
     Parameters
@@ -518,7 +518,7 @@ def hidden_arms(design: Design, order: Sequence[int], n: int) -> HiddenArms:
     if 0 in shares:
         raise ParameterError("a group has the declared share 0; leave it out of the design")
     groups = design.groups
-    return HiddenArms(groups.columns, tuple(groups.values[group] for group in order), shares, n)
+    return PrivateArms(groups.columns, tuple(groups.values[group] for group in order), shares, n)
 
 
 def _parts(design: Design) -> Iterator[Design]:

@@ -1,7 +1,7 @@
 """Formulas as public text: parsed without running any of it, turned into a design matrix.
 
-``syntax`` is the grammar, ``expressions`` the arithmetic inside ``I()``, ``mistakes`` what people
-bring from Stata and R, ``design`` the way from rows to numbers.
+``syntax`` is the grammar, and knows what people bring along from Stata and R; ``expressions`` is
+the arithmetic inside ``I()``; ``design_matrix`` is the way from rows to numbers.
 """
 
 from dprct.formula.design_matrix import Design, complete_cases, design

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
+# Columns of any data frame as pandas: what is missing, what is a category, and its levels.
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Level = int | float | str

@@ -127,7 +127,7 @@ def _check(tree: ast.expr, functions: bool, part: str) -> None:
     if isinstance(wrong, ast.Constant) and type(wrong.value) in (int, float):
         raise FormulaError(f"{part!r} has a constant that is not finite")
     if not functions and _refused(wrong, _PUBLIC) is not wrong:
-        what = f"{wrong.func.id}()" if isinstance(wrong, ast.Call) else "a comparison"
+        what = f"{ast.unparse(wrong.func)}()" if isinstance(wrong, ast.Call) else "a comparison"
         raise FormulaError(
             f"{part!r} uses {what}, which a private fit does not compute; add the column to the "
             "data and declare its bounds"

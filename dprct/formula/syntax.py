@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
+# The smallest pieces of a formula; a character that is not part of one is refused.
+
 ALLOWED = "column names, C(name), I(arithmetic), a:b, a*b, +, and 0, 1 or -1 for the intercept"
 
 
@@ -65,6 +67,8 @@ def shortened(text: str, most: int = 80) -> str:
     text = text.strip()
     return text if len(text) <= most else text[: most - 3] + "..."
 
+
+# What people bring along from Stata and R, and how it is written here.
 
 STATA_COMMANDS = re.compile(
     r"\s*(qui\w*|xi|by|bysort|regr?e?s?s?|regress|areg|xtreg|reghdfe|iv\w*|logit|probit|poisson|"

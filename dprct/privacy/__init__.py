@@ -1,1 +1,138 @@
-"""Budgets, guarantees, mechanisms and their noise; nothing here knows a data frame."""
+"""Budgets, guarantees, mechanisms and their noise; nothing here knows a data frame.
+
+Names are loaded when they are first used: OpenDP and SciPy take their time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Accountant": "accountant",
+    "Allocation": "allocation",
+    "AnalyticGaussian": "mechanisms",
+    "Budget": "budget",
+    "CellCounts": "aggregates",
+    "Charge": "composition",
+    "DiscreteGaussian": "mechanisms",
+    "DiscreteLaplace": "mechanisms",
+    "Entry": "charges",
+    "Guarantee": "guarantee",
+    "HistogramRelease": "histograms",
+    "IntegerVector": "aggregates",
+    "NoiseSource": "noise",
+    "NoisyVector": "mechanisms",
+    "OneWayHistograms": "histograms",
+    "OneWayRelease": "histograms",
+    "Real": "budget",
+    "Relation": "guarantee",
+    "SparseHistogram": "histograms",
+    "StabilityHistogram": "histograms",
+    "analytic_gaussian": "calibration",
+    "draw_independent_rows": "histograms",
+    "draw_rows": "histograms",
+    "find_ledger": "accountant",
+    "gdp_delta": "composition",
+    "gdp_epsilon": "composition",
+    "gdp_mu": "composition",
+    "ledger_path": "ledger",
+    "per_row": "composition",
+    "random_part": "noise",
+    "ridge_l1": "ridge_sensitivity",
+    "ridge_l2": "ridge_sensitivity",
+    "source": "noise",
+    "split": "allocation",
+    "target_l2": "ridge_sensitivity",
+    "tv_delta": "composition",
+    "zcdp_epsilon": "composition",
+    "zcdp_rho": "composition",
+}
+
+__all__ = [
+    "Accountant",
+    "Allocation",
+    "AnalyticGaussian",
+    "Budget",
+    "CellCounts",
+    "Charge",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Entry",
+    "Guarantee",
+    "HistogramRelease",
+    "IntegerVector",
+    "NoiseSource",
+    "NoisyVector",
+    "OneWayHistograms",
+    "OneWayRelease",
+    "Real",
+    "Relation",
+    "SparseHistogram",
+    "StabilityHistogram",
+    "analytic_gaussian",
+    "draw_independent_rows",
+    "draw_rows",
+    "find_ledger",
+    "gdp_delta",
+    "gdp_epsilon",
+    "gdp_mu",
+    "ledger_path",
+    "per_row",
+    "random_part",
+    "ridge_l1",
+    "ridge_l2",
+    "source",
+    "split",
+    "target_l2",
+    "tv_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
+]
+
+if TYPE_CHECKING:
+    from dprct.privacy.accountant import Accountant, find_ledger
+    from dprct.privacy.aggregates import CellCounts, IntegerVector
+    from dprct.privacy.allocation import Allocation, split
+    from dprct.privacy.budget import Budget, Real
+    from dprct.privacy.calibration import analytic_gaussian
+    from dprct.privacy.charges import Entry
+    from dprct.privacy.composition import (
+        Charge,
+        gdp_delta,
+        gdp_epsilon,
+        gdp_mu,
+        per_row,
+        tv_delta,
+        zcdp_epsilon,
+        zcdp_rho,
+    )
+    from dprct.privacy.guarantee import Guarantee, Relation
+    from dprct.privacy.histograms import (
+        HistogramRelease,
+        OneWayHistograms,
+        OneWayRelease,
+        SparseHistogram,
+        StabilityHistogram,
+        draw_independent_rows,
+        draw_rows,
+    )
+    from dprct.privacy.ledger import ledger_path
+    from dprct.privacy.mechanisms import (
+        AnalyticGaussian,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        NoisyVector,
+    )
+    from dprct.privacy.noise import NoiseSource, random_part, source
+    from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, target_l2
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dprct.privacy' has no attribute {name!r}")
+    value = getattr(import_module(f"dprct.privacy.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

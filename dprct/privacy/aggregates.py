@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
 
 
+# Cells of a table with more cells than a machine integer counts: mixed-radix arithmetic.
+#
+# A cell is a row of digits, one per column; its index is the number that the digits spell, most
+# significant column first.  Indices are Python integers wherever the number of cells needs them.
+
 IntArray = NDArray[np.int64]
 
 _INT64_CELLS = 2**62

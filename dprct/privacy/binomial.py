@@ -130,6 +130,7 @@ def exact_binomial(trials: int, tail: Tail, uniform_below: Callable[[int], int])
 def _invert(
     trials: int, tail: Tail, uniform_below: Callable[[int], int], bits: int = _FIRST_BITS
 ) -> int:
+    # U lies in [u, u + 1) / 2^bits; more bits only where these do not decide
     u = uniform_below(1 << bits)
     while (k := _distribution(trials, tail, bits).locate(u, bits)) is None:
         u = (u << bits) | uniform_below(1 << bits)
@@ -148,6 +149,7 @@ class _Distribution:
     def locate(self, u: int, bits: int) -> int | None:
         """Return the k that ``[u, u+1) / 2^bits`` surely inverts to, if it is certain."""
         shift = self.width - bits
+        # the first k with U <= lo(k) / 2^width, wherever U lies; right if U > hi(k - 1) / 2^width
         k = bisect_left(self.lower, (u + 1) << shift)
         if k == len(self.lower) or (k > 0 and self.upper[k - 1] > u << shift):
             return None
@@ -171,18 +173,21 @@ def _distribution(trials: int, tail: Tail, bits: int) -> _Distribution:
     scale = width + 2 * trials.bit_length()  # p / (1-p) may be as small as 1 / trials
     context = interval_context(scale + 64)
     p = tail.enclosure(context)
+    # p / (1 - p) and the first term (1 - p)^N, as whole numbers below and above
     odds_low, odds_high = _fixed(p / (1 - p), scale)
     low, high = _fixed(context.exp(trials * context.log(1 - p)), width)
     lower, upper = [low], [high]
     one, k = 1 << width, 0
+    # until the terms are past their mode and too small for a U of this many bits
     while k < trials and (high >> (width - bits - 16) or lower[-1] < one >> 1):
+        # P(k + 1) = P(k) (N - k) / (k + 1) p / (1 - p); // rounds down, and -(-a // b) up
         ratio, over = trials - k, (k + 1) << scale
         low = low * ratio * odds_low // over
         high = -(-high * ratio * odds_high // over)
         lower.append(lower[-1] + low)
         upper.append(upper[-1] + high)
         k += 1
-    if k == trials:
+    if k == trials:  # all terms are in: the last sum is one
         lower[-1] = upper[-1] = one
     return _Distribution(width, lower, upper)
 

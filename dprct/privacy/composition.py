@@ -1,7 +1,7 @@
 """How guarantees add up, and how one measure of privacy turns into another.
 
 Whatever is irrational is rounded to the safe side: a ``delta``, ``epsilon``, ``rho`` or ``mu`` that
-a release *costs* is rounded up, one that it *may have* is rounded down (``rounding.py``).
+a release *costs* is rounded up, one that it *may have* is rounded down.
 
 References
 ----------
@@ -29,6 +29,11 @@ from dprct.privacy.budget import Budget, Real, exact
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+
+# Irrational numbers as exact decimals, rounded to the side that is asked for.
+#
+# Values are computed with 50 digits or more, moved by a relative margin of 1e-20, which is far
+# above mpmath's error, and then rounded outwards to at least 15 significant digits.
 
 Side = Literal["up", "down"]
 
@@ -209,39 +214,6 @@ def per_row(budget: Budget, max_rows: int) -> Budget:
         return Budget(epsilon, rounded_off(share * mp(budget.delta), "down"))
 
 
-def gaussian_rho(sensitivity: Real, sigma: Real) -> Fraction:
-    """Return rho of (discrete or continuous) Gaussian noise: sensitivity^2 / (2 sigma^2), exact.
-
-    Examples
-    --------
-    >>> gaussian_rho(1, 2)
-    Fraction(1, 8)
-    """
-    return gaussian_mu(sensitivity, sigma) ** 2 / 2
-
-
-def gaussian_mu(sensitivity: Real, sigma: Real) -> Fraction:
-    """Return mu of continuous Gaussian noise: sensitivity / sigma, exact.
-
-    Examples
-    --------
-    >>> gaussian_mu(1, 2)
-    Fraction(1, 2)
-    """
-    return positive(sensitivity, "sensitivity") / positive(sigma, "sigma")
-
-
-def rho_sigma(sensitivity: Real, rho: Real) -> Fraction:
-    """Return the standard deviation that gives ``rho``-zCDP, rounded up.
-
-    Examples
-    --------
-    >>> rho_sigma(1, Fraction(1, 8))
-    Fraction(2, 1)
-    """
-    return root(positive(sensitivity, "sensitivity") ** 2 / (2 * positive(rho, "rho")))
-
-
 def pure_rho(epsilon: Real) -> Fraction:
     """Return rho of a pure release: epsilon^2 / 2 (Bun and Steinke, Proposition 1.4), exact."""
     return positive(epsilon, "epsilon") ** 2 / 2
@@ -256,22 +228,6 @@ def gdp_rho(mu: Real) -> Fraction:
     Renyi divergence of order a is a mu^2 / 2.
     """
     return positive(mu, "mu") ** 2 / 2
-
-
-def compose_rho(rhos: Iterable[Real]) -> Fraction:
-    """Return the rho of several zCDP releases: the sum, exact."""
-    return sum((exact(rho, "rho") for rho in rhos), Fraction(0))
-
-
-def compose_mu(mus: Iterable[Real]) -> Fraction:
-    """Return the mu of several GDP releases: the root of the sum of squares, rounded up.
-
-    Examples
-    --------
-    >>> compose_mu([3, 4])
-    Fraction(5, 1)
-    """
-    return root(sum((exact(mu, "mu") ** 2 for mu in mus), Fraction(0)))
 
 
 def zcdp_delta(rho: Real, epsilon: Real) -> Fraction:
@@ -463,6 +419,20 @@ def _epsilon_for(holds: Callable[[Fraction], bool], rounded: Side) -> Fraction:
     fails, works = boundary(holds, "delta")
     return works if rounded == "up" else fails
 
+
+# The three ways an accountant adds charges up, each a filter fixed before the first charge.
+#
+# A rule turns a charge into a cost of two exact numbers, and a total budget into a capacity of two.
+# A charge fits if the summed cost stays within the capacity in both.  Which rule applies is chosen
+# when the accountant is opened and never changes: charges may then be chosen, and sized, after
+# seeing earlier results.  (Taking, after the fact, whichever rule gives the smaller number is *not*
+# proved for such charges, and it is not done here.)
+#
+# References
+# Rogers, Roth, Ullman and Vadhan (2016), "Privacy Odometers and Filters" (sequential).
+# Whitehouse, Ramdas, Rogers and Wu (2023), "Fully Adaptive Composition in Differential Privacy",
+# Theorem 1 (zCDP).
+# Smith and Thakurta (2022), "Fully Adaptive Composition for Gaussian Differential Privacy" (GDP).
 
 Composition = Literal["sequential", "zcdp", "gdp"]
 ChargeMeasure = Literal["pure", "approximate", "zcdp", "gdp", "none"]

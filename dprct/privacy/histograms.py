@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
 
 
+# Below which noisy count a histogram's cell is dropped: functions of public numbers.
+
 SPURIOUS_SHARE = Fraction(1, 20)
 """Rows that the noise of empty cells may add up to, as a share of n."""
 
@@ -198,7 +200,7 @@ class SparseHistogram:
 
     References
     ----------
-    ALGORITHMS.md, section 1.  Cormode, Procopiuc, Srivastava and Tran (2012), "Differentially
+    docs/methods.md, section 1.  Cormode, Procopiuc, Srivastava and Tran (2012), "Differentially
     Private Summaries for Sparse Data", for the idea of drawing the empty cells that pass.
 
     Examples
@@ -313,7 +315,7 @@ class StabilityHistogram:
 
     References
     ----------
-    ALGORITHMS.md, section 1.  Korolova, Kenthapadi, Mishra and Ntoulas (2009), "Releasing Search
+    docs/methods.md, section 1.  Korolova, Kenthapadi, Mishra and Ntoulas (2009), "Releasing Search
     Queries and Clicks Privately", for thresholds of this kind.
 
     Examples
@@ -473,6 +475,9 @@ def _at_least_one(value: int, name: str) -> int:
     if type(value) is not int or value < 1:
         raise ParameterError(f"{name} must be a whole number of at least 1")
     return value
+
+
+# One-way histograms of many columns, released together with public bins.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

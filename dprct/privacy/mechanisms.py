@@ -24,7 +24,6 @@ from dprct.privacy.calibration import (
     concentrated_rho,
     concentrated_scale,
     laplace_scale,
-    reachable_scale,
 )
 from dprct.privacy.composition import Charge
 
@@ -320,67 +319,6 @@ class AnalyticGaussian:
         noise = source.discrete_gaussian(self.noise.scale, self.size)
         units = values + _rounded(noise, self.noise.refinement)
         return _noisy(aggregate, units, self.noise_sd, source)
-
-
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """Choice of one candidate by its integer score: the exponential mechanism, pure.
-
-    Parameters
-    ----------
-    epsilon : number
-        Above 0.
-    l_inf : int
-        By how much one record changes any score, at most, in units of the grid.
-
-    Notes
-    -----
-    P(i) = exp(score_i / scale) / sum_j exp(score_j / scale), scale = 2 l_inf / epsilon (rounded
-    up).  Drawn as the largest score plus Gumbel noise, whose digits OpenDP draws until the
-    comparison is certain, so the law is exact.
-
-    References
-    ----------
-    McSherry and Talwar (2007), "Mechanism Design via Differential Privacy", Theorem 6.
-
-    Examples
-    --------
-    >>> print(Exponential(1, l_inf=1).describe())
-    exponential mechanism of scale 2 on scores of sensitivity 1 (epsilon=1)
-    """
-
-    epsilon: Fraction
-    l_inf: int
-    scale: float = field(init=False, repr=False, compare=False)
-    """Scale of the scores; the law is exact for this double."""
-
-    def __init__(self, epsilon: Real, l_inf: int) -> None:
-        object.__setattr__(self, "epsilon", Budget.asked(epsilon).epsilon)
-        object.__setattr__(self, "l_inf", _sensitivity(l_inf, "l_inf"))
-        object.__setattr__(self, "scale", reachable_scale(2 * self.l_inf / self.epsilon))
-
-    @property
-    def budget(self) -> Budget:
-        """Pure epsilon."""
-        return Budget(self.epsilon)
-
-    def cost(self) -> Charge:
-        """Return the pure charge."""
-        return Charge(self.budget, "pure")
-
-    def describe(self) -> str:
-        """Return the law of the choice in one sentence."""
-        return (
-            f"exponential mechanism of scale {self.scale:.6g} on scores of sensitivity "
-            f"{self.l_inf} ({self.budget})"
-        )
-
-    def release(self, aggregate: IntegerVector, source: NoiseSource) -> int:
-        """Return the index of the chosen score; ``aggregate.l_inf`` must not exceed ours."""
-        scores = _admitted(aggregate, "l_inf", self.l_inf)
-        if scores.dtype == object:
-            raise ParameterError("scores must fit into int64; round them to a coarser grid")
-        return source.noisy_argmax(scores.tolist(), self.scale)
 
 
 def _admitted(aggregate: IntegerVector, norm: str, covered: Fraction | int) -> NDArray[Any]:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import opendp.mod
 from numpy.typing import NDArray
-from opendp import domains, measurements, measures, metrics
+from opendp import domains, measurements, metrics
 from randomgen import ChaCha
 
 from dprct.errors import ParameterError
 from dprct.privacy.binomial import Tail, exact_binomial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 
 opendp.mod.enable_features("contrib")
@@ -69,9 +69,6 @@ class NoiseSource(Protocol):
 
     def binomial(self, trials: int, tail: Tail) -> int:
         """Draw how many of ``trials`` discrete Laplace draws fall into ``tail``."""
-
-    def noisy_argmax(self, scores: Sequence[int], scale: float) -> int:
-        """Draw index i with probability proportional to ``exp(scores[i] / scale)``."""
 
     def post_processing_rng(self) -> np.random.Generator:
         """Return a generator for what comes after the release; never for the release."""
@@ -180,10 +177,6 @@ class Secure:
         """Draw by exact inversion: :func:`dprct.privacy.binomial.exact_binomial`."""
         return exact_binomial(trials, tail, self.uniform_below)
 
-    def noisy_argmax(self, scores: Sequence[int], scale: float) -> int:
-        """Draw through OpenDP's noisy maximum with Gumbel noise, compared exactly."""
-        return int(_noisy_max(_checked(scale))([int(score) for score in scores]))
-
     def post_processing_rng(self) -> np.random.Generator:
         """Return a generator on ChaCha with 256 bits from the operating system."""
         seed = np.random.SeedSequence(secrets.randbits(256), pool_size=8)
@@ -247,12 +240,6 @@ class Simulated:
         if trials < 2**31:
             return int(self.rng.binomial(trials, p))
         return int(self.rng.poisson(float(trials * Fraction(p))))
-
-    def noisy_argmax(self, scores: Sequence[int], scale: float) -> int:
-        """Draw the argmax after adding Gumbel noise."""
-        top = max(scores)
-        shifted = np.array([float(score - top) for score in scores])
-        return int(np.argmax(shifted + self.rng.gumbel(0.0, _checked(scale), len(shifted))))
 
     def post_processing_rng(self) -> np.random.Generator:
         """Return the caller's generator itself."""
@@ -324,16 +311,11 @@ def _gaussian(scale: float) -> Any:
     return measurements.make_gaussian(_vectors(), metrics.l2_distance(T="f64"), scale)
 
 
-@lru_cache(maxsize=32)
-def _noisy_max(scale: float) -> Any:
-    return measurements.make_noisy_max(
-        _vectors(), metrics.linf_distance(T="i64"), measures.zero_concentrated_divergence(), scale
-    )
-
-
 def _vectors() -> Any:
     return domains.vector_domain(domains.atom_domain(T="i64"))
 
+
+# A part of the rows, uniform among all parts of its size, exactly.
 
 _PIECE = 1 << 16
 

@@ -13,7 +13,7 @@ F(x) - F(x'), whose norm is at most twice the largest norm of F.
 
 References
 ----------
-ALGORITHMS.md, section 5, which also says what is wrong with the sensitivity as published.
+docs/methods.md, section 6, which also says what is wrong with the published sensitivity.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def ridge_l2(y_norm: float, T0: int, lam: float) -> float:
     True
     """
     kappa = _kappa(y_norm, T0, lam)
+    # q = ||x||^2 reaches at most S^2 = T0; q / (kappa + q)^2 grows up to q = kappa
     if kappa >= T0:
         return y_norm * 2 * math.sqrt(T0) / (T0 + kappa)
     return y_norm / math.sqrt(kappa)
@@ -97,9 +98,11 @@ def ridge_l1(y_norm: float, n: int, T0: int, lam: float) -> float:
     kappa = _kappa(y_norm, T0, lam)
     if n < 1:
         raise ParameterError(f"n={n}; give at least one donor")
+    # the best th is 2 n - 1, or the largest there is; a, and s for it, as in the notes
     th = min(T0 / kappa, 2 * n - 1)
     a = math.sqrt((n - 1) * th)
     s = 2 * a / (1 + math.sqrt(1 + 8 * a * a))  # the root of 2 a s^2 + s = a, without cancellation
+    # ||F||_1 sqrt(kappa) / ||y|| at b = th (1 - s^2); two data sets are at most twice that apart
     reach = math.sqrt(th * (1 - s * s)) * (1 + a * s) / (1 + th)
     return 2 * y_norm * reach / math.sqrt(kappa)
 
@@ -133,6 +136,7 @@ def target_l2(n: int, T0: int, lam: float) -> float:
     True
     """
     kappa = _kappa(0.0, T0, lam)
+    # s / (s^2 + kappa) grows up to s^2 = kappa, where it is 1 / (2 sqrt(kappa)); s^2 <= n T0
     largest = n * T0
     gain = math.sqrt(largest) / (largest + kappa) if largest < kappa else 0.5 / math.sqrt(kappa)
     return 2 * math.sqrt(T0) * gain
@@ -175,9 +179,11 @@ def solver_error(y_norm: float, n: int, T0: int, lam: float) -> float:
     """
     kappa = _kappa(y_norm, T0, lam)
     order, unit = min(n, T0), 2.0**-53
+    # eta c, where c <= 1 + n T0 / kappa is the condition number
     amplified = 4 * order * (3 * order + 1) * unit * (1 + n * T0 / kappa)
     if amplified > 0.5:
         return math.inf
+    # norm of the solution, with n <= T0; or of u times the norm of X, with fewer periods
     size = max(0.5 / math.sqrt(kappa), math.sqrt(n * T0) / kappa)
     return y_norm * size * (2 * amplified + 4 * order * unit)
 

@@ -33,7 +33,11 @@ from dprct.queries.arms import (
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.covariates import Feature, covariates, features_of, with_residual
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
-from dprct.queries.horvitz_thompson import HiddenArms, hidden_difference, hidden_sums
+from dprct.queries.horvitz_thompson import (
+    PrivateArms,
+    horvitz_thompson_difference,
+    horvitz_thompson_sums,
+)
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
 from dprct.queries.moments import MomentsLayout, moments
 from dprct.queries.propensity import (
@@ -72,8 +76,8 @@ __all__ = [
     "EngineCodes",
     "EngineRows",
     "Feature",
-    "HiddenArms",
     "MomentsLayout",
+    "PrivateArms",
     "PropensityGrid",
     "Records",
     "Scheme",
@@ -91,8 +95,8 @@ __all__ = [
     "doubly_robust",
     "feature_codes",
     "features_of",
-    "hidden_difference",
-    "hidden_sums",
+    "horvitz_thompson_difference",
+    "horvitz_thompson_sums",
     "moments",
     "observed",
     "observed_counts",

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     Codes = NDArray[np.signedinteger[Any]]
 
 
+# Whole numbers added in the cells of crossed codes, in an engine that keeps the rows.
+
 ROWS = "rows"
 """Name of the number of rows among the sums of a cell."""
 
@@ -395,6 +397,9 @@ def _sums_in_engine(
 _STEPS, _TREATED = "__steps", "__treated"
 
 
+# The confidential rows of a fit as codes and numbers: in memory, in few bytes, or in an engine.
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedRows:
     """Rows in memory: codes of features, treatment, outcome.
@@ -555,6 +560,12 @@ def _outcome(grid: Clipped, steps: Any) -> Any:
     return steps * grid.step + float(grid.column.bounds[0])
 
 
+# What a second stage regresses: per record, functions of it and of public or released numbers.
+#
+# Nothing here is an aggregate: arrays, or expressions of a table in its engine, stay inside ``fit``
+# and go from here to :func:`dprct.queries.additive.additive_sums`, which clips them, whatever they
+# hold.  Each formula is written once for both.
+
 Held = TypeVar("Held", Array, nw.Expr, covariant=True)
 
 
@@ -589,7 +600,7 @@ def doubly_robust(
 
     References
     ----------
-    ALGORITHMS.md, section 7.
+    docs/methods.md, section 8.
     """
     t, y = rows.treated, rows.outcome
     first: Numbers = over(t * (y - treated), e)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Frame, Table
 
 
+# Who is in which arm of an experiment: what is public where the design is.
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Combinations:
     """Where rows stay in an engine: the combinations of public columns that occur; public.
@@ -319,12 +322,6 @@ def _cluster_statistics(parts: list[Part], arms: Arms) -> list[tuple[Fraction, F
             variance += weight**2 * spread / n**2
         found.append((mean, variance))
     return found
-
-
-def filled_steps(frame: Frame, column: Column, fill: float | None) -> NDArray[np.int64]:
-    """Return k of every row, a missing value being ``fill`` or, without one, at the lower bound."""
-    k = frame.select(steps_of(column, fill).cast(nw.Int64).alias("k"))["k"].to_numpy()
-    return np.asarray(k, dtype=np.int64)
 
 
 def rounded(

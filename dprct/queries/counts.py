@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     Expressions = dict[str, nw.Expr]
 
 
+# What rows are grouped by so that only the groups, not the rows, need the codes of their bins.
+#
+# A key is a non-decreasing function K of a number whose values tell apart what equal bins do: for
+# every inner edge a_k, K at the smallest number above a_k exceeds K(a_k).  Then x > a_k if and only
+# if K(x) > K(a_k), so that the code of x is the number of inner edges whose key is below K(x)::
+#
+#     x > a_k   =>  x is at least that smallest number, whose key is above K(a_k), and so is K(x)
+#     x <= a_k  =>  K(x) <= K(a_k)
+#
+# The condition is verified edge by edge, in the arithmetic of the engines, when a key is made;
+# edges are public, so is the key.  What passes the verification is exact; nothing else is used.
+
 _MOST_TERMS = 3
 """A fourth term costs as much per row as comparing with an edge."""
 
@@ -136,7 +148,7 @@ def bin_key(rule: Rule | None) -> BinKey | None:
 
 def _of_bins(rule: EqualBins) -> BinKey | None:
     edges = np.asarray(rule.edge(np.arange(1.0, rule.bins)), np.float64)
-    above = np.nextafter(edges, np.inf)
+    above = np.nextafter(edges, np.inf)  # the smallest numbers of the next bins
     key: Ceilings | Compared | None = _ceilings(rule, edges, above)
     key = key or _compared(rule, edges, above)
     return None if key is None else BinKey(key, key.of(edges))
@@ -144,6 +156,7 @@ def _of_bins(rule: EqualBins) -> BinKey | None:
 
 def _compared(rule: EqualBins, edges: Numbers, above: Numbers) -> Compared | None:
     """Return a guess that errs on the lower side alone, if one does."""
+    # the factor is made a little too small, so that rounding never lifts a guess above the bin
     found = Compared(rule, rule.bins / (rule.high - rule.low) * (1 - _TOO_LOW))
     k = np.arange(1, rule.bins)
     right = (found.guess(edges) <= k) & (found.guess(above) >= k)
@@ -167,6 +180,7 @@ def _of_points(rule: EqualBinsOfPoints) -> BinKey | None:
 
 def _ceilings(rule: EqualBins, edges: Numbers, above: Numbers) -> Ceilings | None:
     """Return the fewest terms of which each edge has one that rises right above it."""
+    # a sum of ceilings does not fall; it rises at an edge if one of its terms does
     terms, rises = [], []
     for term in _candidates(rule, edges):
         alone = Ceilings((term,))
@@ -187,6 +201,7 @@ def _cover(rises: NDArray[np.bool_]) -> list[int] | None:
     for start in range(len(rises)):
         chosen, left = [start], ~rises[start]
         while left.any() and len(chosen) < _MOST_TERMS:
+            # the term that rises at most of the edges that are left
             chosen.append(int((rises & left).sum(axis=1).argmax()))
             left = left & ~rises[chosen[-1]]
         if not left.any() and (best is None or len(chosen) < len(best)):
@@ -205,6 +220,7 @@ def _candidates(rule: EqualBins, edges: Numbers) -> Iterator[tuple[float, float]
     near_zero = all_edges[max(middle - 1, 0) : middle + 1]
     exact = list(dict.fromkeys([rule.low, 0.0, *near_zero.tolist(), rule.high]))
     unit = float(np.spacing(np.abs(all_edges[[0, -1]]).max()))
+    # origins next to these, too: where the edge itself was rounded, one of them may fit
     origins = [*exact, *(c + d for c in exact for d in (-unit, unit))]
     factors = _around(rule.bins / (rule.high - rule.low))
     for origin in origins:

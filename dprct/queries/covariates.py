@@ -176,6 +176,9 @@ def _features(column: Column) -> list[Feature]:
     return [Feature(column, level=str(level)) for level in column.levels[1:]]
 
 
+# An outcome less a public function of the same row: what an index leaves of it.
+
+
 def covariates(frame: Frame, names: Sequence[str], schema: Schema) -> pd.DataFrame:
     """Return the columns that an index uses: float64 numbers, or text; confidential rows.
 

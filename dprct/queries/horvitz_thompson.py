@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenArms:
+class PrivateArms:
     """Arms whose members are confidential: their values in the file, and public probabilities.
 
     Parameters
@@ -45,8 +45,8 @@ class HiddenArms:
     present: str | None = None
 
 
-def hidden_difference(
-    frame: Table, column: Column, arms: HiddenArms, fill: float | None = None
+def horvitz_thompson_difference(
+    frame: Table, column: Column, arms: PrivateArms, fill: float | None = None
 ) -> DifferenceAggregates:
     """Compare two arms by centred Horvitz-Thompson: mean of phi, its variance, control mean.
 
@@ -55,7 +55,7 @@ def hidden_difference(
     frame : narwhals frame, eager or lazy, n rows
     column : Column
         With bounds (l, u), u - l = w, mid = (l + u) / 2.
-    arms : HiddenArms
+    arms : PrivateArms
         Two arms, of probabilities pi_0 and pi_1.
     fill : float or None
         Missing values are this constant.
@@ -86,7 +86,7 @@ def hidden_difference(
     References
     ----------
     Horvitz and Thompson (1952), A Generalization of Sampling Without Replacement.
-    ALGORITHMS.md, section 4.
+    docs/methods.md, section 4.
     """
     (s0, q0), (s1, q1) = _centred_sums(frame, column, arms, fill)
     h0, h1 = (1 / share for share in arms.shares)
@@ -103,8 +103,8 @@ def hidden_difference(
     )
 
 
-def hidden_sums(
-    frame: Table, column: Column, arms: HiddenArms, fill: float | None = None
+def horvitz_thompson_sums(
+    frame: Table, column: Column, arms: PrivateArms, fill: float | None = None
 ) -> tuple[IntegerVector, IntegerVector]:
     """Return the sums of y - mid and of (y - mid)^2 in every arm; (A,) both, sealed.
 
@@ -134,7 +134,7 @@ def hidden_sums(
 
 
 def _centred_sums(
-    frame: Table, column: Column, arms: HiddenArms, fill: float | None
+    frame: Table, column: Column, arms: PrivateArms, fill: float | None
 ) -> list[tuple[int, int]]:
     """Return the sums of c and c^2 in every arm, c = 2k - 2^20; confidential."""
     rows = frame.filter(present(arms.present)) if arms.present else frame
@@ -146,7 +146,7 @@ def _centred_sums(
     return found
 
 
-def _arm(arms: HiddenArms) -> nw.Expr:
+def _arm(arms: PrivateArms) -> nw.Expr:
     """Return the arm of a row, -1 for one that is in none, as an expression; total."""
     code = nw.lit(-1)
     for a, values in enumerate(arms.values):

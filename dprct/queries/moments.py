@@ -57,10 +57,10 @@ class MomentsLayout:
         D^2 = 4 d L^2 q M^4         otherwise
 
     It is attained by records at corners of the bounds that differ in (d - L^2 q) / 2 covariates
-    and in all outcomes, where that is a whole number.  (For z in the unit ball, counting every
-    entry of the matrix, the figure is 3/sqrt(2) (ALGORITHMS.md, section 4); ours is 2 in its
-    units, because z lies in a cube and each moment is released once.)  All numbers are integers, so
-    that no rounding is left to add.
+    and in all outcomes, where that is a whole number.  (For z in the unit ball, where
+    every entry of the matrix is counted, the figure is 3/sqrt(2); here it is 2 in the same units,
+    because z lies in a cube and each moment is released once: docs/methods.md, section 5.)  All
+    numbers are integers, so that no rounding is left to add.
 
     L balances the noise between both: after division by L the second moments have noise
     proportional to (d + L^2 q) / L, which is least at L = sqrt(d / q).

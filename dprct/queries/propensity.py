@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
+# Ridge-logistic weights solved to a public tolerance, whatever the data: the numerics.
+#
+# ``J(w) = (1/n) sum log(1 + exp(-s_i z_i'w)) + (lam/2) ||w||^2`` with s_i = -1 or 1 and ||z_i|| <=
+# 1: lam-strongly convex, with a gradient of Lipschitz constant L <= 1/4 + lam.  Any w with ||grad
+# J(w)|| <= tol is within tol / lam of the minimiser, which one record moves by 2 / (n lam).
+
 SHARE = 5e-4
 """What the public number of steps leaves of the gradient, times n."""
 
@@ -180,6 +186,7 @@ class Solver:
                 f"lam={lam:g} with {n:,} rows; give lam above 0 and at most {LARGEST_PENALTY:g}, "
                 "and at least one row"
             )
+        # L and r of the notes: after k steps r^(k/2) = exp(-k rate / 2) is left
         smooth = 0.25 + lam
         rate = -math.log1p(-math.sqrt(lam / smooth))
         start = math.sqrt(4 * smooth * math.log(2))
@@ -285,6 +292,7 @@ def gradient(Z: Array | Rows, t: Mask, w: Array, lam: float) -> Array:
     rows = rows_of(Z)
     total = np.zeros(len(w))
     for piece, labels in _pieces(rows, t):
+        # products of CHUNK rows: the bound on rounding counts on sums of this length
         for start in range(0, len(piece), CHUNK):
             part = piece[start : start + CHUNK]
             total += (expit(part @ w) - labels[start : start + CHUNK]) @ part
@@ -302,6 +310,7 @@ def _accelerated(rows: Rows, t: Mask, solver: Solver) -> Array:
     momentum = (1 - root) / (1 + root)
     x = y = np.zeros(solver.d)
     for _ in range(solver.steps):
+        # a gradient step of length 1 / L from the extrapolated point, then extrapolate again
         before, x = x, y - gradient(rows, t, y, solver.lam) / smooth
         y = x + momentum * (x - before)
     return x
@@ -310,11 +319,14 @@ def _accelerated(rows: Rows, t: Mask, solver: Solver) -> Array:
 def _newton(rows: Rows, t: Mask, solver: Solver) -> Array:
     """Return the point after a public number of Newton steps, on a part of the rows and on all."""
     w = np.zeros(solver.d)
+    # every eighth row brings w near the minimiser at an eighth of the cost
     part, labels = rows.every(_SAMPLE), t[::_SAMPLE]
     for _ in range(_COARSE):
         w = w - np.linalg.solve(*_curvature(part, labels, w, solver.lam))
+    # from there the error is squared in every step
     for _ in range(_FINE):
         w = w - np.linalg.solve(*_curvature(rows, t, w, solver.lam))
+    # a total function: where Newton diverged, the gradient that is checked next is finite
     return np.asarray(np.nan_to_num(w.clip(-1e6, 1e6)))
 
 
@@ -323,6 +335,7 @@ def _curvature(rows: Rows, t: Mask, w: Array, lam: float) -> tuple[Array, Array]
     H, g = np.zeros((len(w), len(w))), np.zeros(len(w))
     for piece, labels in _pieces(rows, t):
         p = expit(piece @ w)
+        # Z'PZ with P = diag(p (1 - p)), as a product of equal halves, so that it is symmetric
         half = piece * np.sqrt(p * (1 - p))[:, None]
         H += half.T @ half
         g += (p - labels) @ piece
@@ -609,8 +622,8 @@ class PropensityGrid:
     Notes
     -----
     Computed weights move by ``solver.l2`` = 2 / (n lam) + 2 tolerance / lam; rounding to the grid
-    adds one step per coordinate at most, sqrt(d) in L2 (ALGORITHMS.md, section 0).  The same under
-    replace-one with the design public, where t stays.
+    adds one step per coordinate at most, sqrt(d) in L2 (docs/methods.md, section 0).  The
+    same under replace-one with the design public, where t stays.
     """
 
     n: int

@@ -79,6 +79,8 @@ def smallest_integer(size: int) -> IntoDType:
     return nw.Int64
 
 
+# An order of rows that depends on what they hold, not on where they were.
+
 _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 
@@ -131,6 +133,11 @@ def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     words = (words ^ (words >> _SHIFTS[1])) * _FACTORS[1]
     return np.asarray(words ^ (words >> _SHIFTS[2]))
 
+
+# Operations on arrays in memory and on an engine's columns alike, equal to the last bit.
+#
+# A formula that is written in these, and in +, - and *, is one formula for both: IEEE 754 rounds
+# each operation in one way, and their order is that of the source.
 
 Array = NDArray[np.float64]
 Numbers = TypeVar("Numbers", Array, nw.Expr)

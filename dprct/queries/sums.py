@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 GRID = 1 << 20
-"""Grid steps within the bounds of a clipped column (ALGORITHMS.md, section 0)."""
+"""Grid steps within the bounds of a clipped column (docs/methods.md, section 0)."""
 
 EXTREMES = (1e-60, 1e60)
 """How close bounds may be to each other, and how far from 0.
@@ -114,7 +114,7 @@ def clipped_sums(
     Notes
     -----
     Each k is split as 1024 a + b and the digits are summed, so that no sum of squares or products
-    passes 2^63 for any n below 8e12 (ALGORITHMS.md, section 0).
+    passes 2^63 for any n below 8e12 (docs/methods.md, section 0).
     """
     digits = _digits(frame, columns)
     sums = collected(digits.select(nw.all().sum())).row(0)
@@ -176,6 +176,8 @@ def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
     )
 
 
+# Passes over a table: whole numbers added group by group, in the table's own engine.
+
 _ROWS = "__rows"
 
 
@@ -230,7 +232,7 @@ def present(name: str) -> nw.Expr:
 def square_sums(frame: Table, steps: nw.Expr, by: Sequence[str]) -> list[list[Any]]:
     """Return the keys of each group, its rows, the sum of k and the sum of k^2, exactly.
 
-    Each k is 1024 a + b, whose digits' products are added (ALGORITHMS.md, section 0): below 2^63
+    Each k is 1024 a + b, whose digits' products are added (docs/methods.md, section 0): below 2^63
     for any n below 8e12, where the sum of k^2 itself wraps at 8.4e6 rows.
     """
     k = frame.select(*by, steps.alias(_STEPS))

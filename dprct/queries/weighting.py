@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
+# Rows of a weighted estimate: read once as compact columns, and made anew piece by piece.
+
 HELD_MOST = 1 << 25
 """Doubles up to which the rows of a part are kept in memory (256 MB); above, they are made anew."""
 

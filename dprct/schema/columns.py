@@ -363,6 +363,9 @@ def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     return x
 
 
+# Whose values a column holds: the rule that every query asks of every column that it reads.
+
+
 def with_origin(column: Column, columns: Iterable[Column]) -> Column:
     """Return a column with the origin that its parents give it: a derived one is a cohort's too.
 

@@ -258,6 +258,8 @@ def _is_exact(series: Series) -> bool:
     return not (above or below)
 
 
+# The data as a person reads them: labels for codes, dates for day counts.  A view, never input.
+
 _EPOCH = np.datetime64("1960-01-01", "D")
 _MONTHS_PER = {"m": 1, "q": 3, "h": 6}
 _MOST_MILLISECONDS = 1e17  # beyond, no calendar has a name for the instant

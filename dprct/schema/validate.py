@@ -130,12 +130,12 @@ class Arrays:
     @staticmethod
     def small(x: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether a value may have a fraction: beyond, every double is whole."""
-        return np.less(np.abs(x), WHOLE)
+        return np.asarray(np.abs(x) < WHOLE)
 
     @staticmethod
     def floor(x: NDArray[Any]) -> NDArray[Any]:
         """Round down to a whole number."""
-        return np.floor(x)
+        return np.asarray(np.floor(x))
 
     @staticmethod
     def single(x: NDArray[Any]) -> NDArray[Any]:
@@ -158,7 +158,7 @@ class Arrays:
     @staticmethod
     def several(masks: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Whether more than one of the masks holds."""
-        return np.greater(np.sum(masks, axis=0), 1)
+        return np.asarray(np.sum(masks, axis=0) > 1)
 
 
 def _one_if_all(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -213,7 +213,8 @@ class Expressions:
         return nw.sum_horizontal(*ones) > 1
 
 
-Spelling = type[Arrays] | type[Expressions]
+Spelling = type[Any]
+"""Arrays or Expressions."""
 
 
 def missing_rules(column: Column, codes: Any, on: Spelling) -> Iterator[Rule]:

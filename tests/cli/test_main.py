@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dprct.cli import main as run_main
-from dprct.cli.main import guarded
+from dprct.cli.main import COMMANDS, guarded, loaded
 from dprct.errors import BudgetError, ConfirmationError, DprctWarning, LedgerError, SchemaError
 
 if TYPE_CHECKING:
@@ -30,6 +31,25 @@ def test_help_names_every_command_and_the_exit_codes(dprct: Callable[..., Any]) 
     assert ran.code == 0
     for word in ("describe", "check", "plan", "protect", "compare", "demo", "Exit codes", "130"):
         assert word in ran.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_of_a_command_what_the_command_says(name: str) -> None:
+    words = inspect.cleandoc(loaded(name).help).split("\n\n")[0]
+    assert COMMANDS[name][1] == " ".join(words.split())
+
+
+def test_only_the_command_that_is_asked_for_is_imported(
+    shell: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    said = "import atexit, sys; atexit.register(lambda: print(*sorted(sys.modules)))\n"
+    for arguments in (["--version"], ["--help"]):
+        found = set(shell(*arguments, before=said).stdout.split())
+        assert "dprct.cli.main" in found
+        assert found.isdisjoint({"pandas", "scipy", "dprct.estimate", "dprct.study"}), arguments
+    found = set(shell("verify", "--help", before=said).stdout.split())
+    assert "dprct.cli.verify" in found
+    assert found.isdisjoint({"dprct.cli.protect", "dprct.cli.demo"})
 
 
 def test_the_version_is_that_of_the_package(dprct: Callable[..., Any]) -> None:

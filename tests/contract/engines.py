@@ -23,7 +23,7 @@ from dprct.queries import (
     CodedRows,
     CompactRows,
     EngineRows,
-    HiddenArms,
+    PrivateArms,
     Treated,
     additive_sums,
     arm_aggregates,
@@ -32,8 +32,8 @@ from dprct.queries import (
     covariates_of,
     cross_products,
     difference_aggregates,
-    hidden_difference,
-    hidden_sums,
+    horvitz_thompson_difference,
+    horvitz_thompson_sums,
     moments,
     observed_counts,
     observed_number,
@@ -121,7 +121,7 @@ X, Y, G, T = (SCHEMA.column(name) for name in "xygt")
 CODED = encodings(SCHEMA, ["y", "x", "g"])
 TREATED = encodings(SCHEMA, ["t"])[0]
 HALF = Fraction(1, 2)
-HIDDEN = HiddenArms(("t",), ((0.0,), (1.0,)), (HALF, HALF), 900)
+HIDDEN = PrivateArms(("t",), ((0.0,), (1.0,)), (HALF, HALF), 900)
 DESIGN = covariates_of(parse("t ~ x + g").terms, {"x": X, "g": replace(G, missing=(".",))}, {})
 LAYOUT = AdditiveLayout(
     (Block((0,), (CODED[0].size,)), Block((1, 2), (CODED[1].size, CODED[2].size))), clip=1.5
@@ -161,7 +161,7 @@ def difference(frame: Table, *names: str, clusters: bool = False) -> list[Any]:
 
 def hidden(frame: Table) -> list[Any]:
     """Return the parts of a comparison of two arms whose members are confidential."""
-    found = hidden_difference(frame, Y, HIDDEN, 0.5)
+    found = horvitz_thompson_difference(frame, Y, HIDDEN, 0.5)
     return [_open(part) for part in (found.difference, found.variance, found.control)]
 
 
@@ -196,8 +196,10 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "clipped_sums": lambda f: [_open(clipped_sums(f, [X, Y]))],
     "cross_products": lambda f: [_open(cross_products(f, [X, Y]))],
     "moments": lambda f: [_open(moments(f, [X, G], [Y]))],
-    "hidden_difference": hidden,
-    "hidden_sums": lambda f: [_open(part) for part in hidden_sums(f, Y, HIDDEN)],
+    "horvitz_thompson_difference": hidden,
+    "horvitz_thompson_sums": lambda f: [
+        _open(part) for part in horvitz_thompson_sums(f, Y, HIDDEN)
+    ],
     "difference_aggregates of blocks": lambda f: difference(f, "block", "t"),
     "difference_aggregates of clusters": lambda f: difference(f, "whole", clusters=True),
     "arm_aggregates": lambda f: [_open(part) for part in arm_aggregates(f, Y, arms(f, "t"))],

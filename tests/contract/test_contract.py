@@ -30,7 +30,7 @@ from dprct.privacy.noise import Secure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial", "noisy_argmax")
+DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial")
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ METHODS = (
     "SyntheticControl",
 )  # fmt: skip
 EPSILON = 4
-DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial", "noisy_argmax")
+DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from dprct.queries import (
     GRID,
     Centre,
     Covariates,
-    HiddenArms,
+    PrivateArms,
     PropensityGrid,
     Records,
     Scheme,
@@ -35,8 +35,8 @@ from dprct.queries import (
     clipped_sums,
     cross_products,
     difference_aggregates,
-    hidden_difference,
-    hidden_sums,
+    horvitz_thompson_difference,
+    horvitz_thompson_sums,
     one_way_counts,
     propensity_weights,
     read_once,
@@ -79,7 +79,7 @@ BLOCKED = Arms(
 LONE_BLOCK = Arms(  # a person alone in an arm of a block does not count, and moves nothing
     np.array([-1, -1, 0, 1, 0, 1, 0, 1]), ((3, 3),)
 )
-HIDDEN = HiddenArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2), Fraction(1, 2)), ROWS)
+HIDDEN = PrivateArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2), Fraction(1, 2)), ROWS)
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,13 @@ def of_difference(arms: Arms) -> Callable[[Any], list[Any]]:
 
 
 def of_hidden(frame: Any) -> list[Any]:
-    found = hidden_difference(frame, Y, HIDDEN)
-    return [found.difference, found.variance, found.control, *hidden_sums(frame, Y, HIDDEN)]
+    found = horvitz_thompson_difference(frame, Y, HIDDEN)
+    return [
+        found.difference,
+        found.variance,
+        found.control,
+        *horvitz_thompson_sums(frame, Y, HIDDEN),
+    ]
 
 
 def records_of(frame: Any) -> Records:

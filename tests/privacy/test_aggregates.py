@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.privacy.aggregates import CellCounts, IntegerVector, _open
+from dprct.privacy import CellCounts, IntegerVector
+from dprct.privacy.aggregates import _open
 
 SECRET = 918273645
 

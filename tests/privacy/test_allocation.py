@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.privacy.accountant import Accountant
-from dprct.privacy.allocation import Allocation, split
-from dprct.privacy.budget import Budget
-from dprct.privacy.composition import gdp_epsilon, gdp_mu, per_row, root
-from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
+from dprct.privacy import (
+    Accountant,
+    Allocation,
+    AnalyticGaussian,
+    Budget,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    gdp_epsilon,
+    gdp_mu,
+    per_row,
+    split,
+)
+from dprct.privacy.composition import root
 
 WHOLE = Budget(1, 1e-6)
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.errors import DprctError, ParameterError
-from dprct.privacy.budget import Budget, exact, spelled
+from dprct.privacy import Budget
+from dprct.privacy.budget import exact, spelled
 
 
 def test_ten_tenths_and_three_thirds_are_one() -> None:

@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dprct.errors import ParameterError
-from dprct.privacy.budget import Budget
+from dprct.privacy import Budget, analytic_gaussian, gdp_delta, tv_delta
 from dprct.privacy.calibration import (
     ROUNDING_DISTANCE,
-    analytic_gaussian,
     concentrated_rho,
     concentrated_scale,
     double_at_least,
     laplace_scale,
     root_at_least,
 )
-from dprct.privacy.composition import gdp_delta, tv_delta, zcdp_delta
+from dprct.privacy.composition import zcdp_delta
 from dprct.privacy.noise import laplace_loss
 
 positive = st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6)

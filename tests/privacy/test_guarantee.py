@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import RELATIONS, Guarantee, Relation
+from dprct.privacy import Budget, Guarantee, Relation
+from dprct.privacy.guarantee import RELATIONS
 
 
 def one_of_each() -> list[Guarantee]:

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import CellCounts
-from dprct.privacy.budget import Budget
-from dprct.privacy.histograms import (
+from dprct.privacy import (
+    Budget,
+    CellCounts,
     HistogramRelease,
     SparseHistogram,
     StabilityHistogram,
     draw_rows,
-    weighted_indices,
+    source,
 )
-from dprct.privacy.noise import source
+from dprct.privacy.histograms import weighted_indices
 
 
 def counts_of(codes, counts, radices, relation="replace-one"):

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import IntegerVector
-from dprct.privacy.budget import Budget
-from dprct.privacy.histograms import OneWayHistograms, OneWayRelease, draw_independent_rows
-from dprct.privacy.noise import source
+from dprct.privacy import (
+    Budget,
+    IntegerVector,
+    OneWayHistograms,
+    OneWayRelease,
+    draw_independent_rows,
+    source,
+)
 
 RADICES = (2, 3, 4)
 

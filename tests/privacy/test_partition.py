@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.privacy.noise import NoiseSource, Simulated, random_part, source
+from dprct.privacy import NoiseSource, random_part, source
+from dprct.privacy.noise import Simulated
 
 FALSE_ALARM = 1e-9
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dprct.privacy.mechanisms import NoisyVector
+from dprct.privacy import NoisyVector
 
 
 def released(units):

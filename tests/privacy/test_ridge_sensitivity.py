@@ -10,7 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 from dprct.errors import ParameterError
-from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, solver_error, target_l2
+from dprct.privacy import ridge_l1, ridge_l2, target_l2
+from dprct.privacy.ridge_sensitivity import solver_error
 
 Array = np.ndarray[Any, Any]
 SHAPES = [(1, 1), (1, 4), (2, 3), (5, 2), (8, 4), (10, 3)]

@@ -6,18 +6,8 @@ from typing import Any
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.composition import (
-    RULES,
-    SLACK_SHARE,
-    Charge,
-    gdp_delta,
-    gdp_mu,
-    pure_mu,
-    tv_delta,
-    zcdp_delta,
-    zcdp_rho,
-)
+from dprct.privacy import Budget, Charge, gdp_delta, gdp_mu, tv_delta, zcdp_rho
+from dprct.privacy.composition import RULES, SLACK_SHARE, pure_mu, zcdp_delta
 
 TOTAL = Budget(1, 1e-6)
 

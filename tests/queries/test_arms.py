@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.privacy.aggregates import IntegerVector, _open
+from dprct.privacy.aggregates import _open
 from dprct.queries import GRID, arm_aggregates, difference_aggregates, observed
 from dprct.queries.arms import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+
+if TYPE_CHECKING:
+    from dprct.privacy import IntegerVector
 
 Y = Column("y", bounds=(-1.0, 3.0))
 VALUES = (-1.0, 1.0, 3.0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import IntegerVector, _open
+from dprct.privacy.aggregates import _open
 from dprct.queries.donors import (
     UNIT,
     WEIGHT_UNIT,
@@ -25,6 +25,9 @@ from dprct.queries.donors import (
     weighted_series,
 )
 from dprct.queries.sums import GRID
+
+if TYPE_CHECKING:
+    from dprct.privacy import IntegerVector
 
 Array = np.ndarray[Any, Any]
 ONE = Scale(-1.0, 1.0)

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.privacy.aggregates import IntegerVector, _open
-from dprct.queries import GRID, HiddenArms, hidden_difference, hidden_sums
+from dprct.privacy.aggregates import _open
+from dprct.queries import GRID, PrivateArms, horvitz_thompson_difference, horvitz_thompson_sums
 from dprct.schema import Column
 from dprct.schema.tables import eager
+
+if TYPE_CHECKING:
+    from dprct.privacy import IntegerVector
 
 Y = Column("y", bounds=(-1.0, 3.0))
 RECORDS = tuple(itertools.product((-1.0, 0.5, 3.0), (0.0, 1.0)))
 
 
-def two(n: int, share: Fraction, present: str | None = None) -> HiddenArms:
-    return HiddenArms(("t",), ((0.0,), (1.0,)), (1 - share, share), n, present)
+def two(n: int, share: Fraction, present: str | None = None) -> PrivateArms:
+    return PrivateArms(("t",), ((0.0,), (1.0,)), (1 - share, share), n, present)
 
 
 def number(sealed: IntegerVector, at: int = 0) -> float:
     return float(int(_open(sealed)[at]) * sealed.grid)
 
 
-def aggregates(rows: tuple[tuple[float, float], ...], arms: HiddenArms) -> list[Any]:
+def aggregates(rows: tuple[tuple[float, float], ...], arms: PrivateArms) -> list[Any]:
     y, t = zip(*rows, strict=True)
     frame = eager(pd.DataFrame({"y": y, "t": t}))
-    found = hidden_difference(frame, Y, arms)
-    sums, squares = hidden_sums(frame, Y, arms)
+    found = horvitz_thompson_difference(frame, Y, arms)
+    sums, squares = horvitz_thompson_sums(frame, Y, arms)
     parts = [found.difference, found.variance, found.control, sums, squares]
     assert all(part.relation == "replace-one" for part in parts)
     return [_open(part).astype(object) for part in parts]
@@ -64,12 +67,12 @@ def test_the_statistics_are_those_of_the_definition(as_frame: Any) -> None:
     y, t = rng.uniform(-1, 3, 300), (rng.random(300) < 0.2).astype(float)
     arms = two(300, Fraction(1, 5))
     frame = eager(as_frame({"y": y, "t": t}))
-    found = hidden_difference(frame, Y, arms)
+    found = horvitz_thompson_difference(frame, Y, arms)
     phi = (y - 1) * (t / 0.2 - (1 - t) / 0.8)
     assert number(found.difference) == pytest.approx(phi.mean(), abs=1e-5)
     assert number(found.variance) == pytest.approx(phi.var(ddof=1) / 300, rel=1e-4)
     assert number(found.control) == pytest.approx(((y - 1) * (1 - t)).mean() / 0.8, abs=1e-5)
-    sums, squares = hidden_sums(frame, Y, arms)
+    sums, squares = horvitz_thompson_sums(frame, Y, arms)
     for arm in (0, 1):
         own = y[t == arm] - 1
         assert number(sums, arm) == pytest.approx(own.sum(), abs=1e-3)
@@ -78,7 +81,7 @@ def test_the_statistics_are_those_of_the_definition(as_frame: Any) -> None:
 
 def test_the_middle_of_the_bounds_counts_for_nothing() -> None:
     frame = eager(pd.DataFrame({"y": [1.0, 1.0, 1.0], "t": [0.0, 1.0, 1.0]}))
-    found = hidden_difference(frame, Y, two(3, Fraction(1, 3)))
+    found = horvitz_thompson_difference(frame, Y, two(3, Fraction(1, 3)))
     assert [int(_open(part)[0]) for part in (found.difference, found.variance, found.control)] == [
         0,
         0,
@@ -89,17 +92,17 @@ def test_the_middle_of_the_bounds_counts_for_nothing() -> None:
 def test_rows_that_do_not_count_and_rows_in_no_arm_move_nothing() -> None:
     nan = float("nan")
     frame = eager(pd.DataFrame({"y": [3.0, -1.0, nan, 3.0], "t": [1.0, 0.0, 1.0, nan]}))
-    sums, _ = hidden_sums(frame, Y, two(3, Fraction(1, 2), present="y"), fill=3.0)
+    sums, _ = horvitz_thompson_sums(frame, Y, two(3, Fraction(1, 2), present="y"), fill=3.0)
     assert [number(sums, 0), number(sums, 1)] == [-2.0, 2.0]
 
 
 def test_arms_are_told_by_text_and_by_several_columns() -> None:
     frame = eager(pd.DataFrame({"y": [3.0, -1.0, 3.0], "arm": ["a", "b", "a"]}))
-    by_text = HiddenArms(("arm",), (("a",), ("b",)), (Fraction(1, 2),) * 2, 3)
-    sums, _ = hidden_sums(frame, Y, by_text)
+    by_text = PrivateArms(("arm",), (("a",), ("b",)), (Fraction(1, 2),) * 2, 3)
+    sums, _ = horvitz_thompson_sums(frame, Y, by_text)
     assert [number(sums, 0), number(sums, 1)] == [4.0, -2.0]
     frame = eager(pd.DataFrame({"y": [3.0, -1.0, 3.0], "t": [0.0, 1.0, 0], "s": [0.0, 0.0, 1.0]}))
     thirds = (Fraction(1, 3),) * 3
-    three = HiddenArms(("t", "s"), ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)), thirds, 3)
-    sums, _ = hidden_sums(frame, Y, three)
+    three = PrivateArms(("t", "s"), ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)), thirds, 3)
+    sums, _ = horvitz_thompson_sums(frame, Y, three)
     assert [number(sums, a) for a in range(3)] == [2.0, -2.0, 2.0]

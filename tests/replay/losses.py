@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
-from .recording import CELLS, CHOICE, GAUSSIAN, LAPLACE, Finding, Step, Transcript
+from .recording import CELLS, GAUSSIAN, LAPLACE, Finding, Step, Transcript
 
 if TYPE_CHECKING:
     from dprct import Budget
@@ -98,24 +98,10 @@ def _of_step(one: Step, other: Step) -> Loss:
     if one.law == GAUSSIAN:
         shift = sum((v - w) ** 2 for v, w in pairs) << (2 * one.refinement)
         return Loss(squares=shift / scale**2)
-    if one.law == CHOICE:
-        return _of_choice(one, other, float(scale))
     assert one.law == LAPLACE
     ((_, _, noise),) = one.draws
     lost = sum(abs(z + v - w) - abs(z) for z, (v, w) in zip(noise, pairs, strict=True)) / scale
     return Loss(float(lost), float(sum(abs(v - w) for v, w in pairs) / scale))
-
-
-def _of_choice(one: Step, other: Step, scale: float) -> Loss:
-    mine, yours = (_log_shares(step.truth, scale) for step in (one, other))
-    apart = [a - b for a, b in zip(mine, yours, strict=True)]
-    return Loss(apart[int(one.released)], max(apart))
-
-
-def _log_shares(scores: list[int], scale: float) -> list[float]:
-    top = max(scores)
-    total = math.log(math.fsum(math.exp((score - top) / scale) for score in scores))
-    return [(score - top) / scale - total for score in scores]
 
 
 def _of_cells(one: Step, other: Step) -> Loss:

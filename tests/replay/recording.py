@@ -24,14 +24,13 @@ from dprct.privacy import histograms, mechanisms, noise
 from dprct.privacy.aggregates import _open, cell_indices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import pytest
 
 SECURE = noise.Secure()
-LAPLACE, GAUSSIAN, CHOICE, CELLS = "Laplace", "Gaussian", "choice", "cells"
+LAPLACE, GAUSSIAN, CELLS = "Laplace", "Gaussian", "cells"
 VECTORS = {"DiscreteLaplace": LAPLACE, "DiscreteGaussian": GAUSSIAN, "AnalyticGaussian": GAUSSIAN}
-CHOICES = ("Exponential",)
 HISTOGRAMS = ("SparseHistogram", "StabilityHistogram")
 POST_PROCESSING_SEED = 20_240_229
 
@@ -114,13 +113,6 @@ class Recorder:
         found = SECURE.binomial(trials, tail)
         self._of_cells("binomial", float(1 / tail.exponent), found)
         return found
-
-    def noisy_argmax(self, scores: Sequence[int], scale: float) -> int:
-        """Choose, or repeat the recorded choice."""
-        step = self._step("noisy_argmax")
-        found = SECURE.noisy_argmax(scores, scale) if self.forced is None else self._old.released
-        step.draws.append(("noisy_argmax", scale, None))
-        return int(found)
 
     def uniform_below(self, bound: int) -> int:
         """Draw the place of an empty cell that passes; nothing else is drawn so."""
@@ -222,7 +214,7 @@ def _step_of(mechanism: Any, aggregate: Any) -> Step:
         codes, counts = opened
         places = [int(place) for place in cell_indices(codes, aggregate.radices)]
         return Step(mechanism, CELLS, dict(zip(places, map(int, counts), strict=True)), len(counts))
-    law = CHOICE if name in CHOICES else VECTORS[name]
+    law = VECTORS[name]
     refinement = mechanism.noise.refinement if name == "AnalyticGaussian" else 0
     return Step(mechanism, law, [int(value) for value in opened], len(opened), refinement)
 
@@ -238,7 +230,7 @@ def _narrow(values: list[int]) -> Any:
 def _check_equal(step: Step, old: Step) -> None:
     """Refuse a release that is not the recorded one: then more than the noise tells."""
     one, other = step.released, old.released
-    if step.law in (CHOICE, CELLS):
+    if step.law == CELLS:
         same = one is other or one == other
     else:
         same = [int(u) for u in one.units] == [int(u) for u in other.units] and all(

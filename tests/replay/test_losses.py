@@ -16,7 +16,6 @@ from dprct.privacy.mechanisms import (
     AnalyticGaussian,
     DiscreteGaussian,
     DiscreteLaplace,
-    Exponential,
 )
 from dprct.privacy.noise import source
 
@@ -41,7 +40,6 @@ MECHANISMS = {
     "Laplace": (DiscreteLaplace(1, l1=4), vector(3, -2), vector(1, 0)),
     "Gaussian": (AnalyticGaussian(Budget(1, 1e-6), 16, 2), vector(3, -2), vector(1, 0)),
     "zCDP": (DiscreteGaussian(Budget(1, 1e-6), 16), vector(3, -2), vector(1, 0)),
-    "choice": (Exponential(1, l_inf=4), vector(3, -2), vector(-1, 2)),
     "all cells": (SparseHistogram(1, 6, 9), cells(c0=5, c2=4), cells(c0=4, c2=4, c3=1)),
     "occupied cells": (StabilityHistogram(1, 1e-3, 6), cells(c0=25, c2=4), cells(c0=24, c2=5)),
 }

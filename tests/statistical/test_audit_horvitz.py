@@ -16,7 +16,7 @@ import pytest
 
 from dprct.estimate.ate.release import HiddenOutcome, Released, mechanisms_of
 from dprct.privacy.noise import source
-from dprct.queries import HiddenArms
+from dprct.queries import PrivateArms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 from tests.statistical.auditing import lower_bound
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Frame
 
 N = 20
-ARMS = HiddenArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2),) * 2, N)
+ARMS = PrivateArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2),) * 2, N)
 OUTCOME = HiddenOutcome(Column("y", bounds=(0.0, 1.0), missing=()), ARMS, Fraction(1))
 EPSILON = Fraction(2)
 
@@ -67,7 +67,7 @@ def scores(frame: Frame, draws: int) -> np.ndarray[tuple[int], np.dtype[np.float
 def test_the_claim_holds_for_who_is_treated_and_is_nearly_reached(
     computed_once: Callable[[str], None], certified: Callable[..., None]
 ) -> None:
-    computed_once("dprct.estimate.ate.release.hidden_difference")
+    computed_once("dprct.estimate.ate.release.horvitz_thompson_difference")
     first, second = (scores(frame, 80_000) for frame in frames())
     result = lower_bound(first, second, alpha=1e-9)
     certified(

@@ -21,7 +21,6 @@ from dprct.privacy.mechanisms import (
     AnalyticGaussian,
     DiscreteGaussian,
     DiscreteLaplace,
-    Exponential,
 )
 from dprct.privacy.noise import Secure, Simulated, unsaturated
 
@@ -91,18 +90,6 @@ def test_draws_that_were_cut_off_are_continued_with_their_own_law(fits, discrete
 def test_uniform_integers(noise, bound, fits):
     thirds = [noise.uniform_below(bound) * 7 // bound for _ in range(14_000)]
     assert fits(thirds, dict.fromkeys(range(7), 1 / 7))
-
-
-def test_exponential_mechanism(noise, fits):
-    scores = IntegerVector([0, 2, 3, -1], l1=4, l_inf=1, l2_squared=4, relation="replace-one")
-    mechanism = Exponential(1, l_inf=1)
-    weights = np.exp(np.array([0, 2, 3, -1]) / 2)
-    law = dict(enumerate((weights / weights.sum()).tolist()))
-    sharper = np.exp(np.array([0, 2, 3, -1]) / 1.8)
-    draws = [mechanism.release(scores, noise) for _ in range(20_000)]
-    assert fits(draws, law)
-    less_noise = np.random.default_rng(SEED).choice(4, 20_000, p=sharper / sharper.sum())
-    assert not fits(less_noise.tolist(), law)
 
 
 def binomial_law(trials: int, tail: Tail) -> dict[int, float]:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries import HiddenArms
+    from dprct.queries import PrivateArms
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit
@@ -570,7 +570,7 @@ def outcome_of(
 def hidden_outcome_of(
     table: BoundTable,
     column: Column,
-    arms: HiddenArms,
+    arms: PrivateArms,
     missing: MissingRule | Mapping[str, MissingRule] | None,
     share: Fraction,
 ) -> HiddenOutcome:

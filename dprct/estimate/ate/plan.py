@@ -15,7 +15,7 @@ from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import exact
 from dprct.privacy.guarantee import Guarantee
-from dprct.queries import EXTREMES, HiddenArms
+from dprct.queries import EXTREMES, PrivateArms
 from dprct.queries.arms import Arms
 from dprct.results.plan import Plan
 from dprct.schema.columns import given
@@ -257,7 +257,7 @@ def _both(outcome: AnyOutcome) -> tuple[Outcome, HiddenOutcome] | None:
         return None
     n = sum(arms.sizes[0])
     parts = tuple(Fraction(size, n) for size in arms.sizes[0])
-    return outcome, HiddenOutcome(column, HiddenArms((), (), parts, n), share)
+    return outcome, HiddenOutcome(column, PrivateArms((), (), parts, n), share)
 
 
 def _error(effect: NoisyEffect, alphas: Sequence[float]) -> str:

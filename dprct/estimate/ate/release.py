@@ -22,11 +22,11 @@ from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.queries import (
     GRID,
     Clipped,
-    HiddenArms,
+    PrivateArms,
     arm_aggregates,
     difference_aggregates,
-    hidden_difference,
-    hidden_sums,
+    horvitz_thompson_difference,
+    horvitz_thompson_sums,
     observed_squares,
     observed_sums,
     square_reach,
@@ -279,7 +279,7 @@ class HiddenOutcome:
     ----------
     column : Column
         With bounds, w apart.
-    arms : HiddenArms
+    arms : PrivateArms
     share : Fraction
         Of the budget.
     fill : float or None
@@ -320,7 +320,7 @@ class HiddenOutcome:
     """
 
     column: Column
-    arms: HiddenArms
+    arms: PrivateArms
     share: Fraction
     fill: float | None = None
     among_observed: bool = False
@@ -437,7 +437,7 @@ class HiddenOutcome:
     def _difference(
         self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Released:
-        sealed = hidden_difference(frame, self.column, self.arms, self.fill)
+        sealed = horvitz_thompson_difference(frame, self.column, self.arms, self.fill)
         of_effect, of_variance, of_control = self.split(epsilon)
         tau, v, control = (
             float(part.release(aggregate, noise).values[0])
@@ -454,7 +454,7 @@ class HiddenOutcome:
     def _means(
         self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Iterator[NoisyMean]:
-        sealed = hidden_sums(frame, self.column, self.arms, self.fill)
+        sealed = horvitz_thompson_sums(frame, self.column, self.arms, self.fill)
         of_effect, of_variance = self.split(epsilon)
         totals, moments = (
             part.release(aggregate, noise).values

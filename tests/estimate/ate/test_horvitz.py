@@ -20,7 +20,7 @@ from dprct.estimate.noise_law import quantile
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.queries import HiddenArms
+from dprct.queries import PrivateArms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 
@@ -146,7 +146,7 @@ def test_what_is_expected_is_what_is_released() -> None:
     rng = np.random.default_rng(3)
     t = rng.random(4_000) < 0.5
     frame = eager(pd.DataFrame({"y": np.where(rng.random(4_000) < 0.5, 1.0, 3.0), "t": t * 1.0}))
-    arms = HiddenArms(("t",), ((0.0,), (1.0,)), half, 4_000)
+    arms = PrivateArms(("t",), ((0.0,), (1.0,)), half, 4_000)
     outcome = HiddenOutcome(column, arms, Fraction(1))
     names = arm_contrasts(("control", "t"))
     (now,) = outcome.expected(Fraction(4), 1.0, names)
@@ -205,7 +205,7 @@ def covered(scenario: Scenario, runs: int, seed: int) -> int:
     columns = tuple(f"t{a}" for a in range(1, count))
     values = tuple(tuple(float(a == b) for b in range(1, count)) for a in range(count))
     shares = tuple(Fraction(p).limit_denominator(1000) for p in scenario.shares)
-    arms = HiddenArms(columns, values, shares, n)
+    arms = PrivateArms(columns, values, shares, n)
     column = Column("y", bounds=scenario.bounds, missing=())
     outcome = HiddenOutcome(column, arms, Fraction(1))
     fixed = np.repeat(np.arange(count), [round(n * p) for p in scenario.shares])

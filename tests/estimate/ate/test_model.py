@@ -18,7 +18,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.privacy.noise import source
-from dprct.queries import HiddenArms
+from dprct.queries import PrivateArms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +140,7 @@ def test_rows_stay_in_the_table_that_refuses_to_be_pickled(
     assert isinstance(model._table, BoundTable)
     assert set(vars(model)) <= {"spec", "facts", "_table", "_bought"}
     for outcome in model.facts.outcomes:
-        assert isinstance(outcome.arms, HiddenArms)
+        assert isinstance(outcome.arms, PrivateArms)
     with pytest.raises(ModelPicklingError):
         pickle.dumps(model._table)
 

@@ -23,7 +23,7 @@ from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.results import arm_contrasts
 from dprct.estimate.noise_law import cdf
 from dprct.privacy.budget import Budget
-from dprct.queries import HiddenArms
+from dprct.queries import PrivateArms
 from dprct.queries.arms import Arms
 from dprct.schema import Column, Schema
 
@@ -134,7 +134,7 @@ def test_one_outcome_and_all_of_epsilon_on_effects_is_sixteen_times_as_precise(
 Y = Column("y", bounds=(0.0, 1.0), missing=())
 EMPTY = np.empty(0, np.int64)
 PUBLIC = Outcome(Y, Arms(EMPTY, ((300, 100),)), Fraction(1))
-PRIVATE = HiddenOutcome(Y, HiddenArms((), (), (Fraction(3, 4), Fraction(1, 4)), 400), Fraction(1))
+PRIVATE = HiddenOutcome(Y, PrivateArms((), (), (Fraction(3, 4), Fraction(1, 4)), 400), Fraction(1))
 GROUPS = arm_contrasts(("control", "t"))
 
 
