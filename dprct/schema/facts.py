@@ -231,7 +231,7 @@ class FileFacts:
     Parameters
     ----------
     release : int
-        File format: 113 to 115, 117, 118, 119.
+        File format: 102 to 105, 108, 110, 111, 113 to 115 or 117 to 119.
     byteorder : {"<", ">"}
     label : str
         Dataset label.
