@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import hashlib
 import json
 from dataclasses import dataclass, field, fields, replace
@@ -111,10 +112,17 @@ class Schema:
         return with_origin(self._as_declared(name), self.columns)
 
     def _as_declared(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise ColumnError.unknown(name, self.names)
+        try:
+            return self._by_name[name]
+        except (KeyError, TypeError):
+            raise ColumnError.unknown(name, self.names) from None
+
+    @functools.cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_by_name"}
 
     def labels_of(self, name: str) -> Mapping[Code, str]:
         """Return the value labels attached to a column (empty where there are none)."""
@@ -127,7 +135,7 @@ class Schema:
         A seal stands as long as no public fact changes.
         """
         new = {column.name: column for column in columns}
-        unknown = [name for name in new if name not in self.names]
+        unknown = [name for name in new if name not in self._by_name]
         if unknown:
             raise ColumnError.unknown(unknown[0], self.names)
         return self._changed(columns=tuple(new.get(c.name, c) for c in self.columns))

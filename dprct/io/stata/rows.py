@@ -42,7 +42,8 @@ def read_frame(
     pandas.DataFrame
         float64 for numbers, with missing codes in NaN payloads; object for text.
     """
-    wanted = [c for c in header.columns if columns is None or c.name in columns]
+    names = None if columns is None else set(columns)
+    wanted = [c for c in header.columns if names is None or c.name in names]
     found = _read_columns(cursor, header, wanted, range(header.rows) if rows is None else rows)
     if header.layout.tagged:
         cursor.expect("</data>", "data")

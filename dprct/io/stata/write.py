@@ -91,8 +91,8 @@ def _check_name(name: str) -> None:
 
 
 def _check_sort_order(schema: Schema) -> None:
-    by = schema.file.sorted_by
-    unknown = [name for name in by if name not in set(schema.names)]
+    by, names = schema.file.sorted_by, set(schema.names)
+    unknown = [name for name in by if name not in names]
     if unknown:
         raise SchemaError(
             f"the sort order names {unknown[0]!r}, which is no column; shorten sorted_by"
@@ -196,8 +196,9 @@ def _check_names(data: pd.DataFrame, schema: Schema) -> None:
     names = list(data.columns)
     if names == schema.names:
         return
-    absent = [str(name) for name in schema.names if name not in set(names)]
-    surplus = [str(name) for name in names if name not in set(schema.names)]
+    given, known = set(names), set(schema.names)
+    absent = [str(name) for name in schema.names if name not in given]
+    surplus = [str(name) for name in names if name not in known]
     what = "; ".join(
         f"{word}: {', '.join(listed[:8])}"
         for word, listed in (("missing in the data", absent), ("not in the schema", surplus))
