@@ -60,6 +60,8 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
         If a .dta file is not what its release defines.
     ParameterError
         For an unknown extension.
+    MissingDependencyError
+        For a file of R or .parquet without the package that reads it.
 
     Warns
     -----
