@@ -26,7 +26,7 @@ from dprct.io.stata import header as head
 from dprct.io.stata.columns import LabelSets, read_label_sets
 from dprct.io.stata.layout import Cursor, default_format
 from dprct.io.stata.rows import read_frame
-from dprct.schema.facts import INTEGER_LIMITS, Column, FileFacts
+from dprct.schema.columns import INTEGER_LIMITS, Column, FileFacts
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
