@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.assignment.allocation import counted, independent
 from dprct.assignment.allotted import Allotted, Counted
 from dprct.assignment.groups import checked_names, quoted
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _UNLIKELY = 1e-9
 
 
+@checked
 @dataclass(frozen=True)
 class Simple(Allotted):
     """Simple randomisation: every row is drawn on its own.
@@ -86,6 +88,7 @@ class Simple(Allotted):
         ]
 
 
+@checked
 @dataclass(frozen=True)
 class Complete(Counted):
     """Complete randomisation: every group gets its share of the rows, rounded down or up.
@@ -143,6 +146,7 @@ class _Blocked(Allotted):
         return shares_of(self.shares, self.control_share, arms, implicit=implicit)
 
 
+@checked
 @dataclass(frozen=True)
 class Block(_Blocked):
     """Block randomisation: complete randomisation within each block.
@@ -186,6 +190,7 @@ class Block(_Blocked):
         return f"Complete randomisation of rows within blocks of {quoted(self.block_columns)}"
 
 
+@checked
 @dataclass(frozen=True)
 class Cluster(Counted):
     """Cluster randomisation: complete randomisation of whole clusters.
@@ -231,6 +236,7 @@ class Cluster(Counted):
         return f"Complete randomisation of clusters of {quoted(self.cluster_columns)}"
 
 
+@checked
 @dataclass(frozen=True)
 class BlockCluster(_Blocked):
     """Block and cluster randomisation: whole clusters, within each block of clusters.

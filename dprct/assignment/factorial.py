@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.assignment.base import Design
 from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
 from dprct.errors import ParameterError
 from dprct.schema.columns import given
+from dprct.schema.validate import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +81,7 @@ class Factorial(Design):
     combinations: tuple[Combination, ...]
     groups: Groups = field(repr=False)
 
+    @checked
     def __init__(
         self,
         factors: Sequence[Design],
@@ -225,7 +228,7 @@ def _mapped(
 def _combination(
     factors: tuple[Design, ...], name: object, parts: str | Sequence[str]
 ) -> Combination:
-    wanted = [parts] if isinstance(parts, str) else list(parts)
+    wanted = listed_names(parts, f"arms[{given(name)}]")
     places = []
     for factor, nothing in zip(factors, _nothing(factors), strict=True):
         names = factor.groups.names

@@ -165,7 +165,7 @@ def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit
 def _number(share: object) -> float:
     try:
         number = math.nan if isinstance(share, str) else float(share)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0.0 <= number <= 1.0:
         raise ParameterError(f"a share is {given(share)}; shares are numbers from 0 to 1")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import missing_numbers
 from dprct.schema.columns import Code, Column, FileFacts, text_width
@@ -595,6 +596,7 @@ def _sort_keys(column: pd.Series[Any], *, text: bool) -> list[NDArray[Any]]:
     return [codes, np.where(codes < 0, numbers, 0.0)]
 
 
+@checked
 def compare(
     a: Source, b: Source, certificate: str | Path | Mapping[str, Any] | None = None
 ) -> Comparison:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dprct.arguments import checked
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.balance import Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _UNIT = "person"
 
 
+@checked
 class Accountant(Balance):
     """A privacy budget that several releases from one data set share.
 

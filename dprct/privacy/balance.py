@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from dprct.arguments import checked
 from dprct.errors import LedgerError
 from dprct.privacy.composition import Charge
 from dprct.privacy.entries import new_entry
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dprct.privacy.together import Together
 
 
+@checked
 class Balance:
     """A ledger as it stands, in memory or on file; reading it spends nothing.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
 from dprct.io.atomic import file_error, path_of
 from dprct.io.formats import read
@@ -155,6 +156,7 @@ _LABELS: dict[Agreement, str] = {
 }
 
 
+@checked
 def verify(
     path: str | Path,
     certificate: str | Path | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.results.cells import Cell, Column, Part, Row
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
@@ -67,6 +68,7 @@ class ITTTable(Table):
         return self.estimates.copy()
 
 
+@checked
 def itt_table(
     data: IntoFrame,
     schema: Schema | None = None,

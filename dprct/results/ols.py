@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
@@ -125,6 +126,7 @@ class OLSResults(LinearResults):
         )
 
 
+@checked
 def ols(
     formula: str,
     data: IntoFrame,

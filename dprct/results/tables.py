@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, Unpack, overload
 
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.results import typeset
 from dprct.results.cells import PARTS, VALUE_OF, Cell, Column, Part, Row
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A table of estimates.

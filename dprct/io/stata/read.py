@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from dprct.arguments import checked
 from dprct.errors import (
     ColumnError,
     DprctError,
@@ -39,6 +40,7 @@ _COLUMN_FACTS = ("type", "label", "value_label")
 _FILE_FACTS = ("release", "label", "sorted_by", "value_labels", "characteristics")
 
 
+@checked
 def read_dta(
     path: str | os.PathLike[str],
     schema: Schema | None = None,
@@ -164,6 +166,7 @@ def _say_wide(data: pd.DataFrame, columns: Iterable[Column], release: int) -> No
         )
 
 
+@checked
 def read_header(path: str | os.PathLike[str]) -> Schema:
     """Read everything that a Stata file says, except its data.
 

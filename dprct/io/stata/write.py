@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import SchemaError
 from dprct.io.atomic import atomic_write
 from dprct.io.stata.columns import pack_label_sets
@@ -106,6 +107,7 @@ _LABEL = {True: 320, False: 80}  # most bytes of the dataset label, by whether t
 _LONGEST_CHARACTERISTIC = 67_784
 
 
+@checked
 def write_dta(
     data: pd.DataFrame,
     schema: Schema,
