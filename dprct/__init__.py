@@ -50,7 +50,6 @@ _ROOMS = ("custodian", "published")
 __all__ = [*sorted(_HOME), "__version__"]
 
 if TYPE_CHECKING:
-    from dprct import custodian, published
     from dprct.assignment import (
         Block,
         BlockCluster,

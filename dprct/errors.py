@@ -7,6 +7,7 @@ rules; it never shows a value of the data.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,11 +15,32 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+_LONG = re.compile(r"\S{300,}")
+_KEPT = 80
+
+
+def shortened(value: object) -> str:
+    """Return what a message says of a text or a number that was given, cut where it is long.
+
+    Examples
+    --------
+    >>> shortened("HC9"), shortened(10**5000)
+    ("'HC9'", 'a number of 16610 bits')
+    """
+    if isinstance(value, int) and value.bit_length() > _KEPT * 4:  # Python writes none of 4,301
+        return f"a number of {value.bit_length()} bits"
+    return _LONG.sub(_cut, repr(value))
+
+
+def _cut(found: re.Match[str]) -> str:
+    return f"{found[0][:_KEPT]}... ({len(found[0])} characters)"
+
+
 class DprctError(Exception):
-    """Root of every refusal of this package."""
+    """Root of every refusal of this package; a long value that it quotes is cut."""
 
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        return _LONG.sub(_cut, str(self.args[0])) if self.args else ""
 
 
 class DprctWarning(UserWarning):

@@ -19,6 +19,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import (
     ColumnError,
     DprctError,
@@ -339,6 +340,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         """
         return self.spec.plan(self.facts, self._allocated(Budget.asked(epsilon, delta)))
 
+    @checked
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a fit at this budget promises; free."""
         return self.spec.guarantee(self.facts, self._allocated(budget))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.assignment.groups import lacking, rows_of
 from dprct.errors import ParameterError
 from dprct.privacy.noise import source
@@ -140,6 +141,7 @@ class Design(ABC):
         values = self.propensities(rows)
         return pd.DataFrame(values, index=index, columns=pd.Index(self.groups.names, dtype=object))
 
+    @checked
     def check(self, data: IntoFrame, *, attrition: bool = False) -> DesignCheck:
         """Say whether a realised assignment is consistent with the design.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.assignment.base import Design
 from dprct.assignment.designs import Shares, shares_of
 from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
@@ -70,6 +71,7 @@ class Custom(Design):
     inputs: tuple[str, ...]
     law: Shares | None
 
+    @checked
     def __init__(
         self,
         procedure: Procedure,

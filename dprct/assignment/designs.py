@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.assignment.base import Design
 from dprct.assignment.groups import (
     Groups,
@@ -186,7 +187,7 @@ def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit
 def _number(share: object) -> float:
     try:
         number = math.nan if isinstance(share, str) else float(share)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0.0 <= number <= 1.0:
         raise ParameterError(f"a share is {given(share)}; shares are numbers from 0 to 1")
@@ -394,6 +395,7 @@ def _counted(groups: Sequence[object]) -> str:
 _UNLIKELY = 1e-9
 
 
+@checked
 @dataclass(frozen=True)
 class Simple(Allotted):
     """Simple randomisation: every row is drawn on its own.
@@ -456,6 +458,7 @@ class Simple(Allotted):
         ]
 
 
+@checked
 @dataclass(frozen=True)
 class Complete(Counted):
     """Complete randomisation: every group gets its share of the rows, rounded down or up.
@@ -513,6 +516,7 @@ class _Blocked(Allotted):
         return shares_of(self.shares, self.control_share, arms, implicit=implicit)
 
 
+@checked
 @dataclass(frozen=True)
 class Block(_Blocked):
     """Block randomisation: complete randomisation within each block.
@@ -556,6 +560,7 @@ class Block(_Blocked):
         return f"Complete randomisation of rows within blocks of {quoted(self.block_columns)}"
 
 
+@checked
 @dataclass(frozen=True)
 class Cluster(Counted):
     """Cluster randomisation: complete randomisation of whole clusters.
@@ -601,6 +606,7 @@ class Cluster(Counted):
         return f"Complete randomisation of clusters of {quoted(self.cluster_columns)}"
 
 
+@checked
 @dataclass(frozen=True)
 class BlockCluster(_Blocked):
     """Block and cluster randomisation: whole clusters, within each block of clusters.

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.assignment.base import Design
 from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
 from dprct.errors import ParameterError
+from dprct.schema.arguments import listed_names
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ class Factorial(Design):
     combinations: tuple[Combination, ...]
     groups: Groups = field(repr=False)
 
+    @checked
     def __init__(
         self,
         factors: Sequence[Design],
@@ -224,7 +227,7 @@ def _mapped(
 def _combination(
     factors: tuple[Design, ...], name: object, parts: str | Sequence[str]
 ) -> Combination:
-    wanted = [parts] if isinstance(parts, str) else list(parts)
+    wanted = listed_names(parts, f"arms[{given(name)}]")
     places = []
     for factor, nothing in zip(factors, _nothing(factors), strict=True):
         names = factor.groups.names

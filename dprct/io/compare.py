@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import missing_numbers
 from dprct.schema.columns import Code, Column, FileFacts, text_width
@@ -162,6 +164,8 @@ def in_order(differences: list[Difference]) -> tuple[Difference, ...]:
     return tuple(sorted(differences, key=lambda difference: rank[difference.facet]))
 
 
+Texts = dict[tuple[str, str], list[str]]
+
 _NOTE = re.compile(r"note\d+")
 _MOST = 8
 _LONGEST = 60
@@ -172,7 +176,7 @@ def fact_differences(a: Schema, b: Schema) -> list[Difference]:
 
     Declared facts (bounds, levels, roles, ...) are no facts of a file and are not compared.
     """
-    common = [name for name in a.names if name in set(b.names)]
+    common = _common(a, b)
     pairs = [(a.column(name), b.column(name)) for name in common]
     return [
         *_variables(a, b),
@@ -182,6 +186,11 @@ def fact_differences(a: Schema, b: Schema) -> list[Difference]:
         *_of_file(a.file, b.file),
         *_characteristics(a.file, b.file),
     ]
+
+
+def _common(a: Schema, b: Schema) -> list[str]:
+    there = set(b.names)
+    return [name for name in a.names if name in there]
 
 
 def _variables(a: Schema, b: Schema) -> Iterator[Difference]:
@@ -217,36 +226,43 @@ def _kind(storage: str) -> str:
 
 
 def _sharing(a: Schema, b: Schema, common: list[str]) -> Iterator[Difference]:
-    groups_a, groups_b = _groups(a, common), _groups(b, common)
-    for name in common:
-        lost, new = groups_a[name] - groups_b[name], groups_b[name] - groups_a[name]
-        if lost:
-            detail = f"shares its label set with {_listed(lost)} in the first only"
-            yield Difference("sharing", name, detail)
-        if new:
-            detail = f"shares its label set with {_listed(new)} in the second only"
-            yield Difference("sharing", name, detail)
+    """Differences in which columns share a set, in time that is linear in the columns.
 
-
-def _groups(schema: Schema, names: list[str]) -> dict[str, frozenset[str]]:
-    """Return for each column the others to which the same label set is attached."""
-    attached: dict[str, set[str]] = {}
-    for name in names:
-        attached.setdefault(schema.column(name).value_label, set()).add(name)
-    attached[""] = set()
-    return {name: frozenset(attached[schema.column(name).value_label] - {name}) for name in names}
+    Columns with the same set in the first and the same in the second have lost and won the same.
+    """
+    sets = {name: (a.column(name).value_label, b.column(name).value_label) for name in common}
+    together = Counter(sets.values())
+    ordered = sorted(common)
+    for side, which in enumerate(("first", "second")):
+        members: dict[str, list[str]] = {}
+        for name in ordered:
+            members.setdefault(sets[name][side], []).append(name)
+        members[""] = []
+        shown: dict[tuple[str, str], list[str]] = {}
+        for name in common:
+            pair = sets[name]
+            here, there = pair[side], pair[1 - side]
+            if pair not in shown:  # enough of them, as one may be the column itself
+                apart = (n for n in members[here] if not there or sets[n] != pair)
+                shown[pair] = list(islice(apart, _MOST + 1))
+            others = [n for n in shown[pair] if n != name]
+            count = len(members[here]) - (together[pair] if there else 1)
+            if others:
+                detail = f"shares its label set with {_named(others, count)} in the {which} only"
+                yield Difference("sharing", name, detail)
 
 
 def _label_sets(a: Schema, b: Schema) -> Iterator[Difference]:
     sets_a, sets_b = a.file.value_labels, b.file.value_labels
+    used_a, used_b = ({column.value_label for column in schema.columns} for schema in (a, b))
     for name in sets_a:
         if name not in sets_b:
-            yield Difference("label-set", name, f"only in the first{_unattached(a, name)}")
+            yield Difference("label-set", name, f"only in the first{_unattached(name, used_a)}")
         elif detail := _of_set(sets_a[name], sets_b[name]):
             yield Difference("label-set", name, detail)
     for name in sets_b:
         if name not in sets_a:
-            yield Difference("label-set", name, f"only in the second{_unattached(b, name)}")
+            yield Difference("label-set", name, f"only in the second{_unattached(name, used_b)}")
     if [n for n in sets_a if n in sets_b] != [n for n in sets_b if n in sets_a]:
         yield Difference("label-set", None, "the label sets come in another order")
 
@@ -261,9 +277,8 @@ def _of_set(a: Mapping[Code, str], b: Mapping[Code, str]) -> str:
     return "; ".join(f"{_listed(codes)} {what}" for what, codes in found.items() if codes)
 
 
-def _unattached(schema: Schema, label_set: str) -> str:
-    used = any(column.value_label == label_set for column in schema.columns)
-    return "" if used else ", attached to no variable"
+def _unattached(label_set: str, used: set[str]) -> str:
+    return "" if label_set in used else ", attached to no variable"
 
 
 def _of_file(a: FileFacts, b: FileFacts) -> Iterator[Difference]:
@@ -290,19 +305,21 @@ def _characteristics(a: FileFacts, b: FileFacts) -> Iterator[Difference]:
         facet = "notes" if _NOTE.fullmatch(name) else "characteristics"
         owners.setdefault((facet, owner), []).append(name)
     for (facet, owner), found in owners.items():
-        yield Difference(facet, owner, f"{_listed(found)} {_presence(owner, found, a, b)}")
+        yield Difference(
+            facet, owner, f"{_listed(found)} {_presence(owner, found, texts_a, texts_b)}"
+        )
     if not differ and a.characteristics != b.characteristics:
         yield Difference("characteristics", DATASET, "they come in another order")
 
 
-def _presence(owner: str, names: list[str], a: FileFacts, b: FileFacts) -> str:
-    in_a = any((owner, name) in _by_name(a) for name in names)
-    in_b = any((owner, name) in _by_name(b) for name in names)
+def _presence(owner: str, names: list[str], a: Texts, b: Texts) -> str:
+    in_a = any((owner, name) in a for name in names)
+    in_b = any((owner, name) in b for name in names)
     return "differ" if in_a and in_b else f"only in the {'first' if in_a else 'second'}"
 
 
-def _by_name(file: FileFacts) -> dict[tuple[str, str], list[str]]:
-    texts: dict[tuple[str, str], list[str]] = {}
+def _by_name(file: FileFacts) -> Texts:
+    texts: Texts = {}
     for owner, name, text in file.characteristics:
         texts.setdefault((owner, name), []).append(text)
     return texts
@@ -318,11 +335,13 @@ def _shown(text: str) -> str:
     return repr(printable) if text else "none"
 
 
-def _listed(names: frozenset[str] | list[str] | list[Code]) -> str:
-    texts = [str(name) for name in names]
-    texts = sorted(texts) if isinstance(names, frozenset) else texts
-    more = f" and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
-    return ", ".join(texts[:_MOST]) + more
+def _listed(names: list[str] | list[Code]) -> str:
+    return _named([str(name) for name in names[:_MOST]], len(names))
+
+
+def _named(some: list[str], count: int) -> str:
+    more = f" and {count - _MOST} more" if count > _MOST else ""
+    return ", ".join(some[:_MOST]) + more
 
 
 Permits = Mapping[tuple[str, str | None], str]
@@ -450,7 +469,7 @@ def value_differences(
     n, m = len(data_a), len(data_b)
     if n != m:
         yield Difference("rows", None, f"{n} in the first, {m} in the second")
-    for name in [name for name in schema_a.names if name in set(schema_b.names)]:
+    for name in _common(schema_a, schema_b):
         text = schema_a.column(name).is_text
         if n != m:
             detail = "not compared, as the numbers of rows differ"
@@ -577,6 +596,7 @@ def _sort_keys(column: pd.Series[Any], *, text: bool) -> list[NDArray[Any]]:
     return [codes, np.where(codes < 0, numbers, 0.0)]
 
 
+@checked
 def compare(
     a: Source, b: Source, certificate: str | Path | Mapping[str, Any] | None = None
 ) -> Comparison:

@@ -61,9 +61,9 @@ def convert(
     Parameters
     ----------
     source, target : path
-        One .dta, of release 113 and later, the other .parquet; the schema is written (or read)
-        beside the .parquet file, as ``big.schema.toml``.  A schema that is there already and
-        agrees with the .dta file stays, with what was declared in it.
+        One .dta, the other .parquet; the schema is written (or read) beside the .parquet file,
+        as ``big.schema.toml``.  A schema that is there already and agrees with the .dta file
+        stays, with what was declared in it.
     progress : callable, optional
         Is called with rows done and rows in all.
     overwrite : bool
@@ -405,7 +405,7 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
         for _, read in pieces(cursor, header, rows):
             for part in _portions(read, strls, long) if strls and long else [read]:
                 yield {
-                    column.name: _cells(part[f"c{i}"], column, decoders, strls, header.data_at)
+                    column.name: _cells(part[f"c{i}"], column, decoders, strls, header)
                     for i, column in enumerate(header.columns)
                 }
 
@@ -442,7 +442,11 @@ def _portions(read: NDArray[np.void], strls: Strls, long: list[str]) -> Iterator
 
 
 def _cells(
-    raw: Any, column: Column, decoders: dict[str, Decoded], strls: Strls | None, at: int
+    raw: Any,
+    column: Column,
+    decoders: dict[str, Decoded],
+    strls: Strls | None,
+    header: head.Header,
 ) -> NDArray[Any]:
     if column.type == "strL" and strls is not None:
         return strls.texts(raw.astype(np.uint64))
@@ -451,7 +455,7 @@ def _cells(
         texts[:] = list(map(decoders[column.name].__getitem__, raw.tolist()))
         return texts
     numbers: NDArray[np.float64] = raw.astype(np.float64)
-    mark_missing(numbers, column, at)
+    mark_missing(numbers, column, header.data_at, header.layout)
     return numbers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError
 from dprct.io.atomic import path_of
 
@@ -36,6 +37,7 @@ WRITABLE = (".dta", ".rds", ".csv", ".parquet")
 """Extensions that :func:`write` knows."""
 
 
+@checked
 def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
     r"""Read a data file, by its extension.
 
@@ -60,6 +62,8 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
         If a .dta file is not what its release defines.
     ParameterError
         For an unknown extension.
+    MissingDependencyError
+        For a file of R or .parquet without the package that reads it.
 
     Warns
     -----
@@ -89,6 +93,7 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
     return reader(source)
 
 
+@checked
 def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> None:
     r"""Write a data file, by its extension; the file appears complete or not at all.
 

@@ -1,4 +1,7 @@
-"""R's .rds and .rda files: through R where it is, else through pyreadr, which keeps less."""
+"""R's .rds and .rda files: through R where it is, else through pyreadr, which keeps less.
+
+pyreadr is under the AGPL, and is therefore installed only by those who ask for it.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,8 @@ def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
     ------
     FileError
         If the file is not R's, or holds no data frame or several.
+    MissingDependencyError
+        Without R, if pyreadr is not installed either.
 
     Warns
     -----
@@ -77,8 +82,14 @@ def _through_r(path: Path) -> tuple[pd.DataFrame, Schema] | None:
 
 
 def _frame(path: Path) -> pd.DataFrame:
-    import pyreadr
-
+    try:
+        import pyreadr
+    except ImportError:
+        raise MissingDependencyError(
+            f"{path.name!r} is a file of R, and reading it needs R with pip install 'dprct[r]', or "
+            "pip install 'dprct[rds]' (pyreadr, under the AGPL); or save it from R with "
+            "haven::write_dta"
+        ) from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it skips is refused or said below

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dprct.arguments import checked
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.balance import UNIT, Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dprct.privacy.guarantee import Relation
 
 
+@checked
 class Accountant(Balance):
     """A privacy budget that several releases from one data set share.
 

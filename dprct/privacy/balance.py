@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from dprct.arguments import checked
 from dprct.errors import LedgerError
 from dprct.privacy.entries import new_entry
 from dprct.privacy.ledger import LedgerFile
@@ -24,6 +25,7 @@ UNIT = "person"
 """What one record is where neither the charge nor the accountant says it."""
 
 
+@checked
 class Balance:
     """A ledger as it stands, in memory or on file; reading it spends nothing.
 

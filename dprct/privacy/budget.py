@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dprct.arguments import checked
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def spelled(value: Fraction) -> str:
     return repr(as_float) if Fraction(repr(as_float)) == value else str(value)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Budget:
     """A privacy budget (epsilon, delta) in exact arithmetic.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, spelled
 
@@ -25,6 +26,7 @@ RELATIONS: dict[Relation, str] = {
 }
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """A statement of who is protected, how strongly, and resting on which public facts.
@@ -146,20 +148,25 @@ class Guarantee:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Guarantee:
         """Return the guarantee that :meth:`to_dict` wrote."""
-        budget = None
-        if facts["epsilon"] is not None:
-            budget = Budget(Fraction(facts["epsilon"]), Fraction(facts["delta"]))
-        return cls(
-            measure=facts["measure"],
-            relation=facts["relation"],
-            budget=budget,
-            unit=facts["unit"],
-            public_facts=tuple(facts["public_facts"]),
-            not_covered=tuple(facts["not_covered"]),
-            reason=facts["reason"],
-            parameter=None if facts["parameter"] is None else Fraction(facts["parameter"]),
-            simulation=facts["simulation"],
-        )
+        try:
+            budget = None
+            if facts["epsilon"] is not None:
+                budget = Budget(Fraction(facts["epsilon"]), Fraction(facts["delta"]))
+            return cls(
+                measure=facts["measure"],
+                relation=facts["relation"],
+                budget=budget,
+                unit=facts["unit"],
+                public_facts=tuple(facts["public_facts"]),
+                not_covered=tuple(facts["not_covered"]),
+                reason=facts["reason"],
+                parameter=None if facts["parameter"] is None else Fraction(facts["parameter"]),
+                simulation=facts["simulation"],
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+            raise ParameterError(
+                "these are not the facts of a guarantee; give what to_dict() wrote"
+            ) from None
 
 
 def _number(value: Fraction | None) -> str:

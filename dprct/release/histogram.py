@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
 from dprct.encoding import decoded, encodings
 from dprct.privacy.aggregates import cell_count
@@ -242,6 +243,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
     (400, 2)
     """
 
+    @checked
     def __init__(
         self,
         data: Any,
@@ -332,6 +334,7 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
     (400, 1)
     """
 
+    @checked
     def __init__(
         self,
         data: Any,

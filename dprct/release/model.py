@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.errors import LedgerError, ParameterError, SchemaError
 from dprct.formula import names as formula_names
 from dprct.io.atomic import path_of
@@ -165,6 +166,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         wanted = {schema.column(name).name for name in (*outcomes, *regressors)}
         return cls(data, schema, columns=[n for n in schema.names if n in wanted], **options)
 
+    @checked
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a release at this budget promises; free."""
         return self.spec.promise(self.facts, budget)

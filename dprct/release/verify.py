@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprct.arguments import checked
 from dprct.certificate.certificate import Certificate, Needed
 from dprct.certificate.digest import labels_digest, number_digest, text_digest, to_15_digits
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
@@ -155,6 +156,7 @@ _LABELS: dict[Agreement, str] = {
 }
 
 
+@checked
 def verify(
     path: str | Path,
     certificate: str | Path | None = None,

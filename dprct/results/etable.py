@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dprct.arguments import checked
 from dprct.errors import ColumnError, ParameterError
 from dprct.results.base import LinearResults
 from dprct.results.tables import Cell, Column, Estimate, Row, Table, style_named
@@ -33,6 +34,7 @@ _LEVEL = re.compile(r"(?:C\((?P<coded>.+)\)|(?P<plain>.+))\[(?:T\.)?(?P<level>.*
 _BETWEEN = re.compile(r":(?![^\[]*\])")
 
 
+@checked
 def etable(
     models: Sequence[LinearResults] | Mapping[str, LinearResults],
     schema: Schema | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from dprct.arguments import checked
 from dprct.certificate.valid_regressions import Specification, Validity, terms_of
 from dprct.errors import ParameterError
 from dprct.formula import parse
@@ -131,6 +132,7 @@ class ITTTable(Table):
         return self.estimates.copy()
 
 
+@checked
 def itt_table(
     data: IntoFrame,
     schema: Schema | None = None,

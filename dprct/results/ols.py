@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from dprct.arguments import checked
 from dprct.certificate.valid_regressions import Specification, Validity, column_named, terms_of
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
@@ -308,6 +309,7 @@ class OLSResults(LinearResults):
         )
 
 
+@checked
 def ols(
     formula: str,
     data: IntoFrame,

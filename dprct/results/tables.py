@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, ov
 
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, terminal_width, text
 
@@ -376,6 +377,7 @@ def holds_estimates(rows: Sequence[Row], j: int) -> bool:
     return any(isinstance(row.cells[j], Estimate) for row in rows if row.cells)
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A table of estimates.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dprct.errors import ParameterError, SchemaError
+from dprct.arguments import checked
+from dprct.errors import ParameterError, SchemaError, shortened
 from dprct.missing import MISSING_CODES
 from dprct.schema.expressions import parents
 
@@ -109,7 +110,8 @@ def given(value: object) -> str:
     >>> given(-1), given([15, 80]), given(range(3))
     ('-1', 'list', 'range')
     """
-    return repr(value) if isinstance(value, (str, bool, int, float)) else type(value).__name__
+    said = isinstance(value, (str, bool, int, float))
+    return shortened(value) if said else type(value).__name__
 
 
 def check_storage_type(storage: object, name: str) -> None:
@@ -237,7 +239,7 @@ class FileFacts:
     Parameters
     ----------
     release : int
-        File format: 113 to 115, 117, 118, 119.
+        File format: 102 to 105, 108, 110, 111, 113 to 115 or 117 to 119.
     byteorder : {"<", ">"}
     label : str
         Dataset label.
@@ -275,6 +277,7 @@ class FileFacts:
         return FileFacts, tuple(plain if value is self.value_labels else value for value in values)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Unit:
     """Who one record is.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import hashlib
 import json
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.columns import Code, Column, Fate, FileFacts, Unit, shown, with_origin
 from dprct.schema.declare import declared
@@ -86,6 +88,10 @@ class Schema:
     source: Path | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.columns, tuple) or not all(
+            isinstance(column, Column) for column in self.columns
+        ):
+            raise SchemaError("columns= of a schema is no tuple of dprct.Column; give one")
         if len(set(self.names)) < len(self.columns):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
             raise SchemaError(
@@ -97,6 +103,7 @@ class Schema:
         """Names of the columns, in order."""
         return [column.name for column in self.columns]
 
+    @checked
     def column(self, name: str) -> Column:
         """Return the column called ``name``; a derived one is built from what its parents are.
 
@@ -110,31 +117,42 @@ class Schema:
         return with_origin(self._as_declared(name), self.columns)
 
     def _as_declared(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise ColumnError.unknown(name, self.names)
+        try:
+            return self._by_name[name]
+        except (KeyError, TypeError):
+            raise ColumnError.unknown(name, self.names) from None
 
+    @functools.cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_by_name"}
+
+    @checked
     def labels_of(self, name: str) -> Mapping[Code, str]:
         """Return the value labels attached to a column (empty where there are none)."""
         attached = self.column(name).value_label
         return self.file.value_labels.get(attached, {}) if attached else {}
 
+    @checked
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """Return the schema with these columns instead of those of the same name.
 
         A seal stands as long as no public fact changes.
         """
         new = {column.name: column for column in columns}
-        unknown = [name for name in new if name not in self.names]
+        unknown = [name for name in new if name not in self._by_name]
         if unknown:
             raise ColumnError.unknown(unknown[0], self.names)
         return self._changed(columns=tuple(new.get(c.name, c) for c in self.columns))
 
+    @checked
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of these columns only, in this order."""
         return self._changed(columns=tuple(self.column(n) for n in names))
 
+    @checked
     def declare(
         self,
         *,
@@ -173,6 +191,7 @@ class Schema:
             unit=self.unit if unit is None else unit,
         )
 
+    @checked
     def declare_rest(self, fate: Fate) -> Schema:
         """Return the schema in which every column without a fate has this one.
 
@@ -264,6 +283,7 @@ class Schema:
         return "\n".join(lines)
 
     @classmethod
+    @checked
     def from_dta(cls, path: str | Path) -> Schema:
         """Return everything a .dta file says in its header and labels; the data are not read.
 
@@ -285,12 +305,14 @@ class Schema:
         return schema_of_frame(frame)
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> Schema:
         """Return the schema that a TOML file describes; see :func:`dprct.schema.toml.load`."""
         from dprct.schema.toml import load
 
         return load(path)
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write the schema as TOML that a person can read and edit."""
         from dprct.io.atomic import atomic_write
@@ -306,6 +328,7 @@ class Schema:
 
         validate(self, data)
 
+    @checked
     def decode(self, data: pd.DataFrame) -> pd.DataFrame:
         """Return a view of the data with categories for labelled codes and dates for dates."""
         from dprct.schema.frames import decode

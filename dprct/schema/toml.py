@@ -62,7 +62,9 @@ def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:
 
 def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
     try:
-        return tomlkit.parse(Path(path).read_bytes().decode("utf-8"))
+        document = tomlkit.parse(Path(path).read_bytes().decode("utf-8"))
+        _check_numbers(document.unwrap())
+        return document
     except OSError as problem:
         raise FileError(
             f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file"
@@ -74,6 +76,19 @@ def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
         ) from None
     except TOMLKitError as problem:
         raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
+    except (OverflowError, ValueError):  # beyond what Python reads as one number
+        raise error(
+            f"{str(path)!r} holds a whole number beyond 64 bits, which TOML does not have; mend it"
+        ) from None
+
+
+def _check_numbers(value: object) -> None:
+    """Refuse whole numbers beyond TOML's 64 bits, with which nothing here would cope."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError
+    if isinstance(value, (list, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            _check_numbers(one)
 
 
 def merge(document: Any, facts: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@
 #' @param path Name of the file.
 #' @param schema A [schema()] that was declared (and perhaps sealed) before the data were read.
 #' @param data A data frame, tibble or data.table, or a release.
-#' @param version Release of the format, 113 to 115 or 117 to 119; by default the one that was
+#' @param version Release of the format, 102 to 119; by default the one that was
 #'   read, else 118.
 #' @param ... Not used.
 #' @return `read_dta()`: a data frame. `write_dta()`: for a data frame, `path`; for a release, its

@@ -579,3 +579,34 @@ def test_every_facet_says_what_it_is_in_one_line() -> None:
 def test_the_names_are_fixed() -> None:
     with pytest.raises(TypeError):
         FACETS["new"] = "x"  # type: ignore[index]
+
+
+class Counted(str):
+    """A name that counts how often it is compared or hashed."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.looks += 1
+        return str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        Counted.looks += 1
+        return str.__hash__(self)
+
+
+@pytest.mark.parametrize("sets", [("yn", "yn"), ("yn", ""), ("yn", None), (None, "yn")])
+def test_the_cost_of_a_comparison_is_linear_in_the_columns(sets: tuple[str | None, ...]) -> None:
+    """Counted in looks at a name: four times the columns are four times the looks."""
+    looks = []
+    for k in (100, 400):
+        names = [Counted(f"v{i}") for i in range(k)]
+        one, two = (
+            Schema(tuple(Column(n, value_label=n if s is None else s) for n in names)) for s in sets
+        )
+        Counted.looks = 0
+        fact_differences(one, two)
+        two.with_columns(one.columns)
+        looks.append(Counted.looks)
+    assert 0 < looks[1] <= 5 * looks[0]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pyreadr
 import pytest
 
-from dprct.errors import DprctWarning, FileError
+from dprct.errors import DprctWarning, FileError, MissingDependencyError
 from dprct.io import read
 from dprct.missing import missing_numbers
 
@@ -105,6 +106,15 @@ def test_several_objects_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pyreadr, "read_r", lambda path: {None: FRAME[:0]})
     with pytest.raises(FileError, match="without rows"):
         read(path)
+
+
+def test_without_r_and_pyreadr_a_sentence_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyreadr", None)
+    (tmp_path / "x.rds").write_bytes(b"")
+    with pytest.raises(MissingDependencyError, match=r"'x.rds' .*dprct\[r\].*dprct\[rds\]"):
+        read(tmp_path / "x.rds")
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs R")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
+from dprct.arguments import checked
 from dprct.defaults import ADDITIVE_BINS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.additive.fitted import AdditiveFit
@@ -257,6 +258,7 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
 
     saved_types = (AdditiveSums, Cells, Block)
 
+    @checked
     def __init__(
         self,
         data: Any,

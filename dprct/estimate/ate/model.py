@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dprct.arguments import checked
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate.index import adjusted, covariate_names, indexes_of
@@ -419,6 +420,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
 
     saved_types = (Released, NoisyEffect, NoisyMean, NoisyVariance)
 
+    @checked
     def __init__(
         self,
         data: Any,

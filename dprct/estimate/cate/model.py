@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import narwhals as nw
 
+from dprct.arguments import checked
 from dprct.assignment.base import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encoding import encodings
@@ -227,6 +228,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
 
     saved_types = (AdditiveSums, Cells, Block)
 
+    @checked
     def __init__(
         self,
         data: Any,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.experiment import levels_of, with_bounds
@@ -377,6 +378,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
 
     saved_types = (Released,)
 
+    @checked
     def __init__(
         self,
         data: Any,
@@ -662,9 +664,13 @@ def terms_of(covariates: Sequence[str | Term]) -> tuple[Term, ...]:
     if is_data(covariates):
         listed_names(covariates, "covariates")
     return tuple(
-        (Factor("name", term, (term,)),) if isinstance(term, str) else tuple(term)
+        term if isinstance(term, tuple) else _main(one_name(term, "covariates"))
         for term in covariates
     )
+
+
+def _main(name: str) -> Term:
+    return (Factor("name", name, (name,)),)
 
 
 def balanced_names(design: Covariates, names: Sequence[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from dprct.arguments import checked
 from dprct.defaults import (
     CONTROL_SHARES,
     MEAN_SHARE,
@@ -287,6 +288,7 @@ class SyntheticControl(
 
     saved_types = (UnitRelease, Series, PathNoise)
 
+    @checked
     def __init__(
         self,
         data: Any,

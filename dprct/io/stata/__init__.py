@@ -1,4 +1,4 @@
-"""Stata files without loss: releases 113 to 115 and 117 to 119, in both byte orders."""
+"""Stata files without loss: releases 102 to 119 as far as they are known, in both byte orders."""
 
 from dprct.io.stata.read import read_dta, read_header
 from dprct.io.stata.write import write_dta

@@ -5,12 +5,20 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dprct.errors import SchemaError, StataFormatError
-from dprct.io.stata.layout import MISSING_START, NUMPY_TYPE, packed_text, padded_text
+from dprct.io.stata.layout import (
+    LAYOUTS,
+    MISSING_START,
+    NUMPY_TYPE,
+    OLD_MISSING,
+    OLDEST_MISSING_DOUBLE,
+    packed_text,
+    padded_text,
+)
 from dprct.missing import MISSING_CODES, code_number, missing_numbers, tagged
 from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, text_width
 
@@ -23,9 +31,12 @@ if TYPE_CHECKING:
 
 
 _LAST_CODE = len(MISSING_CODES) - 1
+_NEWEST = LAYOUTS[119]
 
 
-def mark_missing(x: NDArray[np.float64], column: Column, offset: int | None = None) -> None:
+def mark_missing(
+    x: NDArray[np.float64], column: Column, offset: int | None = None, layout: Layout = _NEWEST
+) -> None:
     """Replace, in place, the numbers that stand for missing codes by NaNs that carry the code.
 
     Parameters
@@ -35,6 +46,8 @@ def mark_missing(x: NDArray[np.float64], column: Column, offset: int | None = No
     column : Column
     offset : int, optional
         First byte of the data section, for the refusal.
+    layout : Layout
+        Of the file's release.
 
     Raises
     ------
@@ -44,8 +57,12 @@ def mark_missing(x: NDArray[np.float64], column: Column, offset: int | None = No
     Notes
     -----
     In every type the codes are equidistant, so that one formula serves all five.  A NaN of
-    another program is ``.``; an infinity stays what it is.
+    another program is ``.``; an infinity stays what it is.  Releases before 113 have ``.`` alone,
+    and those up to 105 write it in a double as another number.
     """
+    if not layout.has_codes:
+        _mark_old(x, column, offset, layout)
+        return
     start, step = MISSING_START[column.type]
     if not x.size or x.max() < start:  # a NaN makes the comparison false
         return
@@ -56,16 +73,31 @@ def mark_missing(x: NDArray[np.float64], column: Column, offset: int | None = No
     code[np.isnan(values)] = 0.0
     finite = np.isfinite(code)
     if (code[finite] > _LAST_CODE).any() or (code[finite] % 1).any():
-        raise StataFormatError(
-            f"column {column.name!r} has a {column.type} between two missing codes, which no Stata "
-            "writes; copy the file again, or in Stata replace the value and save",
-            offset=offset,
-            field="data",
-        )
+        _no_stata(column, "between two missing codes", offset)
     x[found[finite]] = tagged(code[finite])
 
 
-def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
+def _mark_old(x: NDArray[np.float64], column: Column, offset: int | None, layout: Layout) -> None:
+    """Mark the one missing code of releases before 113; numbers below it are numbers."""
+    start = OLD_MISSING[column.type]
+    missing = np.isnan(x) | (x == start)
+    if layout.short_labels and column.type == "double":
+        missing |= x == OLDEST_MISSING_DOUBLE
+    if (np.isfinite(x) & (x > start)).any():
+        _no_stata(column, "beyond the missing code", offset)
+    x[missing] = tagged(0)
+
+
+def _no_stata(column: Column, place: str, offset: int | None) -> NoReturn:
+    raise StataFormatError(
+        f"column {column.name!r} has a {column.type} {place}, which no Stata writes; copy the "
+        "file again, or in Stata replace the value and save",
+        offset=offset,
+        field="data",
+    )
+
+
+def packed_numbers(values: NDArray[Any], column: Column, layout: Layout = _NEWEST) -> NDArray[Any]:
     """Return numbers as the column's type holds them; nothing is rounded or clipped.
 
     Parameters
@@ -73,6 +105,8 @@ def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
     values : ndarray, shape (n,)
         Integers, booleans or floats; NaNs carry missing codes (see :mod:`dprct.missing`).
     column : Column
+    layout : Layout
+        Of the release that is written.
 
     Returns
     -------
@@ -93,20 +127,34 @@ def packed_numbers(values: NDArray[Any], column: Column) -> NDArray[Any]:
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and _beyond_2_53(values):
         _refuse(column, "holds whole numbers beyond 2^53, which a double does not hold exactly")
     if not x.size or not np.isnan(x.max()):  # the largest of numbers with a NaN is a NaN
-        return _packed(x, column)
+        return _packed(x, column, layout)
     missing = np.flatnonzero(np.isnan(x))
     numbers = x.copy()
     numbers[missing] = 0.0  # which is legal in every type
-    out = _packed(numbers, column)
-    start, step = MISSING_START[column.type]
-    out[missing] = start + step * missing_numbers(x[missing])
+    out = _packed(numbers, column, layout)
+    codes = missing_numbers(x[missing])
+    if layout.has_codes:
+        start, step = MISSING_START[column.type]
+        out[missing] = start + step * codes
+        return out
+    if codes.any():
+        raise SchemaError(
+            f"column {column.name!r} holds missing codes such as '.a', and release "
+            f"{layout.release} has '.' alone; write version=113 or later"
+        )
+    out[missing] = _old_missing(column.type, layout)
     return out
 
 
-def _packed(x: NDArray[np.float64], column: Column) -> NDArray[Any]:
+def _old_missing(storage: str, layout: Layout) -> float:
+    oldest = layout.short_labels and storage == "double"
+    return OLDEST_MISSING_DOUBLE if oldest else OLD_MISSING[storage]
+
+
+def _packed(x: NDArray[np.float64], column: Column, layout: Layout) -> NDArray[Any]:
     """Return numbers without a NaN as the column's type, or refuse."""
     if x.size:
-        _check_numbers(x, column)
+        _check_numbers(x, column, layout)
     return x.astype(NUMPY_TYPE[column.type], copy=False)
 
 
@@ -114,9 +162,13 @@ def _beyond_2_53(values: NDArray[Any]) -> bool:
     return bool(((values > 2**53) | (values < -(2**53 if values.dtype.kind == "i" else 0))).any())
 
 
-def _check_numbers(x: NDArray[np.float64], column: Column) -> None:
+def _check_numbers(x: NDArray[np.float64], column: Column, layout: Layout) -> None:
     storage = column.type
     low, high = INTEGER_LIMITS.get(storage) or (-np.inf, FLOAT_LIMITS[storage])
+    if not layout.has_codes and storage in INTEGER_LIMITS:
+        low, high = low - 1, int(OLD_MISSING[storage]) - 1
+    if layout.short_labels and storage == "double" and (x == OLDEST_MISSING_DOUBLE).any():
+        _refuse(column, f"holds 2^333, which is the missing code of release {layout.release}")
     if x.max() > high or (storage in INTEGER_LIMITS and x.min() < low):
         span = f"{low:,} to {high:,}" if storage in INTEGER_LIMITS else f"numbers up to {high:g}"
         _refuse(column, f"holds a number that is not among {span}, the range of the type")
@@ -247,9 +299,11 @@ LabelSets = Mapping[str, Mapping[Code, str]]
 
 _FIELD = "value labels"
 _FIRST_MISSING = 2_147_483_621
+_OLD_MISSING_LONG = 2**31 - 1
 _LOWEST = -(2**31)
 _PADDING = 3
 _LONGEST_TEXT = 32_000
+_SHORT_TEXT = 8
 
 
 def read_label_sets(cursor: Cursor, layout: Layout) -> LabelSets:
@@ -258,10 +312,11 @@ def read_label_sets(cursor: Cursor, layout: Layout) -> LabelSets:
     The cursor stands at the start of the section (117 and later: at its tag).
     """
     sets: dict[str, Mapping[Code, str]] = {}
+    read_set = _read_short_set if layout.short_labels else _read_set
     if layout.tagged:
         cursor.expect("<value_labels>", _FIELD)
     while cursor.peek("<lbl>") if layout.tagged else cursor.left:
-        name, labels = _read_set(cursor, layout)
+        name, labels = read_set(cursor, layout)
         if name in sets:
             cursor.fail(f"two label sets are called {name!r}; copy the file again", _FIELD)
         sets[name] = MappingProxyType(labels)
@@ -288,7 +343,21 @@ def _read_set(cursor: Cursor, layout: Layout) -> tuple[str, dict[Code, str]]:
         cursor.expect("</lbl>", _FIELD)
     if len(set(codes)) < entries:
         cursor.fail(f"label set {name!r} labels one number twice", _FIELD)
-    return name, {_code(number): texts[start] for number, start in zip(codes, starts, strict=True)}
+    pairs = zip(codes, starts, strict=True)
+    return name, {_code(number, layout): texts[start] for number, start in pairs}
+
+
+def _read_short_set(cursor: Cursor, layout: Layout) -> tuple[str, dict[Code, str]]:
+    """Read a label set of releases up to 105: a count, a name, numbers, and texts of 8 bytes."""
+    entries = cursor.number("H", _FIELD)
+    name = layout.decode(cursor.take(layout.name + 1, _FIELD)[: layout.name])
+    codes = cursor.numbers(f"{entries}h", _FIELD)
+    texts = cursor.take(_SHORT_TEXT * entries, _FIELD)
+    if len(set(codes)) < entries:
+        cursor.fail(f"label set {name!r} labels one number twice", _FIELD)
+    starts = range(0, len(texts), _SHORT_TEXT)
+    fields = [layout.decode(texts[start : start + _SHORT_TEXT]) for start in starts]
+    return name, dict(zip(codes, fields, strict=True))
 
 
 def _texts(cursor: Cursor, layout: Layout, block: bytes, starts: tuple[int, ...]) -> dict[int, str]:
@@ -306,7 +375,9 @@ def _texts(cursor: Cursor, layout: Layout, block: bytes, starts: tuple[int, ...]
     return texts
 
 
-def _code(number: int) -> Code:
+def _code(number: int, layout: Layout) -> Code:
+    if not layout.has_codes:
+        return "." if number == _OLD_MISSING_LONG else number
     return number if number < _FIRST_MISSING else MISSING_CODES[number - _FIRST_MISSING]
 
 
@@ -323,11 +394,21 @@ def pack_label_sets(sets: LabelSets, layout: Layout, byteorder: ByteOrder) -> by
 
 
 def _pack_set(name: str, labels: Mapping[Code, str], layout: Layout, byteorder: ByteOrder) -> bytes:
-    numbers = {_number(name, code): code for code in labels}
+    numbers = {_number(name, code, layout): code for code in labels}
     if len(numbers) < len(labels):
         raise SchemaError(f"label set {name!r} labels one number twice; keep one label")
     order = sorted(numbers)
     what = f"label set {name!r}"
+    if layout.short_labels:
+        fields = b"".join(
+            packed_text(labels[numbers[number]], _SHORT_TEXT, layout, f"a label of {what}").ljust(
+                _SHORT_TEXT, b"\0"
+            )
+            for number in order
+        )
+        title = padded_text(name, layout.name, layout, f"the name of {what}") + b"\0"
+        start = struct.pack(f"{byteorder}H", len(order)) + title
+        return start + struct.pack(f"{byteorder}{len(order)}h", *order) + fields
     texts = [
         packed_text(labels[numbers[number]], _LONGEST_TEXT, layout, f"a label of {what}") + b"\0"
         for number in order
@@ -343,10 +424,21 @@ def _pack_set(name: str, labels: Mapping[Code, str], layout: Layout, byteorder: 
     return b"<lbl>" + packed + b"</lbl>" if layout.tagged else packed
 
 
-def _number(name: str, code: Code) -> int:
-    if isinstance(code, str) and code in MISSING_CODES:
+def _number(name: str, code: Code, layout: Layout) -> int:
+    if layout.short_labels:
+        if isinstance(code, int) and -(2**15) <= code < 2**15:
+            return int(code)
+        raise SchemaError(
+            f"label set {name!r} labels something other than a whole number of an int, which "
+            f"release {layout.release} cannot; write version=113 or later"
+        )
+    if not layout.has_codes and (code == "." or isinstance(code, int)):
+        number = _OLD_MISSING_LONG if code == "." else int(code)
+        if _LOWEST <= number < _OLD_MISSING_LONG or code == ".":
+            return number
+    elif layout.has_codes and isinstance(code, str) and code in MISSING_CODES:
         return _FIRST_MISSING + code_number(code)
-    if isinstance(code, int) and _LOWEST <= code < _FIRST_MISSING:
+    elif isinstance(code, int) and _LOWEST <= code < _FIRST_MISSING:
         return int(code)
     raise SchemaError(
         f"label set {name!r} labels something that is neither a whole number of a long "

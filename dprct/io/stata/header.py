@@ -101,6 +101,8 @@ def read(cursor: Cursor) -> Header:
 
 def is_binary_header(start: bytes) -> bool:
     """Whether the first bytes are those of a .dta file of release 102 to 115."""
+    if len(start) >= 3 and start[0] == 102 and start[1] == 0:  # which names no byte order
+        return start[2] in (0, 1)
     return len(start) >= 3 and 102 <= start[0] <= 115 and start[1] in (1, 2) and start[2] == 1
 
 
@@ -113,7 +115,7 @@ def _layout_of(release: int) -> Layout:
             "in Stata, replace them by ordinary variables (or drop them) and save again"
         )
     raise StataFormatError(
-        f"release {release} is not one that is read here (102 to 111, 113 to 115, 117 to 119); "
+        f"release {release} is not one that is read here ({', '.join(map(str, LAYOUTS))}); "
         "in Stata, save the data again, for example with saveold"
     )
 
@@ -160,12 +162,15 @@ def _read_tagged(cursor: Cursor) -> Header:
 
 def _read_binary(cursor: Cursor) -> Header:
     layout = _layout_of(cursor.take(1, "release")[0])
-    byteorder = _byteorder(cursor, cursor.take(1, "byte order"), {b"\1": ">", b"\2": "<"})
+    marks: dict[bytes, ByteOrder] = {b"\1": ">", b"\2": "<"}
+    if layout.release == 102:
+        marks[b"\0"] = "<"
+    byteorder = _byteorder(cursor, cursor.take(1, "byte order"), marks)
     cursor.take(2, "header")
-    k = cursor.number("H", "number of variables")
-    rows = cursor.number("I", "number of rows")
+    k = cursor.number(layout.columns, "number of variables")
+    rows = cursor.number(layout.rows, "number of rows")
     label = layout.decode(cursor.take(layout.label, "dataset label"))
-    timestamp = layout.decode(cursor.take(18, "timestamp"))
+    timestamp = layout.decode(cursor.take(layout.timestamp, "timestamp"))
     types = _types(cursor, layout, cursor.numbers(f"{k}B", "variable types"))
     names = _names(cursor, layout, k)
     sorted_by = _sort_list(cursor, layout, names)
@@ -255,16 +260,17 @@ def _tagged_characteristics(cursor: Cursor, layout: Layout) -> Characteristics:
 
 
 def _expansion_fields(cursor: Cursor, layout: Layout) -> Characteristics:
-    found = []
-    while True:
+    found: list[tuple[str, str, str]] = []
+    while layout.expansion:
         kind = cursor.number("B", "expansion fields")
-        length = cursor.number("I", "expansion fields")
+        length = cursor.number(layout.expansion, "expansion fields")
         if kind == _CHARACTERISTIC:
             found.append(_characteristic(cursor, layout, length))
         elif kind or length:
             cursor.take(length, "expansion fields")
         else:
-            return tuple(found)
+            break
+    return tuple(found)
 
 
 def _characteristic(cursor: Cursor, layout: Layout, length: int) -> tuple[str, str, str]:

@@ -27,8 +27,18 @@ MISSING_START = {
 }
 """The number that stands for ``.``, and the step to the next missing code, of each type."""
 
+OLD_MISSING = {
+    "byte": 127.0, "int": 32_767.0, "long": 2_147_483_647.0, "float": 2.0**127, "double": 2.0**1023,
+}  # fmt: skip
+"""The number that stands for ``.``, the only missing code, in releases before 113."""
+
+OLDEST_MISSING_DOUBLE = 2.0**333
+"""The number that stands for ``.`` in a double of releases up to 105."""
+
 TYPE_CODE = {"byte": 65530, "int": 65529, "long": 65528, "float": 65527, "double": 65526}
 OLD_TYPE_CODE = {"byte": 251, "int": 252, "long": 253, "float": 254, "double": 255}
+OLDEST_TYPE_CODE = {"byte": 98, "int": 105, "long": 108, "float": 102, "double": 100}  # letters
+_OLDEST_TEXT = 127  # to which the width of a text is added in releases before 111
 STRL_CODE = 32768
 
 DEFAULT_FORMAT = {
@@ -40,7 +50,7 @@ DEFAULT_FORMAT = {
     "strL": "%9s",
 }
 
-RELEASES = (113, 114, 115, 117, 118, 119)
+RELEASES = (102, 103, 104, 105, 108, 110, 111, 113, 114, 115, 117, 118, 119)
 
 
 def default_format(storage: str) -> str:
@@ -71,6 +81,8 @@ class Layout:
         Largest number of variables and rows, and width of a ``str#``.
     label_length : str
         Integer format of the length of the dataset label (117 and later).
+    expansion : str
+        Integer format of the length of a characteristic; empty where a release has none.
     strl_variable : int
         Bytes of a strL cell that hold the number of the variable; 0 without strLs.
     gso_row : str
@@ -89,6 +101,7 @@ class Layout:
     most_rows: int = 2_147_483_647
     widest: int = 244
     label_length: str = "B"
+    expansion: str = "I"
     strl_variable: int = 0
     gso_row: str = "I"
 
@@ -96,6 +109,33 @@ class Layout:
     def tagged(self) -> bool:
         """Whether sections stand between tags, as in releases 117 and later."""
         return self.release >= 117
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether there are the missing codes ``.a`` to ``.z`` beside ``.``."""
+        return self.release >= 113
+
+    @property
+    def timestamp(self) -> int:
+        """Width of the timestamp before release 117."""
+        return 18 if self.release >= 105 else 0
+
+    @property
+    def short_labels(self) -> bool:
+        """Whether value labels have 8 bytes each and label whole numbers of two bytes."""
+        return self.release <= 105
+
+    @property
+    def type_codes(self) -> dict[str, int]:
+        """The code of each numeric type."""
+        if self.tagged:
+            return TYPE_CODE
+        return OLD_TYPE_CODE if self.release >= 111 else OLDEST_TYPE_CODE
+
+    @property
+    def text_code(self) -> int:
+        """What the code of a text of fixed width exceeds its width by."""
+        return 0 if self.release >= 111 else _OLDEST_TEXT
 
     def decode(self, field: bytes) -> str:
         """Return the text of a NUL-terminated field."""
@@ -121,7 +161,18 @@ _118 = replace(
     strl_variable=2,
     gso_row="Q",
 )
+_111 = replace(_115, release=111, format=12)
+_108 = replace(_111, release=108, name=9, expansion="H", widest=80)
+_105 = replace(_108, release=105, label=32)
+_104 = replace(_105, release=104, format=7, expansion="")
 LAYOUTS = {
+    102: replace(_104, release=102, rows="H", most_rows=65_535),
+    103: replace(_104, release=103),
+    104: _104,
+    105: _105,
+    108: _108,
+    110: replace(_111, release=110, widest=80),
+    111: _111,
     113: replace(_115, release=113, format=12),
     114: replace(_115, release=114),
     115: _115,
@@ -137,20 +188,18 @@ LAYOUTS = {
 
 def storage_type(code: int, layout: Layout) -> str | None:
     """Return the storage type of a type code, or None if the release knows no such code."""
-    codes = TYPE_CODE if layout.tagged else OLD_TYPE_CODE
     if layout.tagged and code == STRL_CODE:
         return "strL"
-    if 1 <= code <= layout.widest:
-        return f"str{code}"
-    return next((name for name, number in codes.items() if number == code), None)
+    if 1 <= code - layout.text_code <= layout.widest:
+        return f"str{code - layout.text_code}"
+    return next((name for name, number in layout.type_codes.items() if number == code), None)
 
 
 def type_code(storage: str, layout: Layout) -> int:
     """Return the type code of a storage type that the release knows."""
     if storage == "strL":
         return STRL_CODE
-    codes = TYPE_CODE if layout.tagged else OLD_TYPE_CODE
-    return codes.get(storage) or int(storage[3:])
+    return layout.type_codes.get(storage) or int(storage[3:]) + layout.text_code
 
 
 def packed_text(text: str, most: int, layout: Layout, what: str) -> bytes:

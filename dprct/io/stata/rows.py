@@ -42,7 +42,8 @@ def read_frame(
     pandas.DataFrame
         float64 for numbers, with missing codes in NaN payloads; object for text.
     """
-    wanted = [c for c in header.columns if columns is None or c.name in columns]
+    names = None if columns is None else set(columns)
+    wanted = [c for c in header.columns if names is None or c.name in names]
     found = _read_columns(cursor, header, wanted, range(header.rows) if rows is None else rows)
     if header.layout.tagged:
         cursor.expect("</data>", "data")
@@ -52,7 +53,7 @@ def read_frame(
         found.update((name, strls.texts(found[name])) for name in long)
     for column in wanted:
         if not column.is_text:
-            mark_missing(found[column.name], column, header.data_at)
+            mark_missing(found[column.name], column, header.data_at, header.layout)
     return _frame(found, wanted, header.rows if rows is None else len(rows))
 
 
@@ -148,7 +149,7 @@ def _packed(
     values: pd.Series[Any], number: int, column: Column, layout: Layout, strls: StrlWriter
 ) -> NDArray[Any]:
     if not column.is_text:
-        return packed_numbers(_as_numbers(values, column), column)
+        return packed_numbers(_as_numbers(values, column), column, layout)
     if isinstance(values.dtype, pd.CategoricalDtype):
         raise _wrong_dtype(column, values, "text")
     cells = values.to_numpy(dtype=object).tolist()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.errors import SchemaError
 from dprct.io.atomic import atomic_write
 from dprct.io.stata.columns import pack_label_sets
@@ -91,8 +92,8 @@ def _check_name(name: str) -> None:
 
 
 def _check_sort_order(schema: Schema) -> None:
-    by = schema.file.sorted_by
-    unknown = [name for name in by if name not in set(schema.names)]
+    by, names = schema.file.sorted_by, set(schema.names)
+    unknown = [name for name in by if name not in names]
     if unknown:
         raise SchemaError(
             f"the sort order names {unknown[0]!r}, which is no column; shorten sorted_by"
@@ -106,6 +107,7 @@ _LABEL = {True: 320, False: 80}  # most bytes of the dataset label, by whether t
 _LONGEST_CHARACTERISTIC = 67_784
 
 
+@checked
 def write_dta(
     data: pd.DataFrame,
     schema: Schema,
@@ -122,8 +124,9 @@ def write_dta(
         Types, formats, labels and the other facts of the file.
     path : path
         Written whole or not at all; an existing file is replaced.
-    version : {113, 114, 115, 117, 118, 119}, optional
+    version : {102, 103, 104, 105, 108, 110, 111, 113, 114, 115, 117, 118, 119}, optional
         Release; by default the one that was read, else 118, or 119 above 32,767 variables.
+        Those before 113 have no missing code but ``.``.
 
     Raises
     ------
@@ -195,8 +198,9 @@ def _check_names(data: pd.DataFrame, schema: Schema) -> None:
     names = list(data.columns)
     if names == schema.names:
         return
-    absent = [str(name) for name in schema.names if name not in set(names)]
-    surplus = [str(name) for name in names if name not in set(schema.names)]
+    given, known = set(names), set(schema.names)
+    absent = [str(name) for name in schema.names if name not in given]
+    surplus = [str(name) for name in names if name not in known]
     what = "; ".join(
         f"{word}: {', '.join(listed[:8])}"
         for word, listed in (("missing in the data", absent), ("not in the schema", surplus))
@@ -258,17 +262,28 @@ def _tagged_start(schema: Schema, layout: Layout, rows: int) -> bytes:
 
 
 def _binary(schema: Schema, layout: Layout, rows: int, _: int) -> Framing:
-    """Return what stands around the rows in releases 113 to 115."""
+    """Return what stands around the rows in releases before 117."""
     order, file = schema.file.byteorder, schema.file
     before = [
         bytes([layout.release, 2 if order == "<" else 1, 1, 0]),
         struct.pack(order + layout.columns + layout.rows, len(schema.columns), rows),
         padded_text(file.label, layout.label, layout, "the dataset label"),
-        padded_text(file.timestamp, _TIMESTAMP + 1, layout, "the timestamp"),
+        _binary_timestamp(file.timestamp, layout),
         *_descriptors(schema, layout),
-        _characteristics(schema, layout) + bytes(5),
+        _characteristics(schema, layout),
+        bytes(struct.calcsize("<B" + layout.expansion)) if layout.expansion else b"",
     ]
     return Framing(b"".join(before), b"", pack_label_sets(file.value_labels, layout, order))
+
+
+def _binary_timestamp(text: str, layout: Layout) -> bytes:
+    if layout.timestamp:
+        return padded_text(text, layout.timestamp, layout, "the timestamp")
+    if text:
+        raise SchemaError(
+            f"release {layout.release} holds no timestamp; write version=105 or later"
+        )
+    return b""
 
 
 def _descriptors(schema: Schema, layout: Layout) -> list[bytes]:
@@ -301,16 +316,22 @@ def _fields(fact: str, texts: Iterable[tuple[str, str]], width: int, layout: Lay
 
 def _characteristics(schema: Schema, layout: Layout) -> bytes:
     """Return characteristics, each in the frame of its release, without the list's end."""
-    packed = []
+    packed: list[bytes] = []
+    if not layout.expansion and schema.file.characteristics:
+        raise SchemaError(
+            f"release {layout.release} holds no notes and characteristics; write version=105 or "
+            "later, or drop them"
+        )
+    most = _LONGEST_CHARACTERISTIC if layout.expansion == "I" else 65_534 - 2 * layout.name
     for owner, name, text in schema.file.characteristics:
         what = f"the characteristic {owner}[{name}]"
         body = (
             padded_text(owner, layout.name, layout, f"the owner of {what}")
             + padded_text(name, layout.name, layout, f"the name of {what}")
-            + packed_text(text, _LONGEST_CHARACTERISTIC, layout, what)
+            + packed_text(text, most, layout, what)
             + b"\0"
         )
-        length = struct.pack(schema.file.byteorder + "I", len(body))
+        length = struct.pack(schema.file.byteorder + layout.expansion, len(body))
         packed.append(
             b"<ch>" + length + body + b"</ch>" if layout.tagged else b"\1" + length + body
         )

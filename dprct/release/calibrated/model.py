@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import checked
 from dprct.assignment.groups import units_of
 from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import ParameterError
@@ -432,6 +433,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     True
     """
 
+    @checked
     def __init__(
         self,
         data: Any,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.io.stata.layout import LAYOUTS
+from dprct.io.stata.layout import LAYOUTS, Layout
 from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS
@@ -49,7 +49,7 @@ def everything() -> Callable[..., Table]:
 
     def build(release: int, byteorder: str = "<", *, plain: bool = False) -> Table:
         layout = LAYOUTS[release]
-        columns, data = _numbers()
+        columns, data = _numbers(layout)
         columns += [
             Column("name", "str12", "%-12s", "A name"),
             Column("wide", f"str{layout.widest}", f"%{layout.widest}s"),
@@ -71,12 +71,12 @@ def everything() -> Callable[..., Table]:
         if layout.encoding == "utf-8":
             columns.append(Column("größe_名前", "byte", "%8.0g", "Ünï 名 🙂"))
             data["größe_名前"] = np.arange(5.0)
-        return _frame(columns, data), Schema(tuple(columns), _facts(release, byteorder))
+        return _frame(columns, data), Schema(tuple(columns), _facts(layout, byteorder))
 
     return build
 
 
-def _numbers() -> tuple[list[Column], dict[str, object]]:
+def _numbers(layout: Layout) -> tuple[list[Column], dict[str, object]]:
     """One column per numeric type with its extremes and the first and last missing codes."""
     columns, data = [], {}
     for storage, fmt in (
@@ -85,30 +85,28 @@ def _numbers() -> tuple[list[Column], dict[str, object]]:
     ):  # fmt: skip
         low, high = INTEGER_LIMITS.get(storage) or (-FLOAT_LIMITS[storage], FLOAT_LIMITS[storage])
         values = np.array([low, high, 0.0, 0.0, 0.0])
-        values[2:] = tagged([0, 1, 26])
+        values[2:] = tagged([0, 1, 26] if layout.has_codes else [0, 0, 0])
         columns.append(Column(f"a_{storage}", storage, fmt, f"A {storage}", "answers"))
         data[f"a_{storage}"] = values
     return columns, data
 
 
-def _facts(release: int, byteorder: str) -> FileFacts:
+def _facts(layout: Layout, byteorder: str) -> FileFacts:
+    answers = {-1: "no", 0: "", 1: "yes,café" if layout.short_labels else "yes, café"}
+    if not layout.short_labels:
+        answers["."] = "?"
+    if layout.has_codes:
+        answers |= {".a": "refused", ".z": "n/a"}
     return FileFacts(
-        release=release,
+        release=layout.release,
         byteorder=byteorder,
         label="A tidy data set, café",
-        timestamp="21 Nov 2026 07:36",
+        timestamp="21 Nov 2026 07:36" if layout.timestamp else "",
         sorted_by=("a_int", "a_byte"),
         value_labels=MappingProxyType(
             {
-                "answers": {
-                    -1: "no",
-                    0: "",
-                    1: "yes, café",
-                    ".": "?",
-                    ".a": "refused",
-                    ".z": "n/a",
-                },
-                "unattached": {7: "seven"},
+                "answers": answers,
+                "unused": {7: "seven"},
                 "empty": {},
             }
         ),
@@ -116,7 +114,9 @@ def _facts(release: int, byteorder: str) -> FileFacts:
             ("_dta", "note1", "a note TS"),
             ("_dta", "note0", "1"),
             ("a_byte", "tis", "x" * 300),
-        ),
+        )
+        if layout.expansion
+        else (),
         rows=5,
     )
 

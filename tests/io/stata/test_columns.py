@@ -166,7 +166,7 @@ def written(sets, release=118, order="<"):
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", [release for release in RELEASES if release >= 113])
 def test_sets_return_with_their_order_and_missing_codes(release, order):
     found = read(written(SETS, release, order), LAYOUTS[release], order)
     assert found == SETS

@@ -25,7 +25,8 @@ def test_it_says_where_the_data_are_and_what_a_row_is(release, order, everything
     assert found.columns == schema.columns
     assert found.dtype.fields["c0"][0] == np.int8
     rows = np.frombuffer(content, found.dtype, found.rows, found.data_at)
-    assert rows["c0"].tolist() == [-127, 100, 101, 102, 127]
+    codes = [101, 102, 127] if release >= 113 else [127, 127, 127]
+    assert rows["c0"].tolist() == [-127, 100, *codes]
     assert (found.rows, found.byteorder) == (5, order)
 
 

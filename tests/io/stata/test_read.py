@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dprct.errors import (
@@ -18,7 +19,8 @@ from dprct.errors import (
 )
 from dprct.io.stata import header, read_dta, read_header, write_dta
 from dprct.io.stata.layout import RELEASES, Cursor
-from dprct.missing import missing_numbers
+from dprct.missing import missing_numbers, tagged
+from dprct.schema import Column, FileFacts, Schema
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
 
@@ -223,11 +225,8 @@ def old_file(tmp_path):
     return tmp_path / "old.dta"
 
 
-def test_an_old_release_is_read_with_a_warning_of_what_is_lost(old_file, tmp_path):
-    with pytest.warns(
-        DprctWarning, match="release 105 .* does not keep notes, char.* as release 118"
-    ):
-        data, schema = read_dta(old_file)
+def test_an_old_release_is_read_with_everything_it_says(old_file, tmp_path, same):
+    data, schema = read_dta(old_file)
     assert data["wage"].tolist()[::2] == [7.0, 9.0]
     assert missing_numbers(data["wage"]).tolist() == [-1, 0, -1]
     assert data["town"].tolist() == ["abc", "d", ""]
@@ -235,41 +234,81 @@ def test_an_old_release_is_read_with_a_warning_of_what_is_lost(old_file, tmp_pat
         ("wage", "int", "%8.0g", "Hourly wage"),
         ("town", "str3", "%9s", ""),
     ]
-    assert (schema.file.label, schema.file.rows, schema.file.release) == ("Wages of 1995", 3, 118)
+    assert (schema.file.label, schema.file.rows, schema.file.release) == ("Wages of 1995", 3, 105)
+    assert schema.file.sorted_by == ("wage",)
     write_dta(data, schema, tmp_path / "new.dta")
-    assert read_dta(tmp_path / "new.dta")[1].column("wage").label == "Hourly wage"
-
-
-def test_its_header_alone_says_the_same(old_file):
-    with pytest.warns(DprctWarning):
-        schema = read_header(old_file)
-    with pytest.warns(DprctWarning):
-        assert read_dta(old_file)[1] == schema.as_opened()
-    assert not schema.opened
+    assert (tmp_path / "new.dta").read_bytes() == old_file.read_bytes()
+    assert read_header(old_file).as_opened() == schema
+    write_dta(data, schema, tmp_path / "newer.dta", version=118)
+    again, read = read_dta(tmp_path / "newer.dta")
+    same((data, schema), (again, replace(read, file=replace(read.file, release=105))))
 
 
 @pytest.mark.parametrize("reader", [read_dta, read_header])
 @pytest.mark.parametrize("release", [106, 107, 109, 112])
-def test_what_no_package_reads_is_refused_with_advice(release, reader, old_file):
+def test_an_unknown_release_is_refused_with_advice(release, reader, old_file):
     content = bytearray(old_file.read_bytes())
     content[0] = release
     old_file.write_bytes(content)
-    with pytest.raises(
-        StataFormatError, match=f"no package here reads release {release}; in Stata"
-    ):
+    with pytest.raises(StataFormatError, match=f"release {release} is not one .*; in Stata"):
         reader(old_file)
 
 
-def test_the_header_of_102_needs_its_data(old_file):
-    content = bytearray(old_file.read_bytes())
-    content[0] = 102
-    old_file.write_bytes(content)
-    with pytest.raises(StataFormatError, match="cannot be read without its data"):
-        read_header(old_file)
+def test_the_first_release_may_name_no_byte_order(tmp_path):
+    head = bytes([102, 0, 0, 0]) + struct.pack("<HH", 1, 1) + b"Votes".ljust(32, b"\0")
+    head += b"b" + b"vote".ljust(9, b"\0") + bytes(4) + b"%8.0g\0\0" + bytes(9) + bytes(32)
+    (tmp_path / "a.dta").write_bytes(head + b"\x05")
+    data, schema = read_dta(tmp_path / "a.dta")
+    assert (schema.file.label, data["vote"].tolist()) == ("Votes", [5.0])
+
+
+def test_numbers_that_only_old_releases_hold_are_kept_and_said(tmp_path, same):
+    """A byte of 101 to 126 is a number before 113; the type is a fact of the header and stays."""
+    columns = [Column(f"a_{t}", t) for t in ("byte", "int", "long")]
+    data = pd.DataFrame(
+        {"a_byte": [-128.0, 126], "a_int": [-(2.0**15), 32_766], "a_long": [0, 2.0**31 - 2]}
+    )
+    schema = Schema(tuple(columns), FileFacts(release=110, rows=2))
+    write_dta(data, schema, tmp_path / "a.dta")
+    with pytest.warns(DprctWarning, match="a_byte .byte., a_int .int., a_long .long.: holds"):
+        read = read_dta(tmp_path / "a.dta")
+    assert (read[0].to_numpy() == data.to_numpy()).all()
+    with pytest.raises(SchemaError, match="not among -127 to 100"):
+        write_dta(*read, tmp_path / "b.dta", version=118)
+    with pytest.raises(SchemaError, match="not among"):
+        write_dta(data + 1, schema, tmp_path / "b.dta")
+
+
+def test_the_oldest_missing_code_of_a_double_is_read_and_never_a_number(tmp_path):
+    schema = Schema((Column("x"),), FileFacts(release=104, rows=2))
+    write_dta(pd.DataFrame({"x": [1.0, float("nan")]}), schema, tmp_path / "a.dta")
+    assert (tmp_path / "a.dta").read_bytes()[-8:] == struct.pack("<d", 2.0**333)
+    assert missing_numbers(read_dta(tmp_path / "a.dta")[0]["x"]).tolist() == [-1, 0]
+    with pytest.raises(SchemaError, match="missing code of release 104"):
+        write_dta(pd.DataFrame({"x": [1.0, 2.0**333]}), schema, tmp_path / "a.dta")
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"timestamp": "21 Nov 2026 07:36"}, "no timestamp"),
+        ({"characteristics": (("_dta", "note0", "1"),)}, "no notes and characteristics"),
+        ({"value_labels": {"a": {".": "gone"}}}, "other than a whole number of an int"),
+        ({"value_labels": {"a": {1: "much too long"}}}, "allows 8"),
+    ],
+)
+def test_what_an_old_release_does_not_hold_is_refused(facts, words, tmp_path):
+    schema = Schema((Column("x"),), FileFacts(release=104, **facts))
+    with pytest.raises(SchemaError, match=words):
+        write_dta(pd.DataFrame({"x": [1.0]}), schema, tmp_path / "a.dta")
+    with pytest.raises(SchemaError, match=r"release 111 has '\.' alone"):
+        write_dta(
+            pd.DataFrame({"x": tagged([1])}), Schema((Column("x"),)), tmp_path / "a", version=111
+        )
 
 
 @pytest.mark.parametrize("length", [10, 60, 150])
 def test_a_cut_file_is_refused(length, old_file):
     old_file.write_bytes(old_file.read_bytes()[:length])
-    with pytest.raises(StataFormatError, match="release 105 could not be read"):
+    with pytest.raises(StataFormatError, match="shorter than it says"):
         read_dta(old_file)

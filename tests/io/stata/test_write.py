@@ -93,7 +93,7 @@ def test_a_table_without_rows_or_columns(release, tmp_path, same):
         (Column("x"), {"characteristics": (("x", "c" * 200, ""),)}, 118, "the name of the charac"),
         (Column("x"), {"characteristics": (("x", "c", "a" * 67_785),)}, 118, "allows 67,784"),
         (Column("x"), {"value_labels": {"s": {1: "名"}}}, 117, "a label of label set 's'"),
-        (Column("x"), {}, 116, "version=116; allowed: 113, 114, 115, 117, 118, 119"),
+        (Column("x"), {}, 116, "version=116; allowed: 102, .*, 119"),
     ],
 )
 def test_an_older_release_is_refused_with_its_reason(tmp_path, column, facts, version, why):
@@ -157,7 +157,7 @@ def fits(*columns, release=118, rows=1, **facts):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_every_release_holds(release):
-    types = ["byte", "int", "long", "float", "double", "str1", "str244"]
+    types = ["byte", "int", "long", "float", "double", "str1", f"str{LAYOUTS[release].widest}"]
     fits(*(Column(f"v{i}", t) for i, t in enumerate(types)), release=release, sorted_by=("v0",))
 
 

@@ -1,0 +1,253 @@
+"""What a caller gave, held against what a signature declares: one place, one sentence.
+
+``@checked`` reads the annotations of a function, or of the public methods of a class, as they
+stand in the source, and refuses a value whose kind they exclude before the function sees it.  What
+an annotation does not decide by the kind of a value (a range, a choice among the schema's columns,
+a frame of any library) stays with the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
+from typing import Any, TypeVar
+
+from dprct.errors import DprctError, ParameterError, SchemaError, shortened
+
+_ANYTHING = frozenset({"Any", "object", "IntoFrame", "Frame"})
+_MOST_BITS = 1_024
+_LONGEST_NAME = 255  # bytes of one folder's or file's name, on every system in use
+T = TypeVar("T", bound=Callable[..., Any])
+Kind = Callable[[Any], bool]
+
+CLASSES = frozenset(
+    {"Accountant", "Budget", "Charge", "Column", "DataFrame", "Design", "Guarantee"}
+    | {"LinearResults", "Row", "Schema", "Style", "Unit"}
+)
+"""Classes that are told by their name, so that no signature has to import them."""
+
+
+def checked(target: T) -> T:
+    """Return a function, or a class with public methods, that refuses arguments of a wrong kind.
+
+    Raises
+    ------
+    SchemaError
+        For what should be a schema, when the function is called.
+    ParameterError
+        For every other argument.
+
+    Examples
+    --------
+    >>> @checked
+    ... def greeting(name: str, times: int = 1) -> str:
+    ...     return " ".join([f"hello {name}"] * times)
+    >>> greeting("Ada")
+    'hello Ada'
+    >>> greeting(b"Ada")
+    Traceback (most recent call last):
+    ...
+    dprct.errors.ParameterError: name= is bytes; give text
+    """
+    if inspect.isclass(target):
+        _check_methods(target)
+        return target
+    return _checked(target)
+
+
+def _check_methods(one: type) -> None:
+    for name, member in list(vars(one).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, (classmethod, staticmethod)):
+            setattr(one, name, type(member)(_checked(member.__func__)))
+        elif inspect.isfunction(member):
+            setattr(one, name, _checked(member))
+
+
+def _checked(function: Any) -> Any:
+    kinds: dict[str, tuple[Kind, str]] = {}
+    positions = list(inspect.signature(function).parameters.values())
+    for parameter in positions:
+        plain = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if plain and isinstance(parameter.annotation, str):
+            rule = _rule(parameter.annotation)
+            if rule is not None:
+                kinds[parameter.name] = rule
+    names = [p.name for p in positions if p.kind is p.POSITIONAL_OR_KEYWORD]
+    defaults = {p.name: p.default for p in positions}
+
+    def check(name: str, value: object) -> None:
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise _refusal(name, value, "a number that a float can hold")
+        if name in kinds and value is not defaults[name]:
+            fits, allowed = kinds[name]
+            if not fits(value):
+                raise _refusal(name, value, allowed)
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> Any:
+        for name, value in zip(names, args, strict=False):
+            check(name, value)
+        for name, value in options.items():
+            check(name, value)
+        return function(*args, **options)
+
+    return run
+
+
+def _refusal(name: str, value: object, allowed: str) -> DprctError:
+    if "Schema" in allowed:
+        return SchemaError(
+            f"{name} is {type(value).__name__}; give a dprct.Schema, such as dprct.read returns "
+            "beside the data"
+        )
+    said = shortened(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    return ParameterError(f"{name}= is {said}; give {allowed}")
+
+
+def _rule(annotation: str) -> tuple[Kind, str] | None:
+    """Return whether a value is of a declared kind, and the kind in words; None for any value."""
+    kinds, words = [], []
+    parts = _parts(annotation.strip("'\""), "|")
+    if {"Path", "os.PathLike[str]"} & set(parts):
+        parts = [part for part in parts if part != "str"]  # any text is not a file name
+    for part in parts:
+        found = _one(part)
+        if found is None:
+            return None
+        kinds.append(found[0])
+        words.append(found[1])
+    return (lambda value: any(fits(value) for fits in kinds)), " or ".join(dict.fromkeys(words))
+
+
+def _one(part: str) -> tuple[Kind, str] | None:
+    base, _, inner = part.partition("[")
+    inner = inner.removesuffix("]")
+    base = base.rpartition(".")[2]
+    if base in CLASSES:
+        article = "an" if base[0] in "A" else "a"
+        return (lambda value: any(c.__name__ == base for c in type(value).__mro__)), (
+            f"{article} dprct.{base}" if base == "Schema" else f"{article} {base}"
+        )
+    if base == "Literal":
+        choices = literal_eval(f"({inner},)")
+        return (lambda value: isinstance(value, str) and value in choices), "one of " + ", ".join(
+            choices
+        )
+    if base in ("Sequence", "Iterable", "tuple"):
+        elements = _parts(inner, ",")
+        element = _one(elements[0]) if len(elements) == 1 or elements[1:] == ["..."] else None
+        fits = element[0] if element else lambda _value: True
+        return (lambda value: _is_list(value) and all(map(fits, _elements(value)))), (
+            "a list" + (f" of {element[1]}" if element else "")
+        )
+    if base == "Mapping":
+        first = _parts(inner, ",")[0]
+        return (
+            lambda value: (
+                isinstance(value, Mapping)
+                and (first != "str" or all(isinstance(key, str) for key in value))
+            )
+        ), ("a dict whose keys are text" if first == "str" else "a dict")
+    if base in _ANYTHING:
+        return None
+    return _SIMPLE.get(base, (_is_no_table, "what its documentation names"))
+
+
+def _is_no_table(value: object) -> bool:
+    """Whether this is no table of data, which no word, number or rule is, and no one truth has."""
+    return not (hasattr(value, "columns") or len(getattr(value, "shape", ())) > 1)
+
+
+def _is_list(value: object) -> bool:
+    """Whether this is a series of things, or one text, and no mapping or table of data."""
+    return (
+        isinstance(value, Iterable)
+        and not isinstance(value, (bytes, Mapping))
+        and _is_no_table(value)
+    )
+
+
+def _elements(value: Any) -> Iterable[Any]:
+    """Return what can be looked at without being used up; one text is a list of itself."""
+    if isinstance(value, str):
+        return (value,)
+    return value if hasattr(value, "__len__") else ()
+
+
+def _is_path(value: object) -> bool:
+    if not isinstance(value, (str, os.PathLike)):
+        return False
+    name = os.fspath(value)
+    if not isinstance(name, str) or not name or "\0" in name:
+        return False
+    try:
+        parts = os.fsencode(name).replace(b"\\", b"/").split(b"/")
+    except UnicodeEncodeError:
+        return False
+    return max(map(len, parts)) <= _LONGEST_NAME
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
+
+
+def _is_int(value: object) -> bool:
+    if isinstance(value, bool) or getattr(value, "shape", ()):
+        return False
+    return hasattr(value, "__index__")
+
+
+def _is_float(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _is_text(value: object) -> bool:
+    """Whether this is text that can be written: a lone surrogate cannot."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_SIMPLE: dict[str, tuple[Kind, str]] = {
+    "None": (lambda value: value is None, "None"),
+    "str": (_is_text, "text"),
+    "Relation": (_is_text, "the name of a relation"),
+    "Grouping": (_is_text, "text"),
+    "bool": (_is_bool, "True or False"),
+    "int": (_is_int, "a whole number"),
+    "float": (_is_float, "a number"),
+    "Path": (_is_path, "a file name"),
+    "PathLike": (_is_path, "a file name"),
+    "Source": (
+        lambda value: not isinstance(value, (str, os.PathLike)) or _is_path(value),
+        "a file name, or a pair of data and schema",
+    ),
+}
+
+
+def _parts(annotation: str, mark: str) -> list[str]:
+    """Split at a mark that stands in no bracket."""
+    parts, depth = [""], 0
+    for character in annotation:
+        depth += (character == "[") - (character == "]")
+        if character == mark and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
