@@ -15,7 +15,7 @@ from scipy import special
 
 from dprct.errors import ParameterError
 from dprct.results.multiplicity import step_down
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,7 +113,7 @@ def restrictions(
         raise ParameterError(
             f"{given(wanted)} restricts no coefficient; the coefficients are {', '.join(names)}"
         )
-    return Restrictions(tuple(texts), found[:, :-1], -found[:, -1])
+    return Restrictions(tuple(texts), found[:, :-1], 0.0 - found[:, -1])
 
 
 def _parts(text: str, names: Sequence[str]) -> list[str]:
