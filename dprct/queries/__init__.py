@@ -24,6 +24,7 @@ from dprct.queries.arms import (
     observed_counts,
     observed_number,
 )
+from dprct.queries.ball import MomentCells, MomentsGrid, Part, Scaled, moment_sums
 from dprct.queries.blocks import EngineCodes
 from dprct.queries.cells import cell_counts, one_way_counts
 from dprct.queries.coded import CodedRows, CompactRows, EngineRows
@@ -72,9 +73,13 @@ __all__ = [
     "EngineRows",
     "Feature",
     "HiddenArms",
+    "MomentCells",
+    "MomentsGrid",
     "MomentsLayout",
+    "Part",
     "PropensityGrid",
     "Records",
+    "Scaled",
     "Scheme",
     "Treated",
     "Weighted",
@@ -92,6 +97,7 @@ __all__ = [
     "features_of",
     "hidden_difference",
     "hidden_sums",
+    "moment_sums",
     "moments",
     "observed",
     "observed_counts",

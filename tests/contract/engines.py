@@ -25,6 +25,10 @@ from dprct.queries import (
     CompactRows,
     EngineRows,
     HiddenArms,
+    MomentCells,
+    MomentsGrid,
+    Part,
+    Scaled,
     Treated,
     additive_sums,
     arm_aggregates,
@@ -35,6 +39,7 @@ from dprct.queries import (
     difference_aggregates,
     hidden_difference,
     hidden_sums,
+    moment_sums,
     moments,
     observed_counts,
     observed_number,
@@ -189,6 +194,30 @@ def once(frame: Table) -> list[Any]:
     return [part.steps, part.t, part.Z.chunk(0, 900)]
 
 
+def ball(frame: Table, *, private: bool) -> list[Any]:
+    """Return sums of products of rows of which a good part is moved into the ball."""
+    per_unit = 65536 / 3.0
+    columns = (
+        Scaled("y", (Part(Y, fill=0.5),), (-2.0, 2.1), 0.3, per_unit * 1.7),
+        Scaled("x", (Part(X),), (0.0, 0.7), 0.35, per_unit / 0.3),
+        Scaled("g", (Part(G, level=2),), (0.0, 1.0), 0.5, per_unit, exempt=True),
+        Scaled("t:y", (Part(T), Part(Y)), (-2.0, 2.1), 0.05, per_unit * 1.1),
+    )
+    if private:
+        cells = MomentCells(treatment=("t",), values=((0.0,), (1.0,)), levels=(G,))
+        relation: Any = "replace-one"
+    else:
+        where, codes, _ = combinations("block", "t")
+        relation = "replace-one-design-public"
+        if isinstance(frame, nw.DataFrame):
+            at = [where.places[key] for key in frame.select(*where.columns).rows()]
+            cells = MomentCells(len(codes), codes[at])
+        else:
+            cells = MomentCells(len(codes), codes, where)
+    grid = MomentsGrid(columns, 30000, count=private)
+    return [_open(moment_sums(frame, grid, cells, relation))]
+
+
 # a query that reads a table in an engine needs a case here; what follows " of " tells cases apart
 QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "cell_counts": lambda f: list(_open(cell_counts(f, CODED))),
@@ -196,6 +225,8 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "clipped_sums": lambda f: [_open(clipped_sums(f, [X, Y]))],
     "cross_products": lambda f: [_open(cross_products(f, [X, Y]))],
     "moments": lambda f: [_open(moments(f, [X, G], [Y]))],
+    "moment_sums of private cells": lambda f: ball(f, private=True),
+    "moment_sums of public groups": lambda f: ball(f, private=False),
     "hidden_difference": hidden,
     "hidden_sums": lambda f: [_open(part) for part in hidden_sums(f, Y, HIDDEN)],
     "difference_aggregates of blocks": lambda f: difference(f, "block", "t"),

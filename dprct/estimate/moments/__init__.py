@@ -1,0 +1,1 @@
+"""One release of first and second moments, from which every linear regression follows."""
