@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -15,14 +15,27 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from dprct.estimate.effects import NoisyEffect
+
+class Drawn(Protocol):
+    """An effect as the plot sees it, whatever the law of its noise."""
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+
+    def half_width(self, alpha: float) -> float:
+        """Return half of the interval of level ``1 - alpha``."""
+
+    def noise_half_width(self, alpha: float) -> float:
+        """Return what it would be without sampling error."""
+
 
 TOTAL, NOISE = "black", "tab:blue"
 _ROW, _MARGIN, _WIDTH = 0.4, 1.2, 4.5
 
 
 def effects_plot(
-    facets: Sequence[tuple[str, Sequence[str], Sequence[NoisyEffect]]],
+    facets: Sequence[tuple[str, Sequence[str], Sequence[Drawn]]],
     alpha: float,
     *,
     ax: Axes | Sequence[Axes] | None = None,
@@ -85,7 +98,7 @@ def effects_plot(
     return list(axes)
 
 
-def _panel(ax: Axes, names: Sequence[str], effects: Sequence[NoisyEffect], alpha: float) -> None:
+def _panel(ax: Axes, names: Sequence[str], effects: Sequence[Drawn], alpha: float) -> None:
     place = np.arange(len(names))[::-1]
     values = [effect.value for effect in effects]
     total = [effect.half_width(alpha) for effect in effects]
