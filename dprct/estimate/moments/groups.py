@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,15 @@ class Group:
         Columns that are missing in all of its rows; the others are there.
     rows : int or None
         Where it is public.
+    told : int
+        How many of the values, the first ones, the name of the arm tells already.
     """
 
     arm: str = ""
     values: tuple[tuple[str, Value], ...] = ()
     absent: tuple[str, ...] = ()
     rows: int | None = None
+    told: int = 0
 
     @property
     def name(self) -> str:
@@ -55,7 +58,7 @@ class Group:
         said = [self.arm] if self.arm else []
         said += [
             f"{column}={'.' if x is None else x if isinstance(x, str) else f'{x:g}'}"
-            for column, x in self.values
+            for column, x in self.values[self.told :]
         ]
         said += [f"without {', '.join(self.absent)}"] if self.absent else []
         return ", ".join(dict.fromkeys(said)) or "everybody"
@@ -187,7 +190,7 @@ def _counted(groups: tuple[Group, ...], cells: MomentCells) -> tuple[Group, ...]
     """Return the groups; the number of rows of a private cell is not public."""
     if cells.inner == 1:
         return groups
-    return tuple(Group(g.arm, g.values, g.absent) for g in groups)
+    return tuple(replace(group, rows=None) for group in groups)
 
 
 def _private(comparison: Comparison | None, levels: Sequence[Column]) -> MomentCells:
@@ -198,9 +201,7 @@ def _private(comparison: Comparison | None, levels: Sequence[Column]) -> MomentC
     return MomentCells(treatment=groups.columns, values=values, levels=tuple(levels))
 
 
-def _cells(
-    public: Group, comparison: Comparison | None, levels: Sequence[Column]
-) -> list[Group]:
+def _cells(public: Group, comparison: Comparison | None, levels: Sequence[Column]) -> list[Group]:
     """Return the private cells of a public group, in the order of their codes."""
     arms: list[tuple[str, tuple[tuple[str, Value], ...]]] = [(public.arm, ())]
     if comparison is not None:
@@ -215,7 +216,12 @@ def _cells(
         ordinary: list[Value] = [cell[0] for cell in coded.cells]
         known.append([(column.name, x) for x in [*ordinary, *([None] * len(coded.missing))]])
     return [
-        Group(arm, (*public.values, *values, *chosen), public.absent, public.rows)
+        replace(
+            public,
+            arm=arm,
+            values=(*values, *public.values, *chosen),
+            told=public.told + len(values),
+        )
         for arm, values in arms
         for chosen in product(*known)
     ]
@@ -240,7 +246,8 @@ def _public(
         values.append((name, known[row[at]]))
         at += 1
     absent = tuple(name for name, gone in zip(flags, row[at:], strict=True) if gone)
-    return Group(arm, tuple(values), absent, int(rows))
+    told = 0 if comparison is None else len(comparison.design.columns)
+    return Group(arm, tuple(values), absent, int(rows), told)
 
 
 def _values(column: Any) -> list[Value]:

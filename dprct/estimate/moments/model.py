@@ -23,8 +23,8 @@ from dprct.estimate.moments.plan import plan_of, promise_of
 from dprct.estimate.moments.release import DrawnMoments, allocation_of, drawn_moments
 from dprct.estimate.moments.results import Moments
 from dprct.estimate.moments.variables import (
-    checked_column,
     check_count,
+    checked_column,
     key_of,
     listed_terms,
     regressors_of,
@@ -83,8 +83,6 @@ class MomentsSpec(Spec[MomentsFacts]):
     """What a release of moments is asked for: the options of :class:`PrivateMoments`."""
 
     method: ClassVar[str] = "PrivateMoments (one Gaussian release of first and second moments)"
-
-    variables_asked: ClassVar[tuple[str, ...]] = ("column_names", "formulas")
 
     column_names: tuple[str, ...] = ()
     formulas: tuple[str, ...] = ()
@@ -278,8 +276,6 @@ class MomentsSpec(Spec[MomentsFacts]):
                     "columns are public; without one use 'replace-one'"
                 )
             return
-        comparison = self.comparison()
-        assert comparison is not None
         if any(getattr(part, "cluster_columns", ()) for part in _parts(self.assignment)):
             raise ParameterError(
                 "clusters were assigned, whose errors need moments of the clusters' totals, which "
@@ -435,9 +431,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         )  # fmt: skip
         layout = spec.layout(known.schema)
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
-        self.facts = MomentsFacts(
-            schema=known.schema, n=known.n, grouping=grouping, layout=layout
-        )
+        self.facts = MomentsFacts(schema=known.schema, n=known.n, grouping=grouping, layout=layout)
 
     @classmethod
     def from_formulas(
@@ -455,9 +449,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> DrawnMoments:
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
-        return drawn_moments(
-            self._table, facts.layout, facts.grouping, relation, allocation, noise
-        )
+        return drawn_moments(self._table, facts.layout, facts.grouping, relation, allocation, noise)
 
     def _read(
         self,
@@ -468,11 +460,15 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         ledger: str,
         noise: NoiseSource,
     ) -> Moments:
-        return Moments.of(self.facts, drawn, guarantee, ledger)
+        return Moments.of(
+            self.facts, drawn, guarantee, ledger, self.spec.method, self.spec.outcomes
+        )
 
     def __repr__(self) -> str:
         count = len(self.facts.layout.places)
-        return f"PrivateMoments(n={self.n}, {count} columns, {len(self.facts.grouping.groups)} groups)"
+        return (
+            f"PrivateMoments(n={self.n}, {count} columns, {len(self.facts.grouping.groups)} groups)"
+        )
 
 
 def _term(text: str) -> str:

@@ -12,7 +12,6 @@ from dprct.privacy.guarantee import Guarantee
 from dprct.results.plan import Plan
 
 if TYPE_CHECKING:
-    from dprct.estimate.moments.layout import Place
     from dprct.estimate.moments.model import MomentsFacts, MomentsSpec
     from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget
@@ -88,8 +87,6 @@ def plan_of(spec: MomentsSpec, facts: MomentsFacts, allocation: Allocation) -> P
         f"the estimands are those of columns clipped to their bounds{moved}",
         "every linear regression on released columns is free from now on",
     )
-    if "delta" and not allocation.budget.delta:
-        raise AssertionError
     return Plan(spec.method, allocation.budget, shown, consequences, tuple(warnings))
 
 
@@ -179,8 +176,3 @@ def _regression(
             f"{GATE:g}); spend more, release fewer columns, or declare sd= or narrower bounds"
         )
     return found, ""
-
-
-def typical(places: tuple[Place, ...]) -> float:
-    """Return the length of a typical row."""
-    return math.sqrt(math.fsum(place.spread**2 for place in places))

@@ -246,7 +246,9 @@ def level_atoms(column: Column) -> tuple[Atom, ...]:
         If it declares none.
     """
     if column.levels is None:
-        raise SchemaError(f"column {column.name!r} is a factor without levels; declare levels=[...]")
+        raise SchemaError(
+            f"column {column.name!r} is a factor without levels; declare levels=[...]"
+        )
     cells = encoding(column).cells
     return tuple(Atom(column.name, code, cell[0]) for code, cell in enumerate(cells))
 
