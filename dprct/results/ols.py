@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 ORDINARY_FIT = Guarantee.none("this is an ordinary fit of the data it was given")
+_OF_MOMENTS = ("by group", "nonrobust")
+
 RELEASED_NOTE = (
     "Fitted on released data: the standard errors do not include the noise of the release."
 )
@@ -128,7 +130,7 @@ class OLSResults(LinearResults):
 
 def ols(
     formula: str,
-    data: IntoFrame,
+    data: Any,
     schema: Schema | None = None,
     cov_type: str = "HC1",
     groups: str | ArrayLike | None = None,
@@ -149,8 +151,9 @@ def ols(
     formula : str
         ``"y ~ treat + C(village) + I(age ** 2)"``; ``log``, ``exp``, ``sqrt``, ``abs`` and
         comparisons inside ``I()`` are allowed.
-    data : DataFrame
-        pandas, Polars, or another frame that narwhals can turn into pandas.
+    data : DataFrame or Moments
+        pandas, Polars, or another frame that narwhals can turn into pandas.  Of released moments
+        the fit is that of ``Moments.ols``, with their noise.
     schema : Schema, optional
         Gives the order of the levels of factors; the first one that occurs is the base.  That of
         a calibrated file also says whether its errors are valid, and a note says so.
@@ -207,6 +210,9 @@ def ols(
     >>> fit.bse.round(4).to_dict()
     {'Intercept': 0.4564, 'x': 1.0356}
     """
+    if getattr(type(data), "holds_moments", False):
+        options = (schema, groups, weights, guarantee, absorb or None)
+        return _of_moments(formula, data, cov_type, options)
     cov_type = covariance_named(cov_type, groups)
     check_weights_type(weights_type, cov_type, given=weights is not None)
     parsed = parse(formula, functions=True)
@@ -245,6 +251,16 @@ def ols(
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )
+
+
+def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, ...]) -> Any:
+    """Return the fit that released moments hold: they know their schema and their guarantee."""
+    if any(option is not None for option in options) or cov_type not in ("HC1", *_OF_MOMENTS):
+        raise ParameterError(
+            "released moments take a formula and cov_type='by group' or 'nonrobust' alone: they "
+            "hold their schema and guarantee, and clusters, weights and absorbed effects need rows"
+        )
+    return data.ols(formula, cov_type=None if cov_type == "HC1" else cov_type)
 
 
 def _release_notes(

@@ -465,10 +465,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         )
 
     def __repr__(self) -> str:
-        count = len(self.facts.layout.places)
-        return (
-            f"PrivateMoments(n={self.n}, {count} columns, {len(self.facts.grouping.groups)} groups)"
-        )
+        columns, groups = len(self.facts.layout.places), len(self.facts.grouping.groups)
+        return f"PrivateMoments(n={self.n}, {columns} columns, {groups} groups)"
 
 
 def _term(text: str) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dprct.errors import ColumnError, ParameterError
+from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.effects import against_control, effects_of
+from dprct.estimate.moments.regression import regression_of
 from dprct.estimate.moments.release import moments_of
-from dprct.schema.arguments import listed_names
+from dprct.estimate.moments.system import Regressor
+from dprct.estimate.moments.variables import key_of, listed_terms, regressors_of
+from dprct.formula import parse
+from dprct.schema.arguments import check_choice, listed_names
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -24,7 +29,10 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.model import MomentsFacts
     from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.estimate.moments.regression import RegressionResults
     from dprct.estimate.moments.release import DrawnMoments
+    from dprct.estimate.moments.variables import Atom
+    from dprct.formula.syntax import Formula
     from dprct.privacy.guarantee import Guarantee
     from dprct.results.certificate import Certificate
     from dprct.schema import Schema
@@ -67,6 +75,9 @@ class Moments:
     >>> bool(1.8 < m.effects().params["t"] < 2.2)
     True
     """
+
+    holds_moments: ClassVar[bool] = True
+    """What :func:`dprct.ols` knows released moments by."""
 
     schema: Schema
     layout: Layout
@@ -184,6 +195,97 @@ class Moments:
             notes=(self._estimand(), *self._where_note(where)),
         )
 
+    def ols(
+        self,
+        formula: str,
+        *,
+        cov_type: str | None = None,
+        where: Mapping[str, Value] | None = None,
+    ) -> RegressionResults:
+        """Return least squares of a released column on others, on treatment and on subgroups.
+
+        Parameters
+        ----------
+        formula : str
+            As in :func:`dprct.ols`; products of released columns must have been released, products
+            with treatment and subgroups are there.
+        cov_type : {"by group", "nonrobust"}, optional
+            Whether errors have a variance of their own in every group that the formula tells
+            apart; by default they do where it names treatment or subgroups.
+        where : mapping from treatment or subgroup to level, optional
+            Among these people alone.
+
+        Returns
+        -------
+        RegressionResults
+
+        Raises
+        ------
+        FormulaError
+            If the formula is not in the language, or has several outcomes.
+        ColumnError
+            If a column or a product was not released.
+        """
+        parsed = parse(formula)
+        if len(parsed.outcomes) != 1:
+            raise FormulaError(
+                f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
+            )
+        used = tuple(name for name in parsed.names if name in self.group_columns)
+        cells, terms = self.system(parsed, used, where)
+        if cov_type is None:
+            cov_type = "by group" if used else "nonrobust"
+        check_choice("cov_type", cov_type, ("by group", "nonrobust"))
+        return regression_of(
+            cells,
+            terms[0],
+            terms[1:],
+            guarantee=self.guarantee,
+            by_cell=cov_type == "by group",
+            formula=parsed.text,
+            notes=(self._estimand(), *self._where_note(where)),
+        )
+
+    def system(
+        self, parsed: Formula, used: Sequence[str], where: Mapping[str, Value] | None
+    ) -> tuple[list[NoisyMoments], list[Regressor]]:
+        """Return the groups that a formula tells apart, and its outcome and regressors.
+
+        Raises
+        ------
+        ColumnError
+            If a column or a product was not released.
+        """
+        for name in parsed.names:
+            if name not in self.schema.names:
+                self.place(name)
+        known = {place.variable.key: place.variable.name for place in self.layout.places}
+        terms = [
+            *listed_terms(parsed.outcome_names, self.schema),
+            *regressors_of(parsed, self.schema),
+        ]
+        columns: list[str | None] = []
+        for term in terms:
+            rest = term.without(self.group_columns)
+            if rest and key_of(rest) not in known:
+                said = ":".join(atom.column for atom in rest)
+                self.place(term.name if len(rest) == len(term.atoms) else said)
+            columns.append(known[key_of(rest)] if rest else None)
+        pooled = self._pooled(used, [name for name in columns if name is not None], where)
+        # a row whose treatment or subgroup is missing is left out, as for any other column
+        pooled = [(label, cell) for label, cell in pooled if None not in label]
+        if not pooled:
+            raise ParameterError("no group of the release has values of all these columns")
+        found = []
+        for term, column in zip(terms, columns, strict=True):
+            inside = [atom for atom in term.atoms if atom.column in self.group_columns]
+            by_cell = tuple(
+                math.prod(_value(atom, dict(zip(used, label, strict=True))) for atom in inside)
+                for label, _ in pooled
+            )
+            found.append(Regressor(term.name, column, by_cell if inside else None))
+        return [cell for _, cell in pooled], found
+
     def wald_test(self, hypothesis: str | Sequence[str]) -> WaldTest:
         """Return the joint test of restrictions on :meth:`effects`, such as ``"t1 = t2"``."""
         return self.effects().wald_test(hypothesis)
@@ -270,17 +372,10 @@ class Moments:
         lines = ["Released moments"]
         width = max(len(key) for key, _ in self.facts())
         for key, value in self.facts():
-            lines.append(
-                textwrap.fill(
-                    f"{key:<{width}}  {value}",
-                    _WIDTH,
-                    initial_indent="  ",
-                    subsequent_indent=" " * (width + 4),
-                )  # fmt: skip
-            )
-        lines += [textwrap.fill(line, _WIDTH) for line in (self._estimand(), *str(
-            self.guarantee
-        ).splitlines())]  # fmt: skip
+            text, after = f"{key:<{width}}  {value}", " " * (width + 4)
+            lines.append(textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent=after))
+        notes = (self._estimand(), *str(self.guarantee).splitlines())
+        lines += [textwrap.fill(note, _WIDTH) for note in notes]
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -374,6 +469,16 @@ class Moments:
                 )
             found[name] = value
         return found
+
+
+def _value(atom: Atom, group: Mapping[str, Value]) -> float:
+    """Return what a treatment or subgroup column, or an indicator of its level, is in a group."""
+    value = group[atom.column]
+    if atom.level is not None:
+        return float(value == atom.value)
+    if value is None or isinstance(value, str):
+        raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
+    return float(value)
 
 
 def _plain(layout: Layout) -> list[str]:

@@ -1,0 +1,421 @@
+"""Least squares from noisy second moments: the estimate, its law, and when there is none.
+
+In cell g of the release, r = (h, z) has the moments P_g + N_g, and a regressor is a public linear
+function of r: x = T_g r, for the constant, a released column, or either times a public number of
+the cell, such as the indicator of its arm.  The outcome is w_g' r.  With the residual's direction
+a_g = w_g - T_g' b, the normal equations are u(b) = sum T_g P_g a_g = 0, and with noise u has the
+further covariance K(b) = sum T_g E[N a a' N] T_g'.
+
+For the symmetric Gaussian N, E[N X N] = s2^2 / 2 (X' + tr(X) I), less s2^2 X_00 at the corner where
+the number of rows, and so the corner of P_g, is exact.
+
+Regressors are first brought to an orthonormal basis of their public rows T, so that no unit, no
+order and no recoding of them changes an estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import linalg
+
+from dprct.errors import ParameterError
+from dprct.estimate.moments.joint import positive
+from dprct.estimate.moments.raised import kappa, rounded_up
+from dprct.results.covariance import independent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.noisy import NoisyMoments
+
+    Array = NDArray[np.floating[Any]]
+
+GATE = 0.1
+"""Least squares is read where eta^2, the noise of the moments against themselves, is at most it."""
+
+_STEPS, _CLOSE = 200, 1e-12
+_DESCENTS, _SHORTEST, _SETTLED = 60, 1e-3, 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Regressor:
+    """The constant (``column`` None) or a column, times a public number of each cell.
+
+    Attributes
+    ----------
+    name : str
+        As it is printed.
+    column : str or None
+    by_cell : tuple of G float, or None for 1 everywhere
+    """
+
+    name: str
+    column: str | None = None
+    by_cell: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class System:
+    """The moments of a release as one regression sees them.
+
+    Attributes
+    ----------
+    names : tuple of k str
+        Regressors that are not linear combinations of earlier ones by their public rows.
+    omitted : tuple of str
+    T : (G, k, d) array
+        Regressors in the basis, as functions of r.
+    P : (G, d, d) array
+    s2 : (G,) array
+    exact : (G,) array of bool
+        Where the number of rows is public.
+    rows : (G,) array
+    to_names : (k, k) array
+        Coefficients in the basis, times this, are those of ``names``.
+    M : (k, k) array
+        Sum of T P T'.
+    """
+
+    names: tuple[str, ...]
+    omitted: tuple[str, ...]
+    T: Array
+    P: Array
+    s2: Array
+    exact: Array
+    rows: Array
+    to_names: Array
+    M: Array
+
+    @property
+    def n(self) -> float:
+        """Rows of all cells."""
+        return float(self.rows.sum())
+
+    @property
+    def df_resid(self) -> float:
+        """Rows less coefficients."""
+        return self.n - len(self.M)
+
+    def mean_of_products(self, B: Array) -> Array:
+        """Return E[N_g B_g N_g] of every cell, (G, d, d), for symmetric B."""
+        d = B.shape[-1]
+        half = self.s2[:, None, None] ** 2 / 2
+        traces = np.trace(B, axis1=1, axis2=2)[:, None, None]
+        found: Array = half * (B + traces * np.eye(d))
+        found[:, 0, 0] -= np.where(self.exact, self.s2**2 * B[:, 0, 0], 0)
+        return found
+
+    def inside(self, A: Array) -> Array:
+        """Return T_g' A T_g of every cell."""
+        found: Array = self.T.swapaxes(1, 2) @ A @ self.T
+        return found
+
+    def by_cell(self, X: Array) -> Array:
+        """Return T_g X_g T_g' of every cell."""
+        found: Array = self.T @ X @ self.T.swapaxes(1, 2)
+        return found
+
+    def noise_of_scores(self, a: Array) -> Array:
+        """Return K, the covariance of the noise of u."""
+        found: Array = self.by_cell(self.mean_of_products(a[:, :, None] * a[:, None, :])).sum(
+            axis=0
+        )
+        return found
+
+    def residual(self, w: Array, b: Array) -> Array:
+        """Return a_g = w_g - T_g' b, (G, d)."""
+        found: Array = w - b @ self.T
+        return found
+
+
+def rows_of(cells: Sequence[NoisyMoments], regressor: Regressor) -> Array:
+    """Return the row of a regressor in every cell, (G, d)."""
+    by_cell = np.ones(len(cells)) if regressor.by_cell is None else np.array(regressor.by_cell)
+    if by_cell.shape != (len(cells),) or not np.isfinite(by_cell).all():
+        raise ParameterError(
+            f"{regressor.name!r} needs one finite number for each of {len(cells)} cells"
+        )
+    return by_cell[:, None] * np.array([cell.row(regressor.column) for cell in cells])
+
+
+def system_of(cells: Sequence[NoisyMoments], regressors: Sequence[Regressor]) -> System:
+    """Return the moments in an orthonormal basis of the regressors' public rows.
+
+    Raises
+    ------
+    ParameterError
+        If there is no cell or no regressor, or one is 0 in every cell.
+    """
+    if not cells or not regressors:
+        raise ParameterError("a regression needs a cell with rows and at least one regressor")
+    if any(cell.names != cells[0].names for cell in cells):
+        raise ParameterError("the cells of a regression must have the same columns")
+    d = len(cells[0].names) + 1
+    stacked = np.array([rows_of(cells, one) for one in regressors])  # (k, G, d)
+    present = np.array([not cell.n_is_public or cell.n > 0 for cell in cells])
+    flat = (stacked * present[:, None]).reshape(len(regressors), -1).T
+    lengths = np.sqrt((flat**2).sum(axis=0))
+    if not lengths.all():
+        empty = regressors[int(np.flatnonzero(lengths == 0)[0])].name
+        raise ParameterError(f"regressor {empty!r} is 0 in every cell that has rows; leave it out")
+    kept = independent(np.linalg.qr(flat / lengths, mode="r"))
+    Q, R = np.linalg.qr(flat[:, kept] / lengths[kept])
+    to_names = linalg.solve_triangular(R, np.eye(len(R))) / lengths[kept][:, None]
+    T = Q.T.reshape(-1, len(cells), d).swapaxes(0, 1)
+    P = np.array([cell.matrix for cell in cells])
+    names = [one.name for one in regressors]
+    return System(
+        names=tuple(name for name, keep in zip(names, kept, strict=True) if keep),
+        omitted=tuple(name for name, keep in zip(names, kept, strict=True) if not keep),
+        T=T,
+        P=P,
+        s2=np.array([cell.s2 for cell in cells]),
+        exact=np.array([cell.n_is_public for cell in cells]),
+        rows=np.array([cell.n for cell in cells]),
+        to_names=to_names,
+        M=(T @ P @ T.swapaxes(1, 2)).sum(axis=0),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inverse:
+    """A, the de-biased inverse of the regressors' moments, and how far it can be trusted.
+
+    Attributes
+    ----------
+    A : (k, k) array
+        Positive definite.
+    bread : (k, k) array
+        M + F(A), the inverse of ``A``.
+    F : (G, d, d) array
+        E[N T' A T N] of every cell.
+    eta2 : float
+        Sum over cells of s2^2 / 2 tr((T' A T)^2).
+    settled : bool
+        Whether the iteration came to its fixed point.
+    """
+
+    A: Array
+    bread: Array
+    F: Array
+    eta2: float
+    settled: bool
+
+    @property
+    def passes(self) -> bool:
+        """Whether least squares is read at all: a rule on released numbers."""
+        return self.settled and self.eta2 <= GATE
+
+
+def inverse_of(system: System) -> Inverse:
+    """Return A with A = (M + F(A))^-1, F(A) = sum T E[N T' A T N] T'.
+
+    (M + N)^-1 has the mean M^-1 + M^-1 E[N M^-1 N] M^-1 to second order; adding F takes it away.
+    The iteration is damped by half and starts where M is positive: eigenvalues below the size of
+    the noise, s2 sqrt(k), are raised to it.
+    """
+    k = len(system.M)
+    size = math.sqrt(float((system.s2**2).sum()) / len(system.s2))
+    w, U = np.linalg.eigh(system.M)
+    floor = max(size * math.sqrt(k), 1e-14 * float(np.abs(w[[0, -1]]).sum()), 1e-300)
+    A = (U / np.maximum(w, floor)) @ U.T
+    settled = size == 0 and bool(w[0] > floor)
+    F = np.zeros_like(system.P)
+    bread = system.M
+    for _ in range(0 if settled else _STEPS):
+        F = system.mean_of_products(system.inside(A))
+        bread = system.M + system.by_cell(F).sum(axis=0)
+        try:
+            step = (np.linalg.inv(bread) - A) / 2
+        except np.linalg.LinAlgError:
+            break
+        A = A + (step + step.T) / 2
+        if np.abs(step).sum() <= _CLOSE * np.abs(A).sum():
+            settled = True
+            break
+    # far from any fixed point A may lose its sign; such a system is not read
+    settled = settled and bool(np.linalg.eigvalsh(A)[0] > 0)
+    if settled and size > 0:
+        F = system.mean_of_products(system.inside(A))
+        bread = np.linalg.inv(A)
+    inside = system.inside(A)
+    eta2 = float((system.s2**2 / 2 * np.einsum("gij,gji->g", inside, inside)).sum())
+    return Inverse(A, (bread + bread.T) / 2, F, eta2, settled)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Least squares of one outcome, in the basis.
+
+    Attributes
+    ----------
+    system : System
+    inverse : Inverse
+    w : (G, d) array
+        The outcome.
+    b : (k,) array
+    noise : (k, k) array
+        Covariance of ``b`` that is privacy noise.
+    sampling : (k, k) array
+    residual_variance : float
+        Of all cells together, without noise; it may be below zero as released.
+    by_cell : bool
+        Whether residuals have a variance of their own in every cell.
+    shift : float
+        What is subtracted from a linear combination, where that is all that is asked.
+    """
+
+    system: System
+    inverse: Inverse
+    w: Array
+    b: Array
+    noise: Array
+    sampling: Array
+    residual_variance: float
+    by_cell: bool
+    shift: float = 0.0
+
+    @property
+    def cov(self) -> Array:
+        """Covariance of ``b``."""
+        return self.noise + self.sampling
+
+
+def coefficients(system: System, inverse: Inverse, w: Array) -> Array:
+    """Return b = A (sum T P w + sum T E[N T' A T N] w).
+
+    The second sum is 0 where the outcome is no function of the regressors' part of r; it makes an
+    outcome that is a regressor have the coefficient 1, and shifts of an outcome exact.
+    """
+    moments = np.einsum("gki,gij,gj->k", system.T, system.P + inverse.F, w)
+    found: Array = inverse.A @ moments
+    return found
+
+
+def fit(
+    system: System,
+    inverse: Inverse,
+    w: Array,
+    *,
+    by_cell: bool = False,
+    meat: Array | None = None,
+) -> Fit:
+    """Return least squares with the two parts of its covariance, A (K + S) A.
+
+    S is the residual variance times M + F(A); or, by cell, the sum of such products; or ``meat``,
+    a released sum of products of scores in the units of ``system.names``.  Residual variances are
+    raised by kappa of their own noise at 95 %, the largest over coefficients.
+    """
+    b = coefficients(system, inverse, w)
+    a = system.residual(w, b)
+    A, K = inverse.A, system.noise_of_scores(a)
+    noise = A @ K @ A
+    squares = np.einsum("gi,gij,gj->g", a, system.P, a)
+    overfit = float(np.trace(A @ K))
+    df = system.df_resid
+    whole = (float(squares.sum()) + overfit) / df if df > 0 else math.nan
+    if meat is not None:
+        J = system.to_names  # scores in the basis are J' times those of the names
+        sampling = A @ positive(J.T @ meat @ J) @ A
+        return Fit(system, inverse, w, b, noise, sampling, whole, by_cell)
+    lengths = (a**2).sum(axis=1)
+    blocks = system.by_cell(system.P + inverse.F)
+    if by_cell:
+        share = np.where(system.rows > 0, system.rows, math.inf) * df / system.n
+        variances, spreads = (
+            (squares + overfit * system.rows / system.n) / share,
+            (system.s2 * lengths / share),
+        )
+        parts = A @ blocks @ A
+    else:
+        variances = np.array([whole])
+        spreads = np.array([math.sqrt(float(((system.s2 * lengths) ** 2).sum())) / df])
+        parts = A[None]
+    variances = variances + _raise(system, parts, spreads, noise)
+    sampling = positive((np.maximum(variances, 0)[:, None, None] * parts).sum(axis=0))
+    return Fit(system, inverse, w, b, noise, sampling, whole, by_cell)
+
+
+def _raise(system: System, parts: Array, spreads: Array, noise: Array) -> Array:
+    """Return what is added to residual variances, (1,) or (G,): kappa times their noise."""
+    if not spreads.any():
+        return np.zeros(len(spreads))
+    J = system.to_names
+    each = spreads[:, None] * np.maximum(np.einsum("ik,gkl,il->gi", J, parts, J), 0)
+    om = np.sqrt((each**2).sum(axis=0))
+    v = np.einsum("ik,kl,il->i", J, noise, J)
+    worst = int(np.argsort(om / v)[-1])
+    # parts of several cells are raised so that together they are raised by kappa om
+    together = om[worst] / each[:, worst].sum()
+    raised: Array = kappa(rounded_up(float(om[worst] / v[worst])), 0.05) * together * spreads
+    return raised
+
+
+def profile(found: Fit, L: Array, values: Array) -> float:
+    """Return the least of u(b)' C(b)^-1 u(b) over the b with L b = values: chi-square(len(L)).
+
+    C is the covariance of u at b: noise and residual variance at b itself, so that the test does
+    not rest on the estimate (Anderson and Rubin 1949).  Gauss-Newton steps use the derivative of u
+    less its part along u (Kleibergen 2005), which makes their direction that of the gradient.
+    """
+    system, A = found.system, found.inverse.A
+    T, s2 = system.T, system.s2
+    back = A @ L.T
+    start = found.b - back @ np.linalg.solve(L @ back, L @ found.b - values)
+    free = linalg.null_space(L)
+    blocks = found.inverse.bread[None]
+    if found.by_cell:
+        blocks = np.array([positive(one) for one in system.by_cell(system.P + found.inverse.F)])
+
+    def at(b: Array) -> tuple[float, Array, Array, Any]:
+        a = system.residual(found.w, b)
+        scores = np.einsum("gij,gj->gi", system.P, a)
+        u = np.einsum("gki,gi->k", T, scores)
+        squares = np.maximum((a * scores).sum(axis=1), 0)
+        if found.by_cell:
+            variances = squares / np.maximum(system.rows, 1)
+        else:
+            total = max(float((a * scores).sum()), 0.0)
+            variances = np.array([total / system.n])
+        C = system.noise_of_scores(a) + (variances[:, None, None] * blocks).sum(axis=0)
+        C = C + 1e-14 * np.trace(C) * np.eye(len(C))
+        factor = linalg.cho_factor(C, check_finite=False)
+        return float(u @ linalg.cho_solve(factor, u, check_finite=False)), a, u, factor
+
+    try:
+        q, a, u, factor = at(start)
+    except linalg.LinAlgError:  # no residual and no noise: every other value is impossible
+        return math.inf if np.abs(L @ found.b - values).sum() > 0 else 0.0
+    b = start
+    for _ in range(_DESCENTS if free.shape[1] else 0):
+        y = linalg.cho_solve(factor, u, check_finite=False)
+        t = y @ T  # (G, d)
+        toward = np.einsum("gki,gi->gk", T, a)
+        half = s2**2 / 2
+        D = system.M - (
+            np.einsum("g,gk,gi,gli->kl", half, toward, t, T)
+            + np.einsum("g,gkm,gm,gl->kl", half, T, t, toward)
+        )
+        corner = np.where(system.exact, s2**2 * a[:, 0] * t[:, 0], 0)
+        D = D + np.einsum("g,gk,gl->kl", corner, T[:, :, 0], T[:, :, 0])
+        left = (D @ free).T
+        weighted = linalg.cho_solve(factor, system.M @ free, check_finite=False)
+        step = free @ np.linalg.lstsq(left @ weighted, left @ y, rcond=1e-12)[0]
+        length = 1.0
+        new = at(b + step)
+        while new[0] > q and length > _SHORTEST:
+            length /= 2
+            new = at(b + length * step)
+        if new[0] > q:
+            break
+        gain = q - new[0]
+        b, (q, a, u, factor) = b + length * step, new
+        if gain < _SETTLED * max(q, 1e-4):
+            break
+    return q
