@@ -306,10 +306,12 @@ learner("clip, parts, trimming, missing is a number",
 
 def moments(name: str, given: dict[str, Any], **facts: Any) -> None:
     """Register a case of PrivateMoments."""
+    # no sampler reaches epsilon 50 at delta 1e-9 on so fine a grid: refused before a charge
+    reached = {"deltas": DELTAS[:2], "epsilons": (1.0, 0.5, 3.0, 0.01, 50.0)}
     case(
         dprct.PrivateMoments, name, given=given,
-        **{"private": "y w x g", "deltas": DELTAS, "sizes": TINY,
-           "epsilons": (1.0, 0.5, 3.0, 50.0), "bounds": (NARROW, SIGNED, WIDE), **facts},
+        **{"private": "y w x g", "sizes": TINY, "bounds": (NARROW, SIGNED, WIDE), **reached,
+           **facts},
     )  # fmt: skip
 
 

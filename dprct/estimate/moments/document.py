@@ -218,6 +218,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         for facts in content["groups"]
     )
     guarantee = Guarantee.from_dict(content["guarantee"])
+    str(guarantee)  # refuses numbers that cannot be printed
     sigma = _number(content["sigma"])
     _check_noise(guarantee, layout.grid, len(groups), sigma)
     width = len(places) + 1

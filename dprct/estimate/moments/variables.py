@@ -144,14 +144,20 @@ def variable_of(
     parts = []
     for atom in sorted([*once.values(), *plain], key=lambda atom: atom.key):
         column = checked_column(schema, atom.column)
+        if column.levels is not None and len(column.levels) == 1:
+            raise _constant(name)
         parts.append(Part(column, atom.level, fills.get(atom.column)))
     found = Variable(name, tuple(parts))
     low, high = found.bounds
     if not low < high:
-        raise SchemaError(
-            f"{name!r} is a constant: the schema allows one value of it alone; leave it out"
-        )
+        raise _constant(name)
     return found
+
+
+def _constant(name: str) -> SchemaError:
+    return SchemaError(
+        f"{name!r} is a constant: the schema allows one value of it alone; leave it out"
+    )
 
 
 def checked_column(schema: Schema, name: str) -> Column:
