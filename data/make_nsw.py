@@ -19,7 +19,7 @@ from dprct.schema import Column, FileFacts, Schema
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dprct.schema.facts import Code
+    from dprct.schema.columns import Code
 
 TARGET = Path(__file__).with_name("nsw_mixtape.dta")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.schema.facts import Code
+    from dprct.schema.columns import Code
 
 TARGET = Path(__file__).with_name("thornton_hiv.dta")
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

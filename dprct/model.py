@@ -32,9 +32,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged, resumable
 from dprct.results.confidential import HoldsRows
-from dprct.schema.arguments import check_schema
-from dprct.schema.legal import validate
-from dprct.schema.table import (
+from dprct.schema.tables import (
     COMPANION,
     check_rows,
     collected,
@@ -43,6 +41,7 @@ from dprct.schema.table import (
     row_count,
     table,
 )
+from dprct.schema.validate import check_schema, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,9 +53,9 @@ if TYPE_CHECKING:
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
-    from dprct.schema.facts import Unit
+    from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame, Table
+    from dprct.schema.tables import Frame, Table
 
 _STUDY = "study"
 """Key of a saved state under which it says which public facts it rests on."""
@@ -75,7 +74,7 @@ class BoundTable(HoldsRows):
     Raises
     ------
     SchemaError, EngineError, MissingDependencyError
-        As of :func:`dprct.schema.table.table`.
+        As of :func:`dprct.schema.tables.table`.
 
     Notes
     -----

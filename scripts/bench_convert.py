@@ -102,7 +102,7 @@ def make(path: Path, n: int, *, long: bool = False) -> None:
 
 def _schema(n: int, *, long: bool) -> Schema:
     from dprct.schema import Column, Schema
-    from dprct.schema.facts import FileFacts
+    from dprct.schema.columns import FileFacts
 
     columns = [Column(f"y{k}", "double") for k in range(4)]
     columns += [Column(f"b{k}", "byte", value_label="answers") for k in range(3)]

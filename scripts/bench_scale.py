@@ -80,10 +80,10 @@ def histogram(rows: int) -> None:
     import duckdb
     import polars as pl
 
-    from dprct.encode import encodings
+    from dprct.encoding import encodings
     from dprct.queries import cell_counts
     from dprct.schema import Column, Schema
-    from dprct.schema.table import table
+    from dprct.schema.tables import table
 
     schema = Schema(
         tuple(
@@ -124,9 +124,9 @@ def _binned(what: str, sizes: tuple[int, ...], file: str) -> None:
     import duckdb
     import polars as pl
 
-    from dprct.encode import encodings
+    from dprct.encoding import encodings
     from dprct.queries import cell_counts
-    from dprct.schema.table import table
+    from dprct.schema.tables import table
 
     bins = dict(zip(CELLS, sizes, strict=True))
     codes = encodings(_continuous(bins), bins)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.schema.facts import Unit
+from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import CalibratedSpec
 from dprct.study.declared_tables import TableSpec
 from dprct.study.design_section import DesignSpec

@@ -29,9 +29,9 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     for names in (
         "errors",
         "privacy",
-        "schema missing derive",
+        "schema missing",
         "io",
-        "queries encode exclusive bins formula",
+        "queries encoding formula",
         "plots",
         "results",
         "model",
@@ -63,7 +63,7 @@ LOOKS: frozenset[str] = frozenset(
 )
 """Calls that read a public fact off confidential data, were their subject a column of them."""
 
-STRICT = ("release", "estimate", "encode", "exclusive", "bins", "queries", "derive")
+STRICT = ("release", "estimate", "encoding", "queries")
 
 PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/additive/release.py", "_terms_said", "describe"): "encodings say levels",
@@ -87,8 +87,8 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
         "_units",
         "unique",
     ): "who the donors are, a public fact",
-    ("dprct/queries/bin_keys.py", "_candidates", "max"): "edges of bins, from the schema",
-    ("dprct/queries/bin_keys.py", "_cover", "argmax"): "terms of a key, from edges of bins",
+    ("dprct/queries/counts.py", "_candidates", "max"): "edges of bins, from the schema",
+    ("dprct/queries/counts.py", "_cover", "argmax"): "terms of a key, from edges of bins",
     ("dprct/release/construction/start.py", "_arms", "unique"): "arms of a released design",
     ("dprct/release/fates.py", "sorted_rows", "unique"): "rows already released, to sort them",
     ("dprct/release/histogram.py", "HistogramSpec.plan", "describe"): "encodings say their levels",
@@ -97,8 +97,8 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
 """(file, function, call) whose subject is public or already released, with the reason."""
 
 OPENERS = (
-    "dprct/privacy/aggregate.py",
-    "dprct/privacy/histogram.py",
+    "dprct/privacy/aggregates.py",
+    "dprct/privacy/histograms.py",
     "dprct/privacy/mechanisms.py",
 )
 """The files that may look into a sealed aggregate: its own, and those that add the noise."""
@@ -248,10 +248,10 @@ def openings(source: Source) -> list[str]:
     for node in ast.walk(source.tree):
         opens = (
             isinstance(node, ast.Attribute)
-            and (node.attr == "_sealed" or ast.unparse(node) == "aggregate._open")
+            and (node.attr == "_sealed" or ast.unparse(node) == "aggregates._open")
         ) or (
             isinstance(node, ast.ImportFrom)
-            and (node.module or "").endswith("aggregate")
+            and (node.module or "").endswith("aggregates")
             and "_open" in {name.name for name in node.names}
         )
         if opens:
@@ -378,9 +378,9 @@ def test_only_mechanisms_open_aggregates() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "from dprct.privacy.aggregate import CellCounts, _open",
+        "from dprct.privacy.aggregates import CellCounts, _open",
         "counts._sealed.content",
-        "from dprct.privacy import aggregate\naggregate._open(counts)",
+        "from dprct.privacy import aggregates\naggregates._open(counts)",
     ],
 )
 def test_an_opening_would_be_noticed(text: str) -> None:

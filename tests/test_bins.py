@@ -9,8 +9,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.bins import Edges, EqualBins, EqualBinsOfPoints, Points, Rule, clipped, divided
-from dprct.schema.table import collected, table
+from dprct.encoding import Edges, EqualBins, EqualBinsOfPoints, Points, Rule, clipped, divided
+from dprct.schema.tables import collected, table
 
 NAN, INF = float("nan"), float("inf")
 

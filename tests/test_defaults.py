@@ -11,7 +11,7 @@ from dprct.defaults import (
     resembles_jointly,
     resembles_one_by_one,
 )
-from dprct.privacy import thresholds
+from dprct.privacy import histograms
 
 
 @pytest.mark.parametrize("root", range(2, 200))
@@ -35,7 +35,7 @@ def test_more_people_never_have_fewer_bins() -> None:
 def test_the_constants_of_the_histogram_are_those_of_its_law() -> None:
     # ALGORITHMS.md, section 1: n/20 expected rows in empty cells; refuse below n/t = 5
     assert SPURIOUS_SHARE * 20 == 1
-    assert thresholds.SPURIOUS_SHARE == SPURIOUS_SHARE
+    assert histograms.SPURIOUS_SHARE == SPURIOUS_SHARE
     assert FEWEST_SURVIVORS == 5
 
 

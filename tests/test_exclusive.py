@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from dprct import MVHistogram, Schema
-from dprct.encode import decoded, encodings, prepared_for
+from dprct.encoding import decoded, encodings, prepared_for
 from dprct.errors import SchemaError
-from dprct.privacy.cells import cell_count
+from dprct.privacy.aggregates import cell_count
 from dprct.schema import Column
 
 ARMS = ("cash", "therapy", "both")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from dprct.formula.columns import Array, Mask
+    from dprct.formula.design_matrix import Array, Mask
 
 Codes = NDArray[np.int64]
 

@@ -16,13 +16,13 @@ from dprct.assignment.groups import Groups, indicators, levels, listed, quoted
 from dprct.assignment.shares import Shares, shares_of
 from dprct.assignment.units import Units, has_missing, units_of
 from dprct.errors import ParameterError
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.assignment.allocation import Codes
-    from dprct.formula.columns import Array
+    from dprct.formula.design_matrix import Array
 
 
 @dataclass(frozen=True)

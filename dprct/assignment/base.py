@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.allocation import Codes
     from dprct.assignment.groups import Groups, Level
-    from dprct.formula.columns import Array
+    from dprct.formula.design_matrix import Array
 
 
 class Design(ABC):

@@ -13,12 +13,12 @@ from dprct.assignment.base import Design
 from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
 from dprct.assignment.shares import Shares, shares_of
 from dprct.errors import ColumnError, ParameterError
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from dprct.assignment.allocation import Codes
     from dprct.assignment.groups import Level
-    from dprct.formula.columns import Array
+    from dprct.formula.design_matrix import Array
 
 Procedure = Callable[[pd.DataFrame, np.random.Generator], Any]
 

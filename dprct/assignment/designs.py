@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.allocation import Codes
     from dprct.assignment.units import Units
-    from dprct.formula.columns import Array
+    from dprct.formula.design_matrix import Array
 
 _UNLIKELY = 1e-9
 

@@ -12,7 +12,7 @@ import numpy as np
 from dprct.assignment.base import Design
 from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
 from dprct.errors import ParameterError
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.allocation import Codes
     from dprct.assignment.groups import Level
-    from dprct.formula.columns import Array
+    from dprct.formula.design_matrix import Array
 
 Combination = tuple[int, ...]
 """The group of each factor, by its place among the factor's groups."""

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.formula.columns import is_factor, is_missing, numbers_of
-from dprct.schema.facts import given
+from dprct.formula.design_matrix import is_factor, is_missing, numbers_of
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.assignment.allocation import Codes
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
 
 Level = float | str
 

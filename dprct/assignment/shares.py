@@ -11,12 +11,12 @@ import numpy as np
 
 from dprct.assignment.groups import listed
 from dprct.errors import ParameterError
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from dprct.formula.columns import Array
+    from dprct.formula.design_matrix import Array
 
 _TOLERANCE = 1e-9
 

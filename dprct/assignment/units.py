@@ -13,10 +13,10 @@ import pandas as pd
 
 from dprct.assignment.groups import quoted
 from dprct.errors import ColumnError, ParameterError
-from dprct.formula.columns import columns_of, is_missing
-from dprct.privacy.arms import Combinations
-from dprct.queries.passes import added
-from dprct.schema.table import names_of, row_count
+from dprct.formula.design_matrix import columns_of, is_missing
+from dprct.queries.arms import Combinations
+from dprct.queries.sums import added
+from dprct.schema.tables import names_of, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

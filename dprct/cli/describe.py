@@ -12,7 +12,7 @@ from rich.table import Table
 from dprct.cli.show import output, printable, say
 from dprct.errors import FileError
 from dprct.io.atomic import atomic_write
-from dprct.schema.facts import Column, shown
+from dprct.schema.columns import Column, shown
 from dprct.schema.schema import Schema
 from dprct.study.draft import draft
 

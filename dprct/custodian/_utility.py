@@ -10,7 +10,7 @@ from dprct.custodian.regressions import Regressions
 from dprct.custodian.sources import Source, confidential_source, released_sources
 from dprct.custodian.utility_report import UtilityReport
 from dprct.errors import ParameterError
-from dprct.formula.columns import columns_of
+from dprct.formula.design_matrix import columns_of
 from dprct.results.confidential import caution
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dprct.errors import SchemaError
 from dprct.missing import MISSING_CODES
-from dprct.schema.table import COMPANION, eager, numbers_of, text_of
+from dprct.schema.tables import COMPANION, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

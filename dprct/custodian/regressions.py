@@ -12,8 +12,7 @@ from scipy import special
 
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, complete_cases, design, parse
-from dprct.formula.columns import Array, Mask, columns_of, is_missing
-from dprct.formula.design import INTERCEPT
+from dprct.formula.design_matrix import INTERCEPT, Array, Mask, columns_of, is_missing
 from dprct.results.arms import assignment_of
 from dprct.results.options import check_finite, cluster_codes, covariance_named, weights_of
 from dprct.results.several import SharedFit, fit_several

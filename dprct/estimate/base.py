@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
-    from dprct.schema.facts import Unit
+    from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
 
 Found = TypeVar("Found")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from dprct.assignment.base import Design
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.queries import Clipped
-from dprct.schema.facts import given
-from dprct.schema.table import eager, names_of, table
+from dprct.schema.columns import given
+from dprct.schema.tables import eager, names_of, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame, Table
+    from dprct.schema.tables import Frame, Table
 
 MissingRule = str | float
 
@@ -58,7 +58,7 @@ def any_table_of(data: object) -> Table:
     SchemaError
         If several tables are given, or no table with rows.
     EngineError, MissingDependencyError
-        As of :func:`dprct.schema.table.table`.
+        As of :func:`dprct.schema.tables.table`.
     """
     _check_single(data)
     return table(data)

@@ -18,11 +18,11 @@ from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.assignment.units import ROWS, Units, combined, units_of
 from dprct.errors import ParameterError, SchemaError
-from dprct.privacy.arms import Arms, Combinations
 from dprct.queries import HiddenArms, observed, observed_counts
+from dprct.queries.arms import Arms, Combinations
 from dprct.results.confidential import HoldsRows
-from dprct.schema.arguments import check_choice
-from dprct.schema.facts import Unit, given
+from dprct.schema.columns import Unit, given
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Groups, Level
     from dprct.assignment.units import Units
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Table
+    from dprct.schema.tables import Table
 
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 _REACH, _TERMS, _STEPS = 60.0, 20_000, 60
 _RAREST = 1e-6

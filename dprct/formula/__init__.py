@@ -4,7 +4,7 @@
 bring from Stata and R, ``design`` the way from rows to numbers.
 """
 
-from dprct.formula.design import Design, complete_cases, design
+from dprct.formula.design_matrix import Design, complete_cases, design
 from dprct.formula.syntax import Factor, Formula, names, parse
 
 __all__ = ["Design", "Factor", "Formula", "complete_cases", "design", "names", "parse"]

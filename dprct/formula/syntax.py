@@ -5,17 +5,135 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dprct.errors import ColumnError, FormulaError
 from dprct.formula.expressions import FUNCTIONS, Expression
-from dprct.formula.mistakes import function_hint, stata_or_r
-from dprct.formula.tokens import ALLOWED, Token, shortened, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dprct.schema import Schema
+
+
+ALLOWED = "column names, C(name), I(arithmetic), a:b, a*b, +, and 0, 1 or -1 for the intercept"
+
+
+_TOKEN = re.compile(
+    r"(?P<space>\s+)"
+    r"|`(?P<quoted>[^`]+)`"
+    r"|(?P<name>[^\W\d]\w*)"
+    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<operator>\*\*|==|!=|<=|>=|[-~+*/:()<>])"
+)
+
+
+class Token(NamedTuple):
+    """A piece of a formula; ``kind`` is quoted, name, number, operator or end."""
+
+    kind: str
+    text: str
+    at: int
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Return the tokens of a formula, closed by one of kind ``end``, or refuse a character.
+
+    Examples
+    --------
+    >>> [token.text for token in tokens_of("y ~ `a b`*x")]
+    ['y', '~', 'a b', '*', 'x', '']
+    """
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise FormulaError(
+                f"{text[at]!r} at character {at + 1} is not allowed; allowed: {ALLOWED}; a column "
+                f"of another name stands in backquotes (formula {shortened(text)!r})"
+            )
+        kind = str(match.lastgroup)
+        if kind != "space":
+            tokens.append(Token(kind, match[kind], at))
+        at = match.end()
+    return [*tokens, Token("end", "", len(text))]
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """Return text for a message, cut where it is long."""
+    text = text.strip()
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+STATA_COMMANDS = re.compile(
+    r"\s*(qui\w*|xi|by|bysort|regr?e?s?s?|regress|areg|xtreg|reghdfe|iv\w*|logit|probit|poisson|"
+    r"tobit|anova|su\w*)[\s:]+[^\W\d]"
+)
+
+FUNCTION_HINTS = {
+    "factor": "write C({inside})",
+    "as": "write C({inside})",
+    "i": "write C({inside})",
+    "Q": "put the name in backquotes",
+    "ln": "write log({inside})",
+    "poly": "write the powers: x + I(x ** 2)",
+    "bs": "compute the columns beforehand",
+    "np": "write log(x), not np.log(x)",
+}
+
+_STATA_FACTOR = re.compile(r"\b(?:i|ib\d+|ibn)\.\(?([^\W\d]\w*)?")
+_STATA_CONTINUOUS = re.compile(r"\bc\.\(?([^\W\d]\w*)?")
+_R_FACTOR = re.compile(r"\bas\.factor\b")
+_MODULE = re.compile(r"\b(np|numpy|math|pd)\.(\w+)")
+
+
+def stata_or_r(text: str) -> str | None:
+    """Return one sentence on how to write what was meant, or None where nothing is recognised.
+
+    Parameters
+    ----------
+    text : str
+        The formula as given, outside backquotes.
+
+    Examples
+    --------
+    >>> stata_or_r("y ~ i.village")
+    "'i.village' is Stata's; write C(village) here"
+    >>> stata_or_r("reg y x")
+    "'reg ...' is a Stata command; write y ~ x + z, the outcome first"
+    """
+    if "~" not in text and (command := STATA_COMMANDS.match(text)):
+        return f"'{command[1]} ...' is a Stata command; write y ~ x + z, the outcome first"
+    if "#" in text:
+        return "'#' and '##' are Stata's; write a:b for an interaction and a*b for a + b + a:b here"
+    if found := _R_FACTOR.search(text):
+        return f"{found[0]!r} is R's; write C(x) for a factor here"
+    if found := _MODULE.search(text):
+        return f"{found[0]!r} is Python; write {found[2]}(x) if it is log, exp, sqrt or abs"
+    if found := _STATA_FACTOR.search(text):
+        return f"{found[0]!r} is Stata's; write C({found[1] or 'x'}) here"
+    if found := _STATA_CONTINUOUS.search(text):
+        return f"{found[0]!r} is Stata's; write {found[1] or 'x'} alone, numbers are numbers here"
+    if re.search(r"~\s*\.\s*(?:[-+]|$)", text):
+        return "'.' for all other columns is R's; name each column here"
+    if re.search(r"\w\s+if\s+\w", text):
+        return "a Stata 'if' is not part of a formula; select the rows of the data beforehand"
+    if re.search(r"\w\s*,\s*(?:r|robust|vce|cl|cluster)\b", text):
+        return "options after a comma are Stata's; give cov_type= or groups= beside the formula"
+    return None
+
+
+def function_hint(name: str, inside: str) -> str:
+    """Return how to write a function of another language, or an empty text.
+
+    Examples
+    --------
+    >>> function_hint("factor", "village")
+    'write C(village)'
+    """
+    return FUNCTION_HINTS.get(name, "").format(inside=inside)
+
 
 MOST_TERMS = 5000
 DEEPEST = 50

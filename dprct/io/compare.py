@@ -17,7 +17,7 @@ import pandas as pd
 
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import missing_numbers
-from dprct.schema.facts import Code, Column, FileFacts, text_width
+from dprct.schema.columns import Code, Column, FileFacts, text_width
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -613,7 +613,7 @@ def compare(
 
     Examples
     --------
-    >>> from dprct.schema.facts import Column
+    >>> from dprct.schema.columns import Column
     >>> a = (pd.DataFrame({"x": [1.0, 2.0]}), Schema((Column("x", "byte"),)))
     >>> b = (pd.DataFrame({"x": [1.0, 3.0]}), Schema((Column("x", "int"),)))
     >>> print(compare(a, b))

@@ -23,7 +23,7 @@ from dprct.io.stata.write import check_fits, framing, layout_of
 from dprct.io.text import arrow_of
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema.schema import Schema
-from dprct.schema.table import COMPANION
+from dprct.schema.tables import COMPANION
 
 if TYPE_CHECKING:
     import os
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.io.stata.layout import Cursor
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
 
     Progress = Callable[[int, int], None]
     Piece = dict[str, NDArray[Any]]

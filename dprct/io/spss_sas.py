@@ -14,7 +14,7 @@ import pandas as pd
 from dprct.errors import DprctWarning, FileError
 from dprct.io.compare import DATASET
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.facts import STRING_WIDTH, Code, Column, FileFacts
+from dprct.schema.columns import STRING_WIDTH, Code, Column, FileFacts
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import pandas as pd
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.facts import FLOAT_LIMITS, Column, FileFacts
+from dprct.schema.columns import FLOAT_LIMITS, Column, FileFacts
 from dprct.schema.frames import table_of_frame
-from dprct.schema.legal import broken_rules
 from dprct.schema.schema import Schema
-from dprct.schema.table import COMPANION, Frame, eager, numbers_of, text_of
+from dprct.schema.tables import COMPANION, Frame, eager, numbers_of, text_of
+from dprct.schema.validate import broken_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.balance import Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
+from dprct.privacy.composition import Charge, ChargeMeasure, Composition
 from dprct.privacy.entries import Ledger, new_entry
 from dprct.privacy.ledger import LedgerFile, checked_id, ledger_path
-from dprct.privacy.rules import Charge, ChargeMeasure, Composition
 from dprct.privacy.states import Memory
 
 if TYPE_CHECKING:

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, exact
-from dprct.privacy.composition import parallel, per_row, sequential
-from dprct.privacy.rounding import root
-from dprct.privacy.rules import Charge
+from dprct.privacy.composition import Charge, parallel, per_row, root, sequential
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Real
+    from dprct.privacy.composition import Composition
     from dprct.privacy.mechanisms import Mechanism
-    from dprct.privacy.rules import Composition
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,18 +6,18 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError
+from dprct.privacy.composition import Charge
 from dprct.privacy.entries import new_entry
 from dprct.privacy.ledger import LedgerFile
-from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dprct.privacy.budget import Budget
     from dprct.privacy.charges import Entry
+    from dprct.privacy.composition import Composition
     from dprct.privacy.entries import Ledger
     from dprct.privacy.guarantee import Relation
-    from dprct.privacy.rules import Composition
     from dprct.privacy.states import Memory
     from dprct.privacy.together import Together
 

@@ -15,9 +15,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
-from dprct.privacy.composition import gdp_mu, tv_delta, zcdp_rho
+from dprct.privacy.composition import SLACK_SHARE, gdp_mu, tv_delta, zcdp_rho
 from dprct.privacy.noise import SCALES, laplace_loss
-from dprct.privacy.rules import SLACK_SHARE
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Budget

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, spelled
+from dprct.privacy.composition import Charge
 from dprct.privacy.guarantee import RELATIONS, Relation
-from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.budget import Budget, spelled
-from dprct.privacy.chain import chained, checksum, first_broken
 from dprct.privacy.charges import Content, Entry, Saved, now
+from dprct.privacy.composition import NOTHING, RULES, Charge, Composition, Cost, Rule
 from dprct.privacy.guarantee import RELATIONS, Relation
-from dprct.privacy.rules import NOTHING, RULES, Charge, Composition, Cost, Rule
 from dprct.privacy.together import Together, together
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+TERMS = ("dataset_id", "epsilon", "delta", "relation", "unit", "composition")
+"""What a ledger fixes before its first entry."""
+
+
+def checksum(facts: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of JSON-ready values, whatever their order.
+
+    Examples
+    --------
+    >>> checksum({"a": 1, "b": 2}) == checksum({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(facts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def chained(ledger: Mapping[str, Any]) -> list[str]:
+    """Return the link of every entry: the SHA-256 of the link before it and of the entry.
+
+    Parameters
+    ----------
+    ledger : mapping
+        The values of a ledger file; links that its entries have already do not count.
+
+    Returns
+    -------
+    list of str
+        One longer than the entries: the first link is of the terms.
+
+    Notes
+    -----
+    The last link stands for the terms and for every entry up to it.  Certificates carry it, so
+    that a ledger from which entries were removed, or in which they were changed, contradicts the
+    certificates of the releases that it paid for, even if its own checksum was computed anew.
+
+    Examples
+    --------
+    >>> links = chained({"epsilon": "1", "entries": [{"id": "1-a"}, {"id": "2-b"}]})
+    >>> links[:2] == chained({"epsilon": "1", "entries": [{"id": "1-a"}]})
+    True
+    """
+    links = [checksum({name: ledger.get(name) for name in TERMS})]
+    for entry in ledger["entries"]:
+        bare = {name: value for name, value in entry.items() if name != "chain"}
+        links.append(checksum({"after": links[-1], "entry": bare}))
+    return links
+
+
+def first_broken(ledger: Mapping[str, Any], links: Sequence[str]) -> int | None:
+    """Return the number of the first entry, from 1, that does not continue the chain."""
+    for number, (entry, link) in enumerate(zip(ledger["entries"], links[1:], strict=True), 1):
+        if entry.get("chain") != link:
+            return number
+    return None
+
 
 VERSION = 3
 _READABLE = (1, 2, VERSION)

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from dprct.errors import ParameterError
-from dprct.privacy.aggregate import IntegerVector, _open
+from dprct.privacy.aggregates import IntegerVector, _open
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.calibration import (
     GaussianNoise,
@@ -24,14 +26,51 @@ from dprct.privacy.calibration import (
     laplace_scale,
     reachable_scale,
 )
-from dprct.privacy.released import NoisyVector
-from dprct.privacy.rules import Charge
+from dprct.privacy.composition import Charge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.privacy.budget import Real
+    from dprct.privacy.guarantee import Relation
     from dprct.privacy.noise import Integers, NoiseSource
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyVector:
+    """A released vector.
+
+    Parameters
+    ----------
+    units : array of int, shape (d,)
+        The noisy integers.
+    grid : Fraction
+        What one unit is worth in the unit of the data.
+    noise_sd : float
+        Standard deviation of the noise of a coordinate, in the unit of the data; public.
+    relation : {"replace-one", "add-remove", "replace-one-design-public"}
+        The relation under which the mechanism's claim holds.
+    simulation : bool
+        A seed was given: no guarantee.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> NoisyVector(np.array([3, -1]), Fraction(1, 4), 0.5, "replace-one", False).values.tolist()
+    [0.75, -0.25]
+    """
+
+    units: Integers
+    grid: Fraction
+    noise_sd: float
+    relation: Relation
+    simulation: bool
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The noisy numbers in the unit of the data, shape (d,)."""
+        return np.array([float(int(unit) * self.grid) for unit in self.units])
+
 
 MAX_SIZE = 10_000_000
 """Coordinates of a vector that a mechanism takes; more is likely a mistake."""

@@ -29,9 +29,8 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.ebm import CONDITIONS, READ_OFF, EBMFit, fitted_ebm, installed_version
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, one_name
-from dprct.schema.legal import validate
-from dprct.schema.table import eager, numbers_of
+from dprct.schema.tables import eager, numbers_of
+from dprct.schema.validate import check_choice, one_name, validate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.privacy.accountant import Accountant
+    from dprct.privacy.composition import Charge
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
-    from dprct.privacy.rules import Charge
     from dprct.schema import Schema
 
 UNCHARGED = "charged to no ledger, because nothing is promised: it is in no total"

@@ -1,6 +1,6 @@
 """Columns to codes that the data themselves define, as the papers do it.
 
-The strict counterpart is :mod:`dprct.encode`, where a code is a function of public facts alone.
+The strict counterpart is :mod:`dprct.encoding`, where a code is a function of public facts alone.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import pandas as pd
 
 from dprct.errors import SchemaError
 from dprct.missing import tagged
-from dprct.schema.legal import stored
-from dprct.schema.table import Frame, numbers_of, text_of
+from dprct.schema.tables import Frame, numbers_of, text_of
+from dprct.schema.validate import stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,9 @@ from dprct.published.histogram import MVHistogram
 from dprct.release.histogram import Marginals
 from dprct.release.histogram import MVHistogram as StrictHistogram
 from dprct.results.charging import Receipt
-from dprct.schema.facts import FileFacts
-from dprct.schema.legal import validate
-from dprct.schema.table import eager, numbers_of, text_of
+from dprct.schema.columns import FileFacts
+from dprct.schema.tables import eager, numbers_of, text_of
+from dprct.schema.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ from dprct.published.genmodel_draws import (
 from dprct.published.informed import Imputed, InformedSpec, ModelInformed
 from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance
 from dprct.results.base import LinearResults
-from dprct.schema.arguments import check_choice
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

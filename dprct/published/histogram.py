@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.defaults import bins_by_zeta
-from dprct.privacy.aggregate import MOVED_ROWS
+from dprct.privacy.aggregates import MOVED_ROWS
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import Unpriced, charged_or_noted
 from dprct.published.codes import DataCodes, coded
 from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, listed_names
+from dprct.schema.validate import check_choice, check_schema, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -25,10 +25,9 @@ from dprct.results.certificate import PermittedDifference
 from dprct.results.charging import noted
 from dprct.results.options import check_finite
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, listed_names
-from dprct.schema.facts import INTEGER_LIMITS, Column
-from dprct.schema.legal import stored
-from dprct.schema.table import Frame, numbers_of, text_of
+from dprct.schema.columns import INTEGER_LIMITS, Column
+from dprct.schema.tables import Frame, numbers_of, text_of
+from dprct.schema.validate import check_choice, check_schema, listed_names, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -23,10 +23,8 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.ipw_steps import Estimand, logistic_weights, weighted_difference
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice
-from dprct.schema.facts import given
-from dprct.schema.legal import validate
-from dprct.schema.own import check_own
+from dprct.schema.columns import check_own, given
+from dprct.schema.validate import check_choice, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

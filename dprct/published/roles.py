@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import parse
-from dprct.formula.columns import categories_of, columns_of, is_factor, is_missing
+from dprct.formula.design_matrix import categories_of, columns_of, is_factor, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,9 +19,8 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.control_paths import PublishedControlResults
 from dprct.published.dpsc_steps import Objective, objective_of, output_scale, published_path
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice
-from dprct.schema.facts import given
-from dprct.schema.own import check_own
+from dprct.schema.columns import check_own, given
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,7 +84,8 @@ class SyntheticControl(OfArrays, EstimateModel[Drawn, PublishedControlResults]):
     bound public, for the algorithm in real numbers; its draws are floating-point ones, so that the
     bits of the result are not covered.  (The published proof is wrong, and the published noise is
     several times what a right one needs: the claim follows from
-    :func:`dprct.privacy.ridge.ridge_l2`, which never exceeds the published sensitivity.)
+    :func:`dprct.privacy.ridge_sensitivity.ridge_l2`, which never exceeds the published
+    sensitivity.)
     Guarantee of ``perturb="objective"``: **none**; nothing is charged.
 
     References

@@ -13,8 +13,14 @@ from dprct.queries.additive import (
     HALF_STEPS,
     AdditiveLayout,
     Block,
+    CodedRows,
+    CompactRows,
+    EngineCodes,
+    EngineRows,
     additive_sums,
+    doubly_robust,
     feature_codes,
+    residual_ratio,
 )
 from dprct.queries.arms import (
     DifferenceAggregates,
@@ -25,13 +31,21 @@ from dprct.queries.arms import (
     observed_number,
 )
 from dprct.queries.ball import MomentCells, MomentsGrid, Part, Scaled, moment_sums
-from dprct.queries.blocks import EngineCodes
-from dprct.queries.cells import cell_counts, one_way_counts
-from dprct.queries.coded import CodedRows, CompactRows, EngineRows
-from dprct.queries.counted import observed_squares, observed_sums, square_reach
+from dprct.queries.counts import cell_counts, one_way_counts
+from dprct.queries.covariates import Feature, covariates, features_of, with_residual
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
-from dprct.queries.features import Feature, features_of
-from dprct.queries.grid import (
+from dprct.queries.horvitz_thompson import HiddenArms, hidden_difference, hidden_sums
+from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
+from dprct.queries.moments import MomentsLayout, moments
+from dprct.queries.propensity import (
+    LARGEST_PENALTY,
+    Covariates,
+    PropensityGrid,
+    Treated,
+    covariates_of,
+    propensity_weights,
+)
+from dprct.queries.sums import (
     EXTREMES,
     GRID,
     Clipped,
@@ -39,20 +53,7 @@ from dprct.queries.grid import (
     clipped_sums,
     cross_products,
 )
-from dprct.queries.horvitz import HiddenArms, hidden_difference, hidden_sums
-from dprct.queries.logistic import LARGEST_PENALTY
-from dprct.queries.moments import MomentsLayout, moments
-from dprct.queries.propensity import (
-    Covariates,
-    PropensityGrid,
-    Treated,
-    covariates_of,
-    propensity_weights,
-)
-from dprct.queries.pseudo_outcomes import doubly_robust, residual_ratio
-from dprct.queries.records import CompactTable, Records, read_once
-from dprct.queries.residuals import covariates, with_residual
-from dprct.queries.weighted import Centre, Scheme, Weighted
+from dprct.queries.weighting import Centre, CompactTable, Records, Scheme, Weighted, read_once
 
 __all__ = [
     "EXTREMES",

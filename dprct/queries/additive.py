@@ -2,28 +2,186 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import narwhals as nw
 import numpy as np
 
-from dprct.encode import Coded, prepared_for
-from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.arithmetic import at_most, nearest, over, within
-from dprct.queries.blocks import ROWS, EngineCodes, engine_sums
-from dprct.queries.grid import GRID
+from dprct.encoding import Coded, prepared_for
+from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.rows import (
+    Array,
+    Numbers,
+    at_most,
+    canonical_order,
+    compact,
+    nearest,
+    over,
+    smallest_integer,
+    within,
+)
+from dprct.queries.sums import GRID, Clipped, added, steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from dprct.queries.arithmetic import Array, Numbers
-    from dprct.schema.table import Frame
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Frame, Table
+
+    Sums = dict[str, NDArray[np.int64]]
 
     Codes = NDArray[np.signedinteger[Any]]
+
+
+ROWS = "rows"
+"""Name of the number of rows among the sums of a cell."""
+
+MOST_GROUPS = 1 << 14
+"""Blocks share a pass over the table while all their features cross in at most so many cells.
+
+A pass over the rows costs an engine more than thousands of groups: five features of 8 levels are
+2 passes and not 5.
+"""
+
+_CELL = "__cell"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineCodes:
+    """Codes of features as columns of a table that stays in its engine; confidential.
+
+    Parameters
+    ----------
+    frame : lazy narwhals frame, n rows
+        With these columns, and those that targets are made of.
+    names : tuple of str
+        Columns of codes, of type int64.
+    n : int
+        Rows, as counted at the door.
+    """
+
+    frame: nw.LazyFrame[Any]
+    names: tuple[str, ...]
+    n: int
+
+    def beside(self, **numbers: nw.Expr) -> EngineCodes:
+        """Return the codes with further columns, which expressions then name instead of repeating.
+
+        Operations of :mod:`dprct.queries.rows` write down what they are given up to twice, so
+        that a long formula in one expression grows beyond what an engine can parse.
+        """
+        named = [expression.alias(name) for name, expression in numbers.items()]
+        return EngineCodes(self.frame.with_columns(*named), self.names, self.n)
+
+
+def engine_sums(
+    codes: EngineCodes,
+    blocks: Sequence[Block],
+    sums: Mapping[str, nw.Expr],
+    once: Mapping[str, nw.Expr],
+) -> tuple[list[Sums], dict[str, int]]:
+    """Add whole numbers cell by cell; nothing but sums leaves the engine.
+
+    Parameters
+    ----------
+    codes : EngineCodes
+    blocks : sequence of Block, at least one
+    sums : mapping from name to expression of int64
+        Of the columns of ``codes.frame``.
+    once : mapping from name to expression of int64, of the columns ``sums``
+        Added over all rows.
+
+    Returns
+    -------
+    sums : list of dict from name to (K,) array of int64
+        Of every block, the number of rows as :data:`ROWS` among them.
+    totals : dict from name to int
+
+    Notes
+    -----
+    How many passes there are is a function of the blocks' sizes alone.  Whole numbers do not depend
+    on the order in which they are added, nor on whether that is by the cells of one block or by
+    finer ones first.
+    """
+    found: list[Sums] = [{} for _ in blocks]
+    totals: dict[str, int] = {}
+    for number, (sizes, places) in enumerate(shared(blocks)):
+        joint, more = _joint(codes, sizes, sums, {} if number else once)
+        totals |= more
+        for place in places:
+            kept = blocks[place].features
+            found[place] = {name: _margin(cells, [*sizes], kept) for name, cells in joint.items()}
+    return found, totals
+
+
+def shared(blocks: Sequence[Block]) -> list[tuple[dict[int, int], list[int]]]:
+    """Return the passes: features with their numbers of levels, and the places of the blocks.
+
+    Examples
+    --------
+    >>> from dprct.queries.additive import Block
+    >>> [places for _, places in shared([Block((j,), (100,)) for j in range(5)])]
+    [[0, 1], [2, 3], [4]]
+    """
+    found: list[tuple[dict[int, int], list[int]]] = []
+    for place, block in enumerate(blocks):
+        own = dict(zip(block.features, block.shape, strict=True))
+        for sizes, places in found:
+            if math.prod((sizes | own).values()) <= MOST_GROUPS:
+                sizes |= own  # in place: the pass grows
+                places.append(place)
+                break
+        else:
+            found.append((own, [place]))
+    return found
+
+
+def _joint(
+    codes: EngineCodes,
+    sizes: Mapping[int, int],
+    sums: Mapping[str, nw.Expr],
+    once: Mapping[str, nw.Expr],
+) -> tuple[Sums, dict[str, int]]:
+    """Return the sums in the cells of all features of a pass, and the totals; one pass."""
+    by = [_CELL] if sizes else []
+    cell = [_cell(codes, sizes).alias(_CELL)] if sizes else []
+    rows = codes.frame.select(*cell, *[e.cast(nw.Int64).alias(n) for n, e in sums.items()])
+    names = [*sums, *once]
+    groups = added(rows, {**{name: nw.col(name) for name in sums}, **once}, by)
+    shape = tuple(sizes.values())
+    table = np.array(groups, np.int64).reshape(len(groups), len(by) + len(names) + 1)
+    at = table[:, 0] if sizes else np.zeros(len(table), np.int64)
+    values = dict(zip([*names, ROWS], table[:, len(by) :].T, strict=True))
+    joint = {}
+    for name in (*sums, ROWS):
+        cells = np.zeros(math.prod(shape), np.int64)
+        np.add.at(cells, at, values[name])
+        joint[name] = cells.reshape(shape)
+    return joint, {name: int(values[name].sum()) for name in once}
+
+
+def _cell(codes: EngineCodes, sizes: Mapping[int, int]) -> nw.Expr:
+    first, *rest = sizes
+    cell = nw.col(codes.names[first]).cast(nw.Int64)
+    for place in rest:
+        cell = cell * sizes[place] + nw.col(codes.names[place]).cast(nw.Int64)
+    return cell
+
+
+def _margin(
+    cells: NDArray[np.int64], features: Sequence[int], kept: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return the sums over the features that a block does not cross, in its own order; (K,)."""
+    over = tuple(axis for axis, feature in enumerate(features) if feature not in kept)
+    left = [feature for feature in features if feature in kept]
+    found = cells.sum(axis=over)
+    return np.asarray(np.transpose(found, [left.index(feature) for feature in kept]).ravel())
+
 
 HALF_STEPS = GRID // 2
 """M: steps of the target's grid from 0 to the clip R."""
@@ -232,3 +390,234 @@ def _sums_in_engine(
         counts = layout.count_units * cells[ROWS] if q is None else cells["__q"]
         parts.append(np.concatenate([counts] * block.counts + [cells["__k"]] * block.sums))
     return parts, totals["__kk"]
+
+
+_STEPS, _TREATED = "__steps", "__treated"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedRows:
+    """Rows in memory: codes of features, treatment, outcome.
+
+    Parameters
+    ----------
+    codes : list of (n,) int arrays
+    outcome : (n,) array
+        Clipped to its bounds, on its grid.
+    treated : (n,) array
+        0 or 1; zeros where there is no treatment.
+    """
+
+    codes: list[Codes]
+    outcome: Array
+    treated: Array
+
+    @classmethod
+    def of(
+        cls,
+        frame: Frame,
+        encodings: Sequence[Coded],
+        outcome: Column,
+        fill: float | None,
+        treatment: Coded | None = None,
+    ) -> CodedRows:
+        """Read the rows; every value maps to something, so that nothing is ever refused here."""
+        return CompactRows.of(frame, encodings, outcome, fill, treatment).rows(None)
+
+    def rows(self, places: NDArray[np.int64] | None) -> CodedRows:
+        """Return some of the rows, by their places; all of them for None."""
+        if places is None:
+            return self
+        return CodedRows(
+            [codes[places] for codes in self.codes], self.outcome[places], self.treated[places]
+        )
+
+    def with_arm(self) -> CodedRows:
+        """Return the rows with treatment as a further feature, the last."""
+        arm = self.treated.astype(np.int8)
+        return CodedRows([*self.codes, arm], self.outcome, self.treated)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompactRows:
+    """Rows in memory, in as few bytes as they need: a fit with parts unpacks one part at a time.
+
+    Parameters
+    ----------
+    codes : list of (n,) int arrays
+        Of the smallest type.
+    steps : (n,) array of int32
+        The outcome's steps on its grid.
+    treated : (n,) array of int8
+        0 or 1.
+    grid : Clipped
+        Of the outcome.
+    """
+
+    codes: list[Codes]
+    steps: NDArray[np.int32]
+    treated: NDArray[np.int8]
+    grid: Clipped
+
+    @classmethod
+    def of(
+        cls,
+        frame: Table,
+        encodings: Sequence[Coded],
+        outcome: Column,
+        fill: float | None,
+        treatment: Coded | None = None,
+    ) -> CompactRows:
+        """Read the rows of any engine, once; total."""
+        every = _expressions(encodings, outcome, fill, treatment)
+        types = {f"c{j}": smallest_integer(e.size) for j, e in enumerate(encodings)}
+        types |= {_STEPS: nw.Int32, _TREATED: nw.Int8}
+        table = prepared_for(frame, [*encodings, *([treatment] if treatment else [])])
+        found = compact(table, every, types)
+        codes = [found[f"c{j}"] for j in range(len(encodings))]
+        return cls(codes, found[_STEPS], found[_TREATED], Clipped(outcome))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.steps)
+
+    def rows(self, places: NDArray[np.int64] | None) -> CodedRows:
+        """Return some of the rows, by their places; all of them for None."""
+        codes, steps, treated = self.codes, self.steps, self.treated
+        if places is not None:
+            codes, steps, treated = [c[places] for c in codes], steps[places], treated[places]
+        y = _outcome(self.grid, steps.astype(np.float64))
+        return CodedRows(codes, y, treated.astype(np.float64))
+
+    def in_canonical_order(self) -> CompactRows:
+        """Return the rows in an order that is the same in every engine; for simulation only."""
+        order = canonical_order([*self.codes, self.steps, self.treated])
+        codes = [codes[order] for codes in self.codes]
+        return CompactRows(codes, self.steps[order], self.treated[order], self.grid)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EngineRows:
+    """Rows that stay in their engine: what :class:`CodedRows` holds, as expressions.
+
+    Parameters
+    ----------
+    codes : EngineCodes
+    outcome, treated : expression of the columns of ``codes.frame``
+    """
+
+    codes: EngineCodes
+    outcome: nw.Expr
+    treated: nw.Expr
+
+    @classmethod
+    def of(
+        cls,
+        frame: nw.LazyFrame[Any],
+        n: int,
+        encodings: Sequence[Coded],
+        outcome: Column,
+        fill: float | None,
+        treatment: Coded | None = None,
+    ) -> EngineRows:
+        """Say how rows are read; nothing is read."""
+        every = _expressions(encodings, outcome, fill, treatment)
+        table = prepared_for(frame, [*encodings, *([treatment] if treatment else [])])
+        coded = table.select(*[e.cast(nw.Int64).alias(name) for name, e in every.items()])
+        names = tuple(f"c{j}" for j in range(len(encodings)))
+        y = _outcome(Clipped(outcome), nw.col(_STEPS).cast(nw.Float64))
+        return cls(EngineCodes(coded, names, n), y, nw.col(_TREATED).cast(nw.Float64))
+
+    def rows(self, places: NDArray[np.int64] | None) -> EngineRows:
+        """Return all rows; which row is where, an engine does not know."""
+        assert places is None
+        return self
+
+    def with_arm(self) -> EngineRows:
+        """Return the rows with treatment as a further feature, the last."""
+        codes = EngineCodes(self.codes.frame, (*self.codes.names, _TREATED), self.codes.n)
+        return EngineRows(codes, self.outcome, self.treated)
+
+
+def _expressions(
+    encodings: Sequence[Coded], outcome: Column, fill: float | None, treatment: Coded | None
+) -> dict[str, nw.Expr]:
+    """Return the codes, steps of the outcome and treatment of a prepared table; total."""
+    steps = steps_of(outcome, fill)
+    arm = nw.lit(0) if treatment is None else (treatment.expression() == 1)
+    codes = {f"c{j}": e.expression() for j, e in enumerate(encodings)}
+    return {**codes, _STEPS: steps, _TREATED: arm}
+
+
+def _outcome(grid: Clipped, steps: Any) -> Any:
+    """Return steps, doubles, as values: in an engine the same two operations."""
+    assert grid.column.bounds is not None
+    return steps * grid.step + float(grid.column.bounds[0])
+
+
+Held = TypeVar("Held", Array, nw.Expr, covariant=True)
+
+
+class Observed(Protocol[Held]):
+    """Rows with an outcome and a treatment of 0 or 1, as doubles."""
+
+    @property
+    def outcome(self) -> Held:
+        """Clipped outcomes."""
+
+    @property
+    def treated(self) -> Held:
+        """0 or 1."""
+
+
+def doubly_robust(
+    rows: Observed[Numbers], control: Numbers | float, treated: Numbers | float, e: Numbers | float
+) -> Numbers:
+    """Return psi = mu1 - mu0 + T (y - mu1) / e - (1 - T)(y - mu0) / (1 - e); (n,).
+
+    Parameters
+    ----------
+    rows : CodedRows or EngineRows
+    control, treated : float, or (n,) array of rows in memory
+        mu0 and mu1 at the rows: released, or a public constant such as the middle of the bounds.
+    e : float, or (n,) array of rows in memory
+        Propensity: public, or released and trimmed.
+
+    Notes
+    -----
+    With the true e its expectation given x is the effect at x, whatever mu0 and mu1 are.
+
+    References
+    ----------
+    ALGORITHMS.md, section 7.
+    """
+    t, y = rows.treated, rows.outcome
+    first: Numbers = over(t * (y - treated), e)
+    second: Numbers = over((1 - t) * (y - control), 1 - e)
+    return (treated - control) + first - second
+
+
+def residual_ratio(
+    rows: Observed[Numbers], mean: Numbers | float, e: Numbers | float
+) -> tuple[Numbers, Numbers]:
+    """Return (y - m) / (T - e) and its weight (T - e)^2 in the R-learner's criterion; (n,) each.
+
+    Parameters
+    ----------
+    rows : CodedRows or EngineRows
+    mean : float, or (n,) array of rows in memory
+        m, the expected outcome given x, treated or not.
+    e : float, or (n,) array of rows in memory
+        In (0, 1).
+
+    Notes
+    -----
+    Minimising sum ((y - m) - (T - e) tau)^2 over a constant tau in a cell gives the weighted mean
+    of the ratios.  The weights depend on the data, so that their sums need noise, too.
+
+    References
+    ----------
+    Nie and Wager (2021), "Quasi-oracle estimation of heterogeneous treatment effects".
+    """
+    rest: Numbers = rows.treated - e
+    return over(rows.outcome - mean, rest), rest * rest

@@ -6,23 +6,175 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 import numpy as np
 
-from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.grid import GRID, Clipped
-from dprct.queries.passes import Part, added, by_cell, present, steps_of
-from dprct.schema.table import row_count
+from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.sums import GRID, Clipped, added, present, square_sums, steps_of
+from dprct.schema.tables import row_count
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from dprct.privacy.arms import Arms, Combinations
     from dprct.privacy.guarantee import Relation
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Frame, Table
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Frame, Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combinations:
+    """Where rows stay in an engine: the combinations of public columns that occur; public.
+
+    Parameters
+    ----------
+    columns : tuple of str, length C
+        Treatment, block and cluster columns.
+    places : mapping from (C,) tuple to int
+        The number, from 0, of each of the G combinations; a missing value is None.
+    present : str or None
+        Rows without a value of this column do not count, where that is public.
+    """
+
+    columns: tuple[str, ...]
+    places: Mapping[tuple[Any, ...], int]
+    present: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arms:
+    """Who is in which arm, block and cluster: public where the design is.
+
+    Parameters
+    ----------
+    codes : (n,) array of int
+        ``block * A + arm`` of each row, the control arm being 0; -1 for a row that does not count
+        because its outcome is missing and missingness is public.  With ``combinations``: (G,),
+        of each of these.
+    sizes : tuple of tuples of int, (H, A)
+        Rows that count, by block and arm; at least 2.
+    weights : tuple of Fraction, (H,)
+        Public weights of the blocks, of sum one.
+    clusters : (n,) array of int or None
+        Cluster of each row (or combination), where clusters were assigned; each lies in one block
+        and one arm.
+    largest : int
+        Rows of the largest cluster (declared or public).
+    unit : {"person", "cluster"}
+        What one record is.
+    combinations : Combinations or None
+        What ``codes`` and ``clusters`` belong to, where rows stay in an engine.
+    """
+
+    codes: NDArray[np.int64]
+    sizes: tuple[tuple[int, ...], ...]
+    weights: tuple[Fraction, ...] = (Fraction(1),)
+    clusters: NDArray[np.int64] | None = None
+    largest: int = 1
+    unit: Literal["person", "cluster"] = "person"
+    combinations: Combinations | None = None
+
+    def reach(self, arm: int) -> Fraction:
+        """Return by how much an arm's mean moves when one record moves from l to u, over u - l."""
+        rows = self.largest if self.unit == "cluster" else 1
+        return rows * max(w / n[arm] for w, n in zip(self.weights, self.sizes, strict=True))
+
+    @property
+    def inflation(self) -> int:
+        """Sensitivity of an arm's variance over the square of :meth:`reach` times u - l."""
+        return 2 * self.largest - 1 if self.clusters is not None and self.unit == "person" else 1
+
+
+_CELL, _CLUSTER = "__cell", "__cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Sums over the rows of one group; confidential.
+
+    Parameters
+    ----------
+    cell, cluster : int
+        ``block * A + arm``, and the cluster, 0 where there are none.
+    n, s, q : int
+        Rows, sum of k and sum of k^2, exactly.
+    """
+
+    cell: int
+    cluster: int
+    n: int
+    s: int
+    q: int
+
+
+def by_cell(
+    frame: Table,
+    column: Column,
+    arms: Arms,
+    fill: float | None = None,
+    *,
+    with_value: bool = False,
+) -> list[Part]:
+    """Return the sums of a clipped outcome by block, arm and cluster; of rows that count.
+
+    Parameters
+    ----------
+    frame : narwhals frame, eager or lazy, n rows
+    column : Column
+        With bounds.
+    arms : Arms
+    fill : float or None
+        Missing values are this constant; without it, at the lower bound.
+    with_value : bool
+        Leave out the rows that have no value.
+
+    Returns
+    -------
+    list of Part
+        One or several for each cell and cluster that occurs.  An engine must return the same rows
+        in every pass: one that samples anew, or reads what others change, has no arm sizes.
+    """
+    rows, keys = _keyed(frame, column, arms)
+    if with_value:
+        rows = rows.filter(present(column.name))
+    found = square_sums(rows, steps_of(column, fill), keys)
+    parts = [Part(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
+    return [part for part in parts if part.cell >= 0]
+
+
+def _keyed(frame: Table, column: Column, arms: Arms) -> tuple[Table, list[str]]:
+    """Return the rows that count with the columns that tell their cell, and these columns."""
+    where = arms.combinations
+    if where is not None:
+        keys = list(where.columns)
+        rows = frame.select(*dict.fromkeys([*keys, column.name, *_names(where.present)]))
+        return (rows.filter(present(where.present)) if where.present else rows), keys
+    assert isinstance(frame, nw.DataFrame)
+    codes = {_CELL: arms.codes}
+    if arms.clusters is not None:
+        codes[_CLUSTER] = arms.clusters
+    series = [
+        nw.new_series(name, values, nw.Int64, backend=frame.implementation)
+        for name, values in codes.items()
+    ]
+    return frame.select(column.name).with_columns(*series).filter(nw.col(_CELL) >= 0), list(codes)
+
+
+def _place(keys: list[Any], arms: Arms) -> tuple[int, int]:
+    where = arms.combinations
+    if where is None:
+        return keys[0], keys[1] if len(keys) > 1 else 0
+    place = where.places.get(tuple(keys))
+    if place is None:  # was not there at the door: in no cell, and no error
+        return -1, 0
+    return int(arms.codes[place]), 0 if arms.clusters is None else int(arms.clusters[place])
+
+
+def _names(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
 
 
 @dataclass(frozen=True, slots=True)

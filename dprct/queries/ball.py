@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from dprct.encode import encoding, prepared
+from dprct.encoding import encoding, prepared
 from dprct.errors import ParameterError, SchemaError
-from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.grid import check_extent
-from dprct.queries.passes import added
-from dprct.schema.own import check_own
+from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.sums import added, check_extent
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dprct.privacy.arms import Combinations
+    from dprct.estimate.moments.effects import Combinations
     from dprct.privacy.guarantee import Relation
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Frame, Table
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Frame, Table
 
 STEPS = 1 << 16
 """L: steps of the grid from the centre to the surface of the ball, whatever the number of columns.

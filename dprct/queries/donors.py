@@ -16,16 +16,16 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregate import IntegerVector
-from dprct.privacy.ridge import ridge_l1, ridge_l2, solver_error, target_l2
-from dprct.queries.grid import EXTREMES, GRID
-from dprct.schema.own import check_own
+from dprct.privacy.aggregates import IntegerVector
+from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, solver_error, target_l2
+from dprct.queries.sums import EXTREMES, GRID
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Frame
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
     Places = NDArray[np.intp]
@@ -188,8 +188,8 @@ class RidgeGrid:
     Notes
     -----
     Relation: replace-one on donors, or on donors and the treated unit.  The exact weights move by
-    D (:mod:`dprct.privacy.ridge`); the computed ones by two solver errors more, and rounding to
-    the grid adds at most one step per coordinate: n in L1, sqrt(n) in L2.
+    D (:mod:`dprct.privacy.ridge_sensitivity`); the computed ones by two solver errors more, and
+    rounding to the grid adds at most one step per coordinate: n in L1, sqrt(n) in L2.
     """
 
     n: int

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from dprct.encode import prepared
+from dprct.encoding import prepared
 from dprct.errors import ParameterError
-from dprct.privacy.aggregate import IntegerVector
-from dprct.queries.features import HALF, Feature, features_of
-from dprct.queries.grid import DIGIT
-from dprct.queries.passes import added
+from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.covariates import HALF, Feature, features_of
+from dprct.queries.sums import DIGIT, added
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dprct.encode import Coded
+    from dprct.encoding import Coded
     from dprct.privacy.guarantee import Relation
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Frame, Table
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Frame, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,14 +190,14 @@ one_text <- function(x) {
 
 take_frame <- function(x) {
   a <- attributes(x)
-  dropped <- c("names", "row.names", ".internal.selfref", "groups", "sorted", "index")
+  dropped <- c("names", "row.names", ".internal.selfref", "groups", "sorted", "index", "dprct_part")
   kept <- a[setdiff(names(a), dropped)]
   kept$class <- setdiff(kept$class, c("grouped_df", "rowwise_df"))
   columns <- lapply(unclass(x), take_column)
   names <- enc2utf8(as.character(names(x)))
   like <- lapply(columns, `[[`, "like")
   list(names = names, rows = .row_names_info(x, 2L), columns = columns,
-       schema = a[["dprct_schema"]], file_label = one_text(a[["label"]]),
+       schema = a[["dprct_schema"]], part = isTRUE(a[["dprct_part"]]), file_label = one_text(a[["label"]]),
        like = list(columns = structure(like, names = names), attributes = kept))
 }
 

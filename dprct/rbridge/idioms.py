@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FUNCTIONS = {
-    "Simple": "simple",
-    "Complete": "complete",
-    "Block": "block",
-    "Cluster": "cluster",
-    "BlockCluster": "block_cluster",
-    "Factorial": "factorial",
-    "Custom": "custom",
+    "Simple": "design_simple",
+    "Complete": "design_complete",
+    "Block": "design_block",
+    "Cluster": "design_cluster",
+    "BlockCluster": "design_block_cluster",
+    "Factorial": "design_factorial",
+    "Custom": "design_custom",
     "Accountant": "accountant",
     "MVHistogram": "mv_histogram",
     "Marginals": "marginals",
@@ -120,7 +120,7 @@ def in_r(message: str) -> str:
     >>> in_r("outcome 'y' needs bounds=(low, high); or say attrition=True")
     "outcome 'y' needs bounds = c(low, high); or say attrition=TRUE"
     >>> in_r("give a design such as dprct.Complete('treat'), or use dprct.published.IPW")
-    "give a design such as complete('treat'), or use published_ipw"
+    "give a design such as design_complete('treat'), or use published_ipw"
     >>> in_r("give missing=['.', '.a'], or a mapping such as {'x': 1, 'y z': 2}")
     "give missing = c('.', '.a'), or a named list such as list(x = 1, `y z` = 2)"
     """

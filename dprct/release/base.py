@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dprct.privacy.guarantee import Guarantee
     from dprct.results.plan import Plan
-    from dprct.schema.facts import FileFacts
+    from dprct.schema.columns import FileFacts
     from dprct.schema.schema import Schema
 
 KEPT_CHARACTERISTICS: tuple[tuple[str, ...], ...] = (

@@ -46,7 +46,7 @@ from dprct.release.regressions import (
 )
 from dprct.release.shares import division, plan_of, share_of
 from dprct.release.slopes import Slopes
-from dprct.schema.arguments import check_choice, listed_names
+from dprct.schema.validate import check_choice, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from dprct.release.regressions import Regressions
     from dprct.release.shares import Division, Wanted
     from dprct.results.plan import Plan
-    from dprct.schema.facts import Unit
+    from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
 
 Legal = Literal["calibrated", "strict"]

@@ -14,17 +14,19 @@ from dprct.defaults import (
     resembles_jointly,
     resembles_one_by_one,
 )
-from dprct.encode import decoded, encodings
+from dprct.encoding import decoded, encodings
 from dprct.errors import SchemaError
 from dprct.privacy.allocation import Allocation
 from dprct.privacy.composition import per_row
-from dprct.privacy.histogram import (
+from dprct.privacy.histograms import (
     HistogramRelease,
+    OneWayHistograms,
+    OneWayRelease,
     SparseHistogram,
     StabilityHistogram,
+    draw_independent_rows,
     draw_rows,
 )
-from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
 from dprct.queries import check_extent
 from dprct.release.histogram import COUNTS, Marginals, MVHistogram
 
@@ -33,12 +35,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.encode import Coded
+    from dprct.encoding import Coded
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.release.model import ReleaseFacts, ReleaseModel
     from dprct.results.plan import Plan
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
 Rule = Literal["histogram", "marginals", "filler"]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.derive import evaluate, parents
-from dprct.encode import Encoding, encoding
+from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers, tagged
 from dprct.release.keys import check_keys, fresh_keys, relabelled
-from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, Unit
-from dprct.schema.legal import stored
+from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, Unit
+from dprct.schema.expressions import evaluate, parents
+from dprct.schema.validate import stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

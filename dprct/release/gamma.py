@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.encode import Coded
-    from dprct.privacy.released import NoisyVector
-    from dprct.schema.facts import Column
+    from dprct.encoding import Coded
+    from dprct.privacy.mechanisms import NoisyVector
+    from dprct.schema.columns import Column
 
 
 def coefficients(

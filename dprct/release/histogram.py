@@ -10,28 +10,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
-from dprct.encode import decoded, encodings
+from dprct.encoding import decoded, encodings
+from dprct.privacy.aggregates import cell_count
 from dprct.privacy.allocation import Allocation
-from dprct.privacy.cells import cell_count
 from dprct.privacy.composition import per_row
-from dprct.privacy.histogram import (
+from dprct.privacy.histograms import (
     HistogramRelease,
+    OneWayHistograms,
+    OneWayRelease,
     SparseHistogram,
     StabilityHistogram,
+    draw_independent_rows,
     draw_rows,
 )
-from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
 from dprct.queries import cell_counts, one_way_counts
 from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
-from dprct.schema.arguments import listed_names
+from dprct.schema.validate import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from dprct.encode import Coded
+    from dprct.encoding import Coded
     from dprct.model import Facts
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import SchemaError
-from dprct.schema.facts import INTEGER_LIMITS, text_width
-from dprct.schema.table import numbers_of, text_of
+from dprct.schema.columns import INTEGER_LIMITS, text_width
+from dprct.schema.tables import numbers_of, text_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
 _SIGNS = string.digits + string.ascii_lowercase
 _TEN, _ALL = len(string.digits), len(_SIGNS)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.derive import parents
 from dprct.errors import SchemaError
 from dprct.release.outcomes import continuous, differences_of, with_sysmiss
 from dprct.release.reading import reading_of
 from dprct.results.certificate import PermittedDifference
+from dprct.schema.expressions import parents
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dprct.release.base import Release
     from dprct.release.regressions import Regressions
     from dprct.results.validity import Validity
-    from dprct.schema.facts import Column, Fate
+    from dprct.schema.columns import Column, Fate
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from dprct.release.base import Release, announced_schema, released
 from dprct.release.fates import assembled, check_fates
 from dprct.release.keys import key_limits, repeats, unit_rows
 from dprct.release.writing import check_name, rehearse
-from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.declare import declared
-from dprct.schema.table import numbers_of, text_of
+from dprct.schema.tables import numbers_of, text_of
+from dprct.schema.validate import check_schema, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.encode import Coded
+    from dprct.encoding import Coded
     from dprct.privacy.allocation import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
 
 @dataclass(frozen=True, slots=True)

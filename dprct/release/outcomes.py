@@ -14,7 +14,7 @@ from dprct.missing import tagged
 from dprct.release.construction import Specification, residuals
 from dprct.release.regressions import right_side
 from dprct.results.certificate import PermittedDifference
-from dprct.schema.legal import stored
+from dprct.schema.validate import stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dprct.release.public_rows import PublicRows
     from dprct.release.regressions import Regressions, TermSet
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
 Array = NDArray[np.float64]

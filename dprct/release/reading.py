@@ -14,7 +14,7 @@ import numpy as np
 
 from dprct.errors import DprctError
 from dprct.formula import design, parse
-from dprct.formula.columns import is_missing
+from dprct.formula.design_matrix import is_missing
 from dprct.results.covariance import classical, cr1, hc0, hc1, leverage
 from dprct.results.ols import ols
 from dprct.results.options import cluster_codes
@@ -26,12 +26,11 @@ from dprct.results.weights import Weighting
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dprct.formula.columns import Mask
-    from dprct.formula.design import Design
+    from dprct.formula.design_matrix import Design, Mask
     from dprct.results.counting import FeRule
     from dprct.results.covariance import Array, Codes, LeastSquares
     from dprct.results.validity import Validity
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
 Targets = Mapping[str, Sequence[float]]

@@ -11,7 +11,7 @@ from dprct.assignment.groups import CONTROL
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import parse
 from dprct.results.specification import terms_of
-from dprct.schema.arguments import is_data, listed_names
+from dprct.schema.validate import is_data, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

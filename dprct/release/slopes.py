@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.privacy.allocation import Allocation
 from dprct.privacy.composition import per_row
 from dprct.privacy.mechanisms import AnalyticGaussian
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.encode import Coded
+    from dprct.encoding import Coded
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.release.covariates import Covariates
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Table
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

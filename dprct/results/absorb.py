@@ -18,7 +18,7 @@ from dprct.results.covariance import COLLINEAR, Array, Codes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
 
 _TOLERANCE = 1e-14
 _MOST_STEPS = 10_000

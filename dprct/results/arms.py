@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.formula.columns import is_factor, is_missing, numbers_of
+from dprct.formula.design_matrix import is_factor, is_missing, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
 
 
 @dataclass(frozen=True, slots=True)

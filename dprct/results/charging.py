@@ -12,15 +12,15 @@ from dprct.errors import LedgerError, ParameterError
 from dprct.io.atomic import file_error
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.ledger import ledger_path
-from dprct.schema.facts import Unit
+from dprct.schema.columns import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from dprct.privacy.composition import Charge
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
-    from dprct.privacy.rules import Charge
     from dprct.schema.schema import Schema
 
 

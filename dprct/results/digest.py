@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from dprct.schema.facts import Code
+    from dprct.schema.columns import Code
     from dprct.schema.schema import Schema
 
 Kind = Literal["number", "float", "text"]

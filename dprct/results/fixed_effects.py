@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.formula.columns import columns_of, is_missing
-from dprct.formula.design import INTERCEPT
+from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
 from dprct.results.absorb import within, without_singletons
 from dprct.results.counting import (
     Absorbed,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
     from dprct.formula import Design
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
     from dprct.results.counting import FeRule
     from dprct.results.covariance import Array, Codes
 

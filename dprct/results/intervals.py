@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

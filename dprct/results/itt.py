@@ -14,7 +14,7 @@ from dprct.results.multiplicity import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT
 from dprct.results.style import Estimate, style_named
 from dprct.results.tables import Table
-from dprct.schema.arguments import check_choice
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from scipy import special
 
 from dprct.errors import ParameterError
 from dprct.formula import complete_cases, design, parse
-from dprct.formula.columns import columns_of, is_missing
+from dprct.formula.design_matrix import columns_of, is_missing
 from dprct.results.arms import Assignment, assignment_of
 from dprct.results.multiplicity import RESAMPLED, Adjust, Family, bonferroni, holm, step_down
 from dprct.results.options import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dprct.formula import Design
-    from dprct.formula.columns import Array, Mask
+    from dprct.formula.design_matrix import Array, Mask
     from dprct.results.several import SharedFit
     from dprct.results.weights import WeightsType
     from dprct.schema import Schema

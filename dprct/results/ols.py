@@ -11,8 +11,7 @@ import pandas as pd
 
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
-from dprct.formula.columns import columns_of, is_missing
-from dprct.formula.design import INTERCEPT
+from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
 from dprct.privacy.guarantee import Guarantee
 from dprct.results import render
 from dprct.results.base import LinearResults
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
 
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
     from dprct.results.counting import Absorbed, FeRule
     from dprct.schema import Schema
 

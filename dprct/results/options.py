@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.formula.columns import columns_of, is_factor, numbers_of
+from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
 from dprct.results.covariance import HETEROSKEDASTIC
 from dprct.results.weights import check_weights
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dprct.formula import Design
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
     from dprct.results.covariance import Array, Codes
 
 COV_TYPES = (*HETEROSKEDASTIC, "cluster")

@@ -17,7 +17,7 @@ from dprct.results.covariance import Array, LeastSquares, group_sums, leverage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
     from dprct.results.covariance import Codes
     from dprct.results.several import SharedFit
 

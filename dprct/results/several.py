@@ -19,7 +19,7 @@ from dprct.results.covariance import (
 )
 
 if TYPE_CHECKING:
-    from dprct.formula.columns import Mask
+    from dprct.formula.design_matrix import Mask
     from dprct.results.weights import Weighting
 
 

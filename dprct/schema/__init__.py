@@ -1,6 +1,6 @@
 """Public facts about a table: what they are, how they are declared, checked and saved."""
 
-from dprct.schema.facts import Column, FileFacts, Unit
+from dprct.schema.columns import Column, FileFacts, Unit
 from dprct.schema.schema import Schema, Seal
 
 __all__ = ["Column", "FileFacts", "Schema", "Seal", "Unit"]

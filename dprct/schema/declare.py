@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from dprct.errors import SchemaError
-from dprct.schema.facts import (
+from dprct.schema.columns import (
     BuiltFrom,
     Column,
     Fate,

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, SchemaError
+from dprct.schema.columns import Code, Column, Fate, FileFacts, Unit, shown, with_origin
 from dprct.schema.declare import declared
-from dprct.schema.facts import Code, Column, Fate, FileFacts, Unit, shown
-from dprct.schema.own import with_origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -300,13 +299,13 @@ class Schema:
 
     def validate(self, data: IntoFrame) -> None:
         """Refuse data that are not legal in this schema, naming columns and rules, no values."""
-        from dprct.schema.legal import validate
+        from dprct.schema.validate import validate
 
         validate(self, data)
 
     def decode(self, data: pd.DataFrame) -> pd.DataFrame:
         """Return a view of the data with categories for labelled codes and dates for dates."""
-        from dprct.schema.views import decode
+        from dprct.schema.frames import decode
 
         return decode(self, data)
 

@@ -13,8 +13,8 @@ from tomlkit.exceptions import TOMLKitError
 
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
+from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
 from dprct.schema.declare import declared
-from dprct.schema.facts import Code, Column, FileFacts, Unit, check_storage_type, shown
 from dprct.schema.schema import Schema, Seal
 
 VERSION = 1

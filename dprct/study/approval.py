@@ -25,7 +25,7 @@ from dprct.results.page import (
     section,
     signatures,
 )
-from dprct.schema.facts import shown
+from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts
 from dprct.study.package import planned, price
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dprct.privacy.guarantee import Guarantee
     from dprct.release.model import ReleaseModel
     from dprct.results.plan import Plan
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
     from dprct.study.estimates import AnyModel
     from dprct.study.study import Study

@@ -25,7 +25,7 @@ from dprct.study.sections import section
 if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.estimate.experiment import BlockRule, UnitRule
-    from dprct.schema.facts import Unit
+    from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
     from dprct.study.release_section import ReleaseSpec
 

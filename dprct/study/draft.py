@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
 from dprct.privacy.ledger import checked_id
-from dprct.schema.facts import Column, shown
+from dprct.schema.columns import Column, shown
 
 if TYPE_CHECKING:
     from dprct.schema.schema import Schema

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from dprct.defaults import bins_by_zeta
-from dprct.encode import encoding
+from dprct.encoding import encoding
 from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, StudyError
 from dprct.io.compare import DATASET
 from dprct.privacy.budget import Budget
@@ -22,8 +22,8 @@ from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
 from dprct.release.model import modelled
 from dprct.release.writing import unpromised_name
+from dprct.schema.columns import Column, Unit, shown
 from dprct.schema.declare import declared
-from dprct.schema.facts import Column, Unit, shown
 from dprct.schema.toml import read_toml
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from

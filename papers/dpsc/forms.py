@@ -1,7 +1,7 @@
 """The paper's design, every form of synthetic control on one panel of it, and bounds on its error.
 
 The design (Section 8.1) is lines with random slopes.  The steps are those of the package
-(``dprct.published.dpsc_steps``, ``dprct.privacy.ridge`` and
+(``dprct.published.dpsc_steps``, ``dprct.privacy.ridge_sensitivity`` and
 ``dprct.estimate.synthetic_control``), without the objects around them and with continuous noise in
 place of its grid of 2^-20.  Bounds are the paper's, as printed and corrected, and one for the
 strict form: all for data divided by the public bound, and for one simulated panel; their mean over
@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from dprct.estimate.synthetic_control.release import uniform, usable
 from dprct.privacy.noise import source as noise_source
-from dprct.privacy.ridge import ridge_l1
+from dprct.privacy.ridge_sensitivity import ridge_l1
 from dprct.published.dpsc_steps import l2_laplace, minimiser, objective_of, output_scale
 
 if TYPE_CHECKING:

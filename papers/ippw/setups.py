@@ -23,7 +23,7 @@ from dprct.privacy.calibration import analytic_gaussian
 from dprct.privacy.noise import source
 from dprct.privacy.noise import source as noise_source
 from dprct.published.ipw_steps import logistic_weights
-from dprct.queries.grid import GRID
+from dprct.queries.sums import GRID
 from papers.ippw.samples import SYNTHETIC_N2
 from papers.runner import Settings
 

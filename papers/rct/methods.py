@@ -10,7 +10,7 @@ import pandas as pd
 
 from dprct.errors import DprctWarning, ParameterError
 from dprct.published import Allocation, GenModel, Hybrid, MVHistogram
-from dprct.schema.facts import Column
+from dprct.schema.columns import Column
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

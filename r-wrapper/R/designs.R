@@ -24,10 +24,12 @@
 #' @return An object of class `dprct_design`.
 #' @examples
 #' if (dprct_available()) {
-#'   complete("treat", shares = 0.5)
-#'   block("treat", shares = 0.5, block = "village")
-#'   factorial(list(simple("cash", shares = 0.5), simple("therapy", shares = 0.5)))
-#'   coin <- custom(function(rows) rbinom(nrow(rows), 1, 0.5), "treat", shares = 0.5)
+#'   design_complete("treat", shares = 0.5)
+#'   design_block("treat", shares = 0.5, block = "village")
+#'   cash <- design_simple("cash", shares = 0.5)
+#'   therapy <- design_simple("therapy", shares = 0.5)
+#'   design_factorial(list(cash, therapy))
+#'   coin <- design_custom(function(rows) rbinom(nrow(rows), 1, 0.5), "treat", shares = 0.5)
 #'   assign_arms(coin, data.frame(id = 1:4))
 #' }
 #' @name designs
@@ -35,31 +37,32 @@ NULL
 
 #' @rdname designs
 #' @export
-simple <- function(arms, shares = NULL, control_share = NULL, arm = NULL) {
-  design("Simple", arms = arms, shares = shares, control_share = control_share, arm = arm)
+design_simple <- function(arms, shares = NULL, control_share = NULL, arm = NULL) {
+  new_design("Simple", arms = arms, shares = shares, control_share = control_share, arm = arm)
 }
 
 #' @rdname designs
 #' @export
-complete <- function(arms, shares = NULL, control_share = NULL, arm = NULL, counts = NULL) {
-  design("Complete",
+design_complete <- function(arms, shares = NULL, control_share = NULL, arm = NULL,
+                            counts = NULL) {
+  new_design("Complete",
     arms = arms, shares = shares, control_share = control_share, arm = arm, counts = counts
   )
 }
 
 #' @rdname designs
 #' @export
-block <- function(arms, shares = NULL, control_share = NULL, arm = NULL, block) {
-  design("Block",
+design_block <- function(arms, shares = NULL, control_share = NULL, arm = NULL, block) {
+  new_design("Block",
     arms = arms, shares = shares, control_share = control_share, arm = arm, block = block
   )
 }
 
 #' @rdname designs
 #' @export
-cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL, counts = NULL,
-                    cluster) {
-  design("Cluster",
+design_cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL,
+                           counts = NULL, cluster) {
+  new_design("Cluster",
     arms = arms, shares = shares, control_share = control_share, arm = arm, counts = counts,
     cluster = cluster
   )
@@ -67,8 +70,9 @@ cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL, count
 
 #' @rdname designs
 #' @export
-block_cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL, block, cluster) {
-  design("BlockCluster",
+design_block_cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL, block,
+                                 cluster) {
+  new_design("BlockCluster",
     arms = arms, shares = shares, control_share = control_share, arm = arm, block = block,
     cluster = cluster
   )
@@ -76,31 +80,31 @@ block_cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL,
 
 #' @rdname designs
 #' @export
-factorial <- function(factors, arms = NULL, arm = NULL) {
+design_factorial <- function(factors, arms = NULL, arm = NULL) {
   if (inherits(factors, "dprct_design")) factors <- list(factors)
   if (!all(vapply(factors, inherits, NA, "dprct_design"))) {
     refuse("parameter", "factors are not all designs; give a list of designs")
   }
-  design("Factorial", factors = lapply(factors, design_spec), arms = arms, arm = arm)
+  new_design("Factorial", factors = lapply(factors, spec_of_design), arms = arms, arm = arm)
 }
 
 #' @rdname designs
 #' @export
-custom <- function(procedure, columns, levels = NULL, control = TRUE, uses = character(),
-                   shares = NULL) {
+design_custom <- function(procedure, columns, levels = NULL, control = TRUE,
+                          uses = character(), shares = NULL) {
   if (!is.function(procedure)) {
     refuse("parameter", paste0(
       "procedure is ", class(procedure)[1L], "; give a function of a data frame"
     ))
   }
-  design("Custom",
+  new_design("Custom",
     procedure = procedure, columns = columns, levels = levels, control = control, uses = uses,
     shares = shares
   )
 }
 
 # Python checks the design now, and is handed the same specification again where it is used.
-design <- function(kind, ..., .call = sys.call(-1L)) {
+new_design <- function(kind, ..., .call = sys.call(-1L)) {
   spec <- list(kind = kind, options = Filter(Negate(is.null), list(...)))
   found <- dprct_call("design_describe", spec = spec, .call = .call)
   structure(
@@ -109,13 +113,14 @@ design <- function(kind, ..., .call = sys.call(-1L)) {
   )
 }
 
-design_spec <- function(x) {
+spec_of_design <- function(x) {
   if (is.null(x)) {
     return(NULL)
   }
   if (!inherits(x, "dprct_design")) {
     refuse("parameter", paste0(
-      "assignment is ", class(x)[1L], "; give a design such as complete(\"treat\", shares = 0.5)"
+      "assignment is ", class(x)[1L],
+      "; give a design such as design_complete(\"treat\", shares = 0.5)"
     ))
   }
   x$spec
@@ -136,5 +141,5 @@ print.dprct_design <- function(x, ...) print_text(x, ...)
 assign_arms <- function(design, data, rng = NULL) {
   check_seed(rng)
   if (is.null(rng)) rng <- sample.int(.Machine$integer.max, 1L)
-  dprct_call("design_assign", spec = design_spec(design), data = frame_of(data), rng = rng)
+  dprct_call("design_assign", spec = spec_of_design(design), data = frame_of(data), rng = rng)
 }

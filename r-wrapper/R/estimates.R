@@ -34,8 +34,8 @@ ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
     }
     groups <- all.vars(cluster)
   }
-  frame <- frame_of(data)
-  read <- formula_text(formula, frame, spelled = TRUE)
+  read <- formula_text(formula, frame_of(data), spelled = TRUE)
+  frame <- frame_of(data, used = named_in(read$text, groups, weights, absorb))
   found <- dprct_call("ols",
     formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, groups = groups,
     weights = weights, weights_type = weights_type, absorb = absorb,
@@ -65,7 +65,7 @@ as_fitted <- function(newdata, variables, call = sys.call(-1L)) {
   if (missing(newdata)) {
     refuse("parameter", "newdata is missing; a result holds no rows, so give a data frame", call)
   }
-  newdata <- frame_of(newdata)
+  newdata <- frame_of(newdata, used = names(variables))
   for (name in intersect(names(variables), names(newdata))) {
     known <- variables[[name]]
     newdata[[name]] <- as_in_fit(newdata[[name]], known, attr(known, "kind"), name, call)

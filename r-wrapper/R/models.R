@@ -30,7 +30,7 @@
 #'   nsw <- read_dta(file, facts)
 #'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
 #'   model <- calibrated(re78 ~ treat, nsw,
-#'     treatment = "treat", assignment = complete("treat", shares = 185 / 445),
+#'     treatment = "treat", assignment = design_complete("treat", shares = 185 / 445),
 #'     sd = list(re78 = 6500)
 #'   )
 #'   plan(model, epsilon = 1)
@@ -90,7 +90,7 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   nsw <- read_dta(file, facts)
 #'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
 #'   model <- private_ate(re78 ~ treat, nsw,
-#'     assignment = complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
+#'     assignment = design_complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
 #'   )
 #'   result <- fit(model, epsilon = 1)
 #'   summary(result)
@@ -210,15 +210,25 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   frame <- frame_of(data, schema)
   options <- Filter(Negate(is.null), list(...))
   check_named(options)
+  formula_read <- if (!is.null(formula)) formula_text(formula, frame)
   check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
-  if (!is.null(options$assignment)) options$assignment <- design_spec(options$assignment)
+  if (!is.null(options$assignment)) options$assignment <- spec_of_design(options$assignment)
+  if (reads_by_name(method, options)) {
+    frame <- frame_of(data, schema, used = named_in(formula_read, options))
+  }
   found <- dprct_call("model",
-    method = method, formula = if (!is.null(formula)) formula_text(formula, frame),
-    data = frame, options = options, .call = .call
+    method = method, formula = formula_read, data = frame, options = options, .call = .call
   )
   found$call <- plain_call(.call)
   found$variables <- variables_of(frame, formula)
   found
+}
+
+# Whether a method reads only the columns that its call names: an estimate does. A file is made of
+# all columns, a wide panel has a column per donor, and a function may look at any.
+reads_by_name <- function(method, options) {
+  estimates <- c("PrivateATE", "IPW", "CATE", "PrivateAdditive", "published.IPW", "published.CATE")
+  method %in% estimates && !any(vapply(options, is.function, NA))
 }
 
 # The call without data: do.call() puts whole data frames into it, and a formula its environment,

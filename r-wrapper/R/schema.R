@@ -206,8 +206,9 @@ print.dprct_comparison <- function(x, ...) print_text(x, ...)
 side <- function(x) if (is.character(x)) file_name(x) else frame_of(x)
 
 # The data frame for the crossing, with the schema that is to be used: the one given, else the one
-# it was read with, else none, and then Python takes the types of its columns.
-frame_of <- function(data, schema = NULL) {
+# it was read with, else none, and then Python takes the types of its columns. With `used`, only
+# these columns cross, and the one that says whose a row is.
+frame_of <- function(data, schema = NULL, used = NULL) {
   if (inherits(data, "dprct_release")) {
     data <- data$protected
   }
@@ -220,7 +221,37 @@ frame_of <- function(data, schema = NULL) {
     if (!inherits(schema, "dprct_schema")) schema <- dprct::schema(schema)
     attr(data, "dprct_schema") <- schema
   }
-  data
+  if (is.null(used) || !any(names(data) %in% used)) data else part_of(data, used)
+}
+
+# A part without copies: no method of `[` is asked, for it may drop what is declared.
+part_of <- function(data, used) {
+  given <- attributes(data)
+  used <- c(used, given$dprct_schema$unit_id)
+  part <- unclass(data)[which(given$names %in% used)]
+  kept <- given[intersect(names(given), c("row.names", "class", "label", "dprct_schema"))]
+  attributes(part) <- c(list(names = given$names[given$names %in% used], dprct_part = TRUE), kept)
+  part
+}
+
+# The names that a formula and the options of a call hold, wherever they stand in them.
+named_in <- function(formula, ...) {
+  words <- unlist(c(list(...), lapply(list(...), all_names)), use.names = FALSE)
+  words <- words[vapply(words, is.character, NA)]
+  c(if (inherits(formula, "formula")) all.vars(formula) else text_names(formula), words)
+}
+
+all_names <- function(x) {
+  if (is.list(x) && !is.data.frame(x)) c(names(x), lapply(x, all_names)) else names(x)
+}
+
+# Words of a formula in text, in backquotes or not.
+text_names <- function(x) {
+  if (!is.character(x)) return(character())
+  unlist(c(
+    regmatches(x, gregexpr("[[:alpha:]_.][[:alnum:]_.]*", x)),
+    lapply(regmatches(x, gregexpr("`[^`]+`", x)), function(q) gsub("`", "", q))
+  ))
 }
 
 file_name <- function(path) {

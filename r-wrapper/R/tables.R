@@ -24,8 +24,9 @@
 itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ...) {
   options <- list(...)
   check_named(options)
+  used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",
-    data = frame_of(data), outcomes = labelled(outcomes), arms = labelled(arms),
+    data = frame_of(data, used = used), outcomes = labelled(outcomes), arms = labelled(arms),
     covariates = covariates, blocks = blocks, options = options
   )
 }
@@ -99,10 +100,11 @@ toLatex.dprct_table <- function(object, ...) {
 }
 
 latex_of <- function(object) {
-  if (is.null(object$latex)) {
+  latex <- dprct_call("result_view", result = object, view = "latex")
+  if (is.null(latex)) {
     refuse("parameter", "this result has no table in LaTeX; use tidy() and your own layout")
   }
-  structure(strsplit(object$latex, "\n", fixed = TRUE)[[1L]], class = "Latex")
+  structure(strsplit(latex, "\n", fixed = TRUE)[[1L]], class = "Latex")
 }
 
 #' @rdname documents
@@ -127,13 +129,13 @@ knit_print.dprct_table <- function(x, ...) {
 }
 
 knitted <- function(x) {
-  if (is.null(x$latex)) {
-    knitr::normal_print(x)
-  } else if (knitr::is_latex_output()) {
-    knitr::asis_output(paste0("\n", x$latex, "\n"))
-  } else if (knitr::is_html_output()) {
-    knitr::asis_output(paste0("\n```{=html}\n", x$html, "\n```\n"))
-  } else {
+  form <- if (knitr::is_latex_output()) "latex" else if (knitr::is_html_output()) "html"
+  made <- if (!is.null(form)) dprct_call("result_view", result = x, view = form)
+  if (is.null(made)) {
     knitr::normal_print(structure(list(text = x$text), class = "summary.dprct_estimate"))
+  } else if (form == "latex") {
+    knitr::asis_output(paste0("\n", made, "\n"))
+  } else {
+    knitr::asis_output(paste0("\n```{=html}\n", made, "\n```\n"))
   }
 }

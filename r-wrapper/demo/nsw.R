@@ -16,7 +16,7 @@ cat("\n2. The plan: what it costs, before anything is spent\n")
 nsw <- read_dta(file, facts)
 nsw$re78 <- pmin(nsw$re78, 40000) # more than 40,000 dollars counts as 40,000
 model <- calibrated(re78 ~ treat, nsw,
-  treatment = "treat", assignment = complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
+  treatment = "treat", assignment = design_complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
 )
 print(plan(model, epsilon = 1))
 

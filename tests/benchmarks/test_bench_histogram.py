@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.privacy.aggregate import CellCounts
-from dprct.privacy.histogram import SparseHistogram, draw_rows
+from dprct.privacy.aggregates import CellCounts
+from dprct.privacy.histograms import SparseHistogram, draw_rows
 from dprct.privacy.noise import source
 
 N = 1000

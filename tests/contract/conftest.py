@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
 OLDEST_JAVA = 17
 

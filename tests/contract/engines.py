@@ -14,10 +14,9 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.formula import parse
-from dprct.privacy.aggregate import _open
-from dprct.privacy.arms import Arms, Combinations
+from dprct.privacy.aggregates import _open
 from dprct.queries import (
     AdditiveLayout,
     Block,
@@ -48,13 +47,14 @@ from dprct.queries import (
     one_way_counts,
     read_once,
 )
+from dprct.queries.arms import Arms, Combinations
 from dprct.schema import Column, Schema
-from dprct.schema.table import COMPANION
+from dprct.schema.tables import COMPANION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dprct.schema.table import Table
+    from dprct.schema.tables import Table
 
 LEVELS = {"levels": (0.0, 1.0), "missing": ()}
 SCHEMA = Schema(

@@ -21,7 +21,7 @@ import pandas as pd
 import dprct
 from dprct import Column, Schema, Unit
 from dprct.missing import tagged
-from dprct.schema.facts import FileFacts
+from dprct.schema.columns import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

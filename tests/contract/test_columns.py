@@ -29,19 +29,18 @@ from dprct import (
     Unit,
     published,
 )
-from dprct.encode import encoding
+from dprct.encoding import ExclusiveEncoding, encoding
 from dprct.errors import SchemaError
-from dprct.exclusive import ExclusiveEncoding
 from dprct.queries import Clipped, Donors, Feature, Treated, covariates, features_of
 from dprct.queries.donors import Scale
 from dprct.queries.propensity import Block
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.schema.facts import BuiltFrom
+    from dprct.schema.columns import BuiltFrom
 
     Make = Callable[[pd.DataFrame, Schema, str], Any]
 

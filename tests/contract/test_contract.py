@@ -23,7 +23,7 @@ import pytest
 
 from dprct import Accountant, Budget, Column, Release, Schema, read_dta, write_dta
 from dprct.errors import BudgetError, DprctError, ModelPicklingError, SimulationError
-from dprct.privacy.aggregate import CellCounts, IntegerVector, _Sealed
+from dprct.privacy.aggregates import CellCounts, IntegerVector, _Sealed
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import Secure
 

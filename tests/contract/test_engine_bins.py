@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dprct.encode import Encoding, encodings, prepared_for
+from dprct.encoding import Encoding, encodings, prepared_for
 from dprct.missing import tagged
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.queries import cell_counts, one_way_counts
-from dprct.queries.bin_keys import BinKey, Ceilings, bin_key
+from dprct.queries.counts import BinKey, Ceilings, bin_key
 from dprct.schema import Column, Schema
-from dprct.schema.table import COMPANION, eager, table
+from dprct.schema.tables import COMPANION, eager, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

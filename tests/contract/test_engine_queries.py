@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 import dprct.queries
-from dprct.schema.table import table
+from dprct.schema.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from dprct import (
     Unit,
     published,
 )
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.errors import (
     ColumnError,
     DprctError,
@@ -34,12 +34,12 @@ from dprct.errors import (
     MissingDependencyError,
     SchemaError,
 )
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries import cell_counts, clipped_sums
 from dprct.schema import Column, Schema
-from dprct.schema.legal import validate
-from dprct.schema.table import COMPANION, table
+from dprct.schema.tables import COMPANION, table
+from dprct.schema.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

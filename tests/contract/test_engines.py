@@ -20,10 +20,10 @@ from dprct import (
     Simple,
 )
 from dprct.errors import EngineError, ParameterError
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.queries import clipped_sums
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager, table
+from dprct.schema.tables import eager, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,10 +17,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.missing import missing_numbers, tagged
-from dprct.privacy.aggregate import CellCounts, IntegerVector, _open
-from dprct.privacy.arms import Arms
+from dprct.privacy.aggregates import CellCounts, IntegerVector, _open
 from dprct.queries import (
     GRID,
     Centre,
@@ -42,10 +41,11 @@ from dprct.queries import (
     propensity_weights,
     read_once,
 )
-from dprct.queries.counted import observed_sums
+from dprct.queries.arms import Arms
+from dprct.queries.missing_outcomes import observed_sums
 from dprct.queries.propensity import Block
 from dprct.schema import Column, Schema
-from dprct.schema.table import COMPANION, eager, table
+from dprct.schema.tables import COMPANION, eager, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,7 +131,7 @@ def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
 
 
 # x and y of the row that moves are the same number: differences are reached from one side only;
-# where odds are trimmed the gradient is zero (tests/queries/test_weighted.py reaches the former)
+# where odds are trimmed the gradient is zero (tests/queries/test_weighting.py reaches the former)
 WEIGHTED_TIGHT = (False, True, True, True, True, False, False, True, True)
 
 QUERIES: dict[str, Query] = {

@@ -17,13 +17,12 @@ import polars as pl
 
 from dprct.estimate.ate.release import Outcome
 from dprct.estimate.noise_law import correction, quantile
-from dprct.privacy.arms import Arms
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.privacy.noise import NoiseSource, source
 from dprct.queries import GRID, arm_aggregates, with_residual
-from dprct.queries.arms import _arm_statistics, rounded
+from dprct.queries.arms import Arms, _arm_statistics, rounded
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Draw = Callable[[np.random.Generator, int], Array]

@@ -13,7 +13,7 @@ from dprct.estimate.ate.plan import sds_of
 from dprct.estimate.door import check_columns, constant_of, levels_of, table_of, with_bounds
 from dprct.model import BoundTable
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 
 def test_bounds_come_from_levels_where_they_are_not_declared() -> None:

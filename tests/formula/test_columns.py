@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ColumnError, ParameterError, SchemaError
-from dprct.formula.columns import categories_of, columns_of, is_factor, is_missing, numbers_of
+from dprct.formula.design_matrix import categories_of, columns_of, is_factor, is_missing, numbers_of
 from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
 

@@ -8,7 +8,7 @@ import pytest
 
 from dprct.errors import FormulaError
 from dprct.formula import parse
-from dprct.formula.mistakes import function_hint, stata_or_r
+from dprct.formula.syntax import function_hint, stata_or_r
 
 
 @pytest.mark.parametrize(

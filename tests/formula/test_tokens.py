@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dprct.errors import FormulaError
-from dprct.formula.tokens import shortened, tokens_of
+from dprct.formula.syntax import shortened, tokens_of
 
 
 def test_kinds_and_places():

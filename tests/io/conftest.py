@@ -13,7 +13,7 @@ import pytest
 from dprct.io.stata import write_dta
 from dprct.missing import tagged
 from dprct.schema import Column, Schema
-from dprct.schema.facts import FileFacts
+from dprct.schema.columns import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

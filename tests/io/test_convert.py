@@ -24,8 +24,8 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.io.stata.strl import RawText
 from dprct.missing import missing_numbers
 from dprct.schema import Column, Schema
-from dprct.schema.facts import FileFacts
-from dprct.schema.legal import validate
+from dprct.schema.columns import FileFacts
+from dprct.schema.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

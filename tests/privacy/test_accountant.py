@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import gdp_mu, zcdp_rho
+from dprct.privacy.composition import Charge, gdp_mu, zcdp_rho
 from dprct.privacy.guarantee import RELATIONS
-from dprct.privacy.rules import Charge
 
 if TYPE_CHECKING:
     from pathlib import Path

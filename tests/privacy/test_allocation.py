@@ -12,9 +12,8 @@ from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.allocation import Allocation, split
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import gdp_epsilon, gdp_mu, per_row
+from dprct.privacy.composition import gdp_epsilon, gdp_mu, per_row, root
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
-from dprct.privacy.rounding import root
 
 WHOLE = Budget(1, 1e-6)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.privacy.cells import (
+from dprct.privacy.aggregates import (
     cell_count,
     cell_digits,
     cell_indices,

@@ -8,7 +8,7 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.privacy.charges import Content, Entry, Saved
-from dprct.privacy.rules import Charge
+from dprct.privacy.composition import Charge
 
 ENTRY = Entry(
     "1-0123456789ab", "2026-11-21T10:00:00Z", "MVHistogram", Charge(Budget(1), "pure"),

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import gdp_mu
+from dprct.privacy.composition import RULES, Charge, gdp_mu
 from dprct.privacy.entries import Ledger, new_entry, total_cost
-from dprct.privacy.rules import RULES, Charge
 
 if TYPE_CHECKING:
     from dprct.privacy.charges import Entry

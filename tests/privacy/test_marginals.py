@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregate import IntegerVector
+from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.budget import Budget
-from dprct.privacy.marginals import OneWayHistograms, OneWayRelease, draw_independent_rows
+from dprct.privacy.histograms import OneWayHistograms, OneWayRelease, draw_independent_rows
 from dprct.privacy.noise import source
 
 RADICES = (2, 3, 4)

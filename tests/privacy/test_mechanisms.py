@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregate import CellCounts, IntegerVector
+from dprct.privacy.aggregates import CellCounts, IntegerVector
 from dprct.privacy.budget import Budget
-from dprct.privacy.histogram import SparseHistogram, StabilityHistogram
-from dprct.privacy.marginals import OneWayHistograms
+from dprct.privacy.histograms import OneWayHistograms, SparseHistogram, StabilityHistogram
 from dprct.privacy.mechanisms import (
     MAX_SIZE,
     AnalyticGaussian,

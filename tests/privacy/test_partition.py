@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.privacy.noise import NoiseSource, Simulated, source
-from dprct.privacy.partition import random_part
+from dprct.privacy.noise import NoiseSource, Simulated, random_part, source
 
 FALSE_ALARM = 1e-9
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dprct.privacy.released import NoisyVector
+from dprct.privacy.mechanisms import NoisyVector
 
 
 def released(units):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.privacy.rounding import (
+from dprct.privacy.composition import (
     CONTEXT,
     LOCK,
     TINIEST,
@@ -48,7 +48,7 @@ def test_probabilities_stay_in_range() -> None:
 
 
 def test_a_probability_of_millions_of_digits_is_not_spelled_out(monkeypatch) -> None:
-    monkeypatch.setattr("dprct.privacy.rounding.rounded_off", None)  # would take minutes
+    monkeypatch.setattr("dprct.privacy.composition.rounded_off", None)  # would take minutes
     assert probability(CONTEXT.exp(-(10**9))) == TINIEST
 
 

@@ -7,8 +7,17 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import gdp_delta, gdp_mu, pure_mu, tv_delta, zcdp_delta, zcdp_rho
-from dprct.privacy.rules import RULES, SLACK_SHARE, Charge
+from dprct.privacy.composition import (
+    RULES,
+    SLACK_SHARE,
+    Charge,
+    gdp_delta,
+    gdp_mu,
+    pure_mu,
+    tv_delta,
+    zcdp_delta,
+    zcdp_rho,
+)
 
 TOTAL = Budget(1, 1e-6)
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from dprct.privacy.thresholds import (
+from dprct.privacy.histograms import (
     SPURIOUS_SHARE,
     lone_cell_seen,
     pure_threshold,

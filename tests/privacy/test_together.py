@@ -14,9 +14,15 @@ from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.charges import Entry
-from dprct.privacy.composition import gdp_delta, pure_mu, pure_rho, zcdp_delta
-from dprct.privacy.rounding import root
-from dprct.privacy.rules import SLACK_SHARE, Charge
+from dprct.privacy.composition import (
+    SLACK_SHARE,
+    Charge,
+    gdp_delta,
+    pure_mu,
+    pure_rho,
+    root,
+    zcdp_delta,
+)
 from dprct.privacy.together import ROW, together, unit_words
 
 if TYPE_CHECKING:

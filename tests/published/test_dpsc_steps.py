@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.privacy.ridge import ridge_l2
+from dprct.privacy.ridge_sensitivity import ridge_l2
 from dprct.published.dpsc_steps import (
     Objective,
     l2_laplace,

@@ -20,11 +20,11 @@ from dprct.errors import FileError, ParameterError, SchemaError, SimulationError
 from dprct.io.stata import read_dta
 from dprct.missing import missing_numbers, tagged
 from dprct.privacy.accountant import Accountant
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.ledger import ledger_path
 from dprct.published import MVHistogram
 from dprct.published.histogram import reweighted, threshold
 from dprct.schema import Column, FileFacts, Schema
+from tests.statistical.auditing import lower_bound
 
 ALPHA = 1e-9
 

@@ -10,8 +10,8 @@ import pytest
 from scipy import integrate, stats
 
 from dprct.errors import ParameterError
-from dprct.privacy.audit import lower_bound
 from dprct.published.karwa_vadhan import Bins, DPRange, DPVariance, NoisyMode, largest_laplace
+from tests.statistical.auditing import lower_bound
 
 ALPHA = 1e-9
 

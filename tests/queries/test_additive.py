@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dprct.encode import encodings
-from dprct.privacy.aggregate import _open
+from dprct.encoding import encodings
+from dprct.privacy.aggregates import _open
 from dprct.queries import (
     HALF_STEPS,
     AdditiveLayout,
@@ -29,7 +29,7 @@ from dprct.queries import (
     residual_ratio,
 )
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager, table
+from dprct.schema.tables import eager, table
 
 R = 3.0
 BOTH = (Block((0,), (2,)), Block((1,), (3,)))

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dprct.queries.arithmetic import at_most, nearest, over, within
-from dprct.schema.table import collected, table
+from dprct.queries.rows import at_most, nearest, over, within
+from dprct.schema.tables import collected, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

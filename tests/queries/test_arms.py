@@ -11,11 +11,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.privacy.aggregate import IntegerVector, _open
-from dprct.privacy.arms import Arms
+from dprct.privacy.aggregates import IntegerVector, _open
 from dprct.queries import GRID, arm_aggregates, difference_aggregates, observed
+from dprct.queries.arms import Arms
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 Y = Column("y", bounds=(-1.0, 3.0))
 VALUES = (-1.0, 1.0, 3.0)

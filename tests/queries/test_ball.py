@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError, SchemaError
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.queries import MomentCells, MomentsGrid, Part, Scaled, moment_sums
 from dprct.queries.ball import STEPS, _move
 from dprct.schema import Column
-from dprct.schema.table import table
+from dprct.schema.tables import table
 
 NEVER: Any = {"missing": ()}
 X = [Column(f"x{j}", bounds=(-8.0, 8.0), **NEVER) for j in range(3)]

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dprct.bins import Edges, EqualBins, EqualBinsOfPoints, Points
-from dprct.encode import encoding, prepared_for
-from dprct.queries.bin_keys import BinKey, Ceilings, Compared, _compared, bin_key
+from dprct.encoding import Edges, EqualBins, EqualBinsOfPoints, Points, encoding, prepared_for
+from dprct.queries.counts import BinKey, Ceilings, Compared, _compared, bin_key
 from dprct.schema import Column
 from dprct.schema.declare import declared
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dprct.queries import blocks as module
-from dprct.queries.additive import Block
-from dprct.queries.blocks import ROWS, EngineCodes, engine_sums, shared
-from dprct.schema.table import table
+from dprct.queries import additive as module
+from dprct.queries.additive import ROWS, Block, EngineCodes, engine_sums, shared
+from dprct.schema.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.queries import CodedRows, CompactRows, EngineRows
 from dprct.schema import Column, Schema
-from dprct.schema.table import collected, eager, table
+from dprct.schema.tables import collected, eager, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregate import IntegerVector, _open
+from dprct.privacy.aggregates import IntegerVector, _open
 from dprct.queries.donors import (
     UNIT,
     WEIGHT_UNIT,
@@ -24,7 +24,7 @@ from dprct.queries.donors import (
     weighted_mean,
     weighted_series,
 )
-from dprct.queries.grid import GRID
+from dprct.queries.sums import GRID
 
 Array = np.ndarray[Any, Any]
 ONE = Scale(-1.0, 1.0)

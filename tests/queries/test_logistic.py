@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from dprct.errors import ParameterError
-from dprct.queries import logistic
-from dprct.queries.logistic import Solver, gradient, least_penalty, logistic_weights
+from dprct.queries import propensity
+from dprct.queries.propensity import Solver, gradient, least_penalty, logistic_weights
 
 
 def ball(rng: np.random.Generator, n: int, d: int, kind: int) -> np.ndarray:
@@ -63,9 +63,9 @@ def test_large_problems_come_out_the_same(give_up: bool, monkeypatch: pytest.Mon
     Z, t = ball(rng, 4000, 4, 0), rng.random(4000) < 0.4
     solver = Solver(4000, 4, 0.01)
     small = logistic_weights(Z, t, solver)
-    monkeypatch.setattr(logistic, "WORK", 0.0)
+    monkeypatch.setattr(propensity, "WORK", 0.0)
     if give_up:
-        monkeypatch.setattr(logistic, "_newton", lambda *_: np.full(4, 7.0))
+        monkeypatch.setattr(propensity, "_newton", lambda *_: np.full(4, 7.0))
     large = logistic_weights(Z, t, solver)
     assert np.linalg.norm(large - small) <= 2 * solver.tolerance / solver.lam
     assert np.linalg.norm(gradient(Z, t.astype(float), large, 0.01)) <= solver.tolerance

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.queries import GRID, MomentsLayout, moments
-from dprct.queries.features import HALF
+from dprct.queries.covariates import HALF
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 NAN, INF = float("nan"), float("inf")
 

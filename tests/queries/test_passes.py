@@ -7,11 +7,10 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from dprct.privacy.arms import Arms, Combinations
-from dprct.queries.grid import GRID
-from dprct.queries.passes import added, by_cell, square_sums
+from dprct.queries.arms import Arms, Combinations, by_cell
+from dprct.queries.sums import GRID, added, square_sums
 from dprct.schema import Column
-from dprct.schema.table import eager, table
+from dprct.schema.tables import eager, table
 
 Y = Column("y", bounds=(0.0, 1.0), missing=(".",))
 

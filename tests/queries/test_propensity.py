@@ -10,8 +10,7 @@ import pytest
 
 from dprct.errors import FormulaError, SchemaError
 from dprct.formula import parse
-from dprct.privacy.aggregate import _open
-from dprct.queries.compact import compact
+from dprct.privacy.aggregates import _open
 from dprct.queries.propensity import (
     Block,
     Covariates,
@@ -20,8 +19,9 @@ from dprct.queries.propensity import (
     covariates_of,
     propensity_weights,
 )
+from dprct.queries.rows import compact
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 COLUMNS = {
     "age": Column("age", bounds=(20.0, 60.0), missing=()),

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 Y = Column("y", bounds=(0.0, 2.0), missing=(".",))
 T = Column("t", "byte", levels=(0.0, 1.0), missing=())

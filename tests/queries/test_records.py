@@ -9,19 +9,18 @@ import pytest
 
 from dprct.errors import EngineError
 from dprct.formula import parse
-from dprct.privacy.aggregate import _open
-from dprct.queries import logistic, records
-from dprct.queries.logistic import Held
+from dprct.privacy.aggregates import _open
+from dprct.queries import propensity, weighting
 from dprct.queries.propensity import (
+    Held,
     PropensityGrid,
     Treated,
     covariates_of,
     propensity_weights,
 )
-from dprct.queries.records import CompactTable, read_once
-from dprct.queries.weighted import Centre, Scheme, Weighted
+from dprct.queries.weighting import Centre, CompactTable, Scheme, Weighted, read_once
 from dprct.schema import Column
-from dprct.schema.table import table
+from dprct.schema.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,22 +101,22 @@ def answers(rows: CompactTable, places: Any) -> list[Any]:
     return [list(_open(sealed)) for sealed in found]
 
 
-@pytest.mark.parametrize("work", [logistic.WORK, 0.0], ids=["accelerated", "Newton"])
+@pytest.mark.parametrize("work", [propensity.WORK, 0.0], ids=["accelerated", "Newton"])
 def test_rows_made_anew_give_the_same_bits_as_rows_in_memory(
     work: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = read(data(20_000), 20_000)
     places = np.arange(0, 20_000, 2) if work else np.arange(20_000)
-    monkeypatch.setattr(logistic, "WORK", work)
+    monkeypatch.setattr(propensity, "WORK", work)
     if work:  # thousands of steps are too many for a test of bits
-        monkeypatch.setattr(logistic, "SHARE", 50.0)
+        monkeypatch.setattr(propensity, "SHARE", 50.0)
     assert isinstance(rows.part(places).Z, Held)
     expected = answers(rows, places)
-    monkeypatch.setattr(records, "HELD_MOST", 0)
+    monkeypatch.setattr(weighting, "HELD_MOST", 0)
     assert not isinstance(rows.part(places).Z, Held)
     assert answers(rows, places) == expected
     # a limit in between: what Newton sees first is in memory, all of it is not
-    monkeypatch.setattr(records, "HELD_MOST", len(places) * DESIGN.size // 2)
+    monkeypatch.setattr(weighting, "HELD_MOST", len(places) * DESIGN.size // 2)
     assert isinstance(rows.part(places).Z.every(8), Held)
     assert answers(rows, places) == expected
 
@@ -125,7 +124,7 @@ def test_rows_made_anew_give_the_same_bits_as_rows_in_memory(
 def test_pieces_of_rows_made_anew_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, places = read(data()), np.arange(5, N)
     held = rows.part(places).Z
-    monkeypatch.setattr(records, "HELD_MOST", 0)
+    monkeypatch.setattr(weighting, "HELD_MOST", 0)
     made = rows.part(places).Z
     assert len(made) == len(held) == N - 5
     assert np.array_equal(made.chunk(7, 4321), held.chunk(7, 4321))
@@ -134,8 +133,8 @@ def test_pieces_of_rows_made_anew_are_those_of_the_whole(monkeypatch: pytest.Mon
 
 def test_outcomes_are_total_and_on_their_grid() -> None:
     frame = data(6).with_columns(y=pl.Series([10.0, 20.0, 30.0, float("inf"), -float("inf"), None]))
-    assert (read(frame, 6).steps / records.HALF - 1).tolist() == [-1, 0, 1, 1, -1, -1]
-    assert read(frame, 6, fill=20.0).steps[-1] == records.HALF
+    assert (read(frame, 6).steps / weighting.HALF - 1).tolist() == [-1, 0, 1, 1, -1, -1]
+    assert read(frame, 6, fill=20.0).steps[-1] == weighting.HALF
 
 
 def test_reading_leaves_the_table_as_it_was() -> None:

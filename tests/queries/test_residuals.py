@@ -9,11 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.privacy.aggregate import _open
-from dprct.privacy.arms import Arms
+from dprct.privacy.aggregates import _open
 from dprct.queries import GRID, covariates, difference_aggregates, with_residual
+from dprct.queries.arms import Arms
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 SCHEMA = Schema((Column("y"), Column("age"), Column("town", "str8")))
 RESIDUAL = Column("y", bounds=(-1.0, 2.0))

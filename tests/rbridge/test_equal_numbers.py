@@ -23,7 +23,7 @@ facts <- declare(schema(FILE),
 data <- read_dta(FILE, facts)
 coded <- declare(data, treat = list(fate = "modelled"), black = list(fate = "modelled"),
   re78 = list(fate = "drop"))
-half <- complete("treat", shares = 185 / 445)
+half <- design_complete("treat", shares = 185 / 445)
 rest <- function(d) declare(d, rest = "drop")
 """
 

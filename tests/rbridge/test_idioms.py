@@ -37,7 +37,7 @@ PYTHON_ONLY = re.compile(
         ("such as dprct.Accountant(epsilon=1)", "such as accountant(epsilon=1)"),
         (
             "assignment=dprct.Complete(levels, arm=column)",
-            "assignment=complete(levels, arm=column)",
+            "assignment=design_complete(levels, arm=column)",
         ),
         ("or use dprct.CATE", "or use cate"),
         ("is for dprct.PrivateATE; a", "is for private_ate; a"),

@@ -22,7 +22,7 @@ from dprct.errors import (
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row, sequential
-from dprct.privacy.marginals import OneWayHistograms
+from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.results.validity import Validity
 

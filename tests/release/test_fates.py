@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.errors import ColumnError, DprctError, SchemaError
 from dprct.io.compare import rows_are_sorted
 from dprct.missing import MISSING_CODES, missing_numbers, tagged

@@ -7,15 +7,14 @@ import pandas as pd
 import pytest
 
 from dprct.defaults import moment_penalty
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
-from dprct.privacy.mechanisms import AnalyticGaussian
+from dprct.privacy.mechanisms import AnalyticGaussian, NoisyVector
 from dprct.privacy.noise import source
-from dprct.privacy.released import NoisyVector
 from dprct.queries import features_of, moments
 from dprct.release.gamma import coefficients
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 COVARIATES = [
     Column("age", "byte", bounds=(18.0, 80.0), missing=(".",)),

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
-from dprct.privacy.audit import AuditResult, lower_bound
-from dprct.privacy.cells import cell_count
-from dprct.privacy.histogram import SparseHistogram, StabilityHistogram
+from dprct.privacy.aggregates import cell_count
+from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.privacy.noise import source
 from dprct.queries import cell_counts
 from dprct.release import MVHistogram
 from dprct.schema import Column, Schema, Unit
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
+from tests.statistical.auditing import AuditResult, lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable

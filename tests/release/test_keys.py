@@ -17,7 +17,7 @@ from dprct.missing import tagged
 from dprct.release.fates import assembled, check_fates, released_schema
 from dprct.release.keys import LIMIT, check_keys, fresh_keys, relabelled, repeats, unit_rows
 from dprct.schema import Column, FileFacts, Schema, Unit
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 ALPHA = 1e-9
 STORAGE = ["byte", "int", "long", "float", "double", "str1", "str2", "str5", "str40", "strL"]

@@ -10,13 +10,13 @@ from scipy import stats
 
 from dprct.errors import DprctWarning
 from dprct.privacy.accountant import Accountant
-from dprct.privacy.audit import lower_bound
-from dprct.privacy.marginals import OneWayHistograms
+from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.noise import source
 from dprct.queries import one_way_counts
 from dprct.release import Marginals
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
+from tests.statistical.auditing import lower_bound
 
 ALPHA = 1e-9
 NAMES = ["a", "b"]

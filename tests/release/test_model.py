@@ -23,11 +23,10 @@ from dprct.errors import (
 )
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.privacy.accountant import Accountant
+from dprct.privacy.aggregates import cell_count
 from dprct.privacy.budget import Budget
-from dprct.privacy.cells import cell_count
 from dprct.privacy.composition import per_row
-from dprct.privacy.histogram import SparseHistogram, StabilityHistogram
-from dprct.privacy.marginals import OneWayHistograms
+from dprct.privacy.histograms import OneWayHistograms, SparseHistogram, StabilityHistogram
 from dprct.release import Marginals, MVHistogram
 from dprct.schema import Column, Schema, Unit
 

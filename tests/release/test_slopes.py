@@ -9,7 +9,7 @@ from dprct.privacy.noise import source
 from dprct.release.covariates import covariates_of
 from dprct.release.slopes import Slopes
 from dprct.schema import Column, Schema
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 SCHEMA = Schema(
     (

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.privacy import histogram, mechanisms, noise
-from dprct.privacy.aggregate import _open
-from dprct.privacy.cells import cell_indices
+from dprct.privacy import histograms, mechanisms, noise
+from dprct.privacy.aggregates import _open, cell_indices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -252,7 +251,7 @@ def _check_equal(step: Step, old: Step) -> None:
 
 def drawing() -> Iterator[type]:
     """Yield every class of ``privacy/`` that draws: it has a ``release`` that takes a source."""
-    for module in (mechanisms, histogram):
+    for module in (mechanisms, histograms):
         for kind in vars(module).values():
             own = isinstance(kind, type) and kind.__module__ == module.__name__
             if own and "release" in vars(kind):

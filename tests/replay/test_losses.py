@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dprct import Budget
-from dprct.privacy.aggregate import CellCounts, IntegerVector
+from dprct.privacy.aggregates import CellCounts, IntegerVector
 from dprct.privacy.composition import gdp_delta
-from dprct.privacy.histogram import SparseHistogram, StabilityHistogram
+from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.privacy.mechanisms import (
     AnalyticGaussian,
     DiscreteGaussian,

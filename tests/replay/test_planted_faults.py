@@ -15,7 +15,7 @@ import pytest
 
 import dprct
 from dprct import Budget
-from dprct.privacy import histogram, mechanisms
+from dprct.privacy import histograms, mechanisms
 from dprct.queries import additive, propensity
 
 from .auditor import Auditor
@@ -54,7 +54,7 @@ def findings(planted: Pair) -> str:
 
 def small_laplace(patch: pytest.MonkeyPatch) -> None:
     """Laplace noise is 10 % small, in vectors and in histograms."""
-    for module in (mechanisms, histogram):
+    for module in (mechanisms, histograms):
         right = module.laplace_scale
         patch.setattr(module, "laplace_scale", lambda *asked, right=right: 0.9 * right(*asked))
 

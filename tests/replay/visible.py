@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOT_CALLED = {"plot"}
 """A plot draws what ``tidy`` and the attributes say; pixels are compared nowhere."""
 
-FACTS_ONLY = ("dprct.schema", "dprct.privacy", "dprct.formula", "dprct.encode", "dprct.queries")
+FACTS_ONLY = ("dprct.schema", "dprct.privacy", "dprct.formula", "dprct.encoding", "dprct.queries")
 """Values of these rooms are compared by their fields; their methods only convert them."""
 
 

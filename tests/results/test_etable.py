@@ -13,7 +13,7 @@ from dprct.errors import ColumnError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.schema import Column, Schema
-from dprct.schema.facts import FileFacts
+from dprct.schema.columns import FileFacts
 
 
 def rows(n=90):

@@ -12,7 +12,7 @@ import pytest
 from dprct import IPW, Calibrated, MVHistogram, PrivateATE, SyntheticControl
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice, check_schema, listed_names, one_name
+from dprct.schema.validate import check_choice, check_schema, listed_names, one_name
 
 SECRET, SPOKEN = 7.253617, "SECRETVILLAGE"
 FACTS: dict[str, Any] = {"missing": (), "fate": "modelled"}

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from dprct.errors import SchemaError
+from dprct.schema.columns import FLOAT_LIMITS, Column
 from dprct.schema.declare import DECLARABLE, declared
-from dprct.schema.facts import FLOAT_LIMITS, Column
 
 NAN, INF = float("nan"), float("inf")
 SENTINEL = 918273645.5

@@ -12,8 +12,8 @@ import pytest
 
 from dprct.errors import ColumnError, EngineError, MissingDependencyError, SchemaError
 from dprct.schema import Column, Schema, Unit
-from dprct.schema.legal import validate
-from dprct.schema.table import COMPANION, collected, row_count, table
+from dprct.schema.tables import COMPANION, collected, row_count, table
+from dprct.schema.validate import validate
 
 NAN, INF = float("nan"), float("inf")
 

@@ -4,7 +4,7 @@ import pytest
 
 from dprct.errors import FormulaError, SchemaError
 from dprct.schema import Column, Schema
-from dprct.schema.own import check_own
+from dprct.schema.columns import check_own
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from dprct.schema import Column
-from dprct.schema.rounding import stored
+from dprct.schema.columns import stored
 
 
 def test_only_float_rounds_and_only_once() -> None:

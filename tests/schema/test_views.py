@@ -7,7 +7,7 @@ import pytest
 from dprct.errors import ColumnError
 from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.views import date_kind, decode
+from dprct.schema.frames import date_kind, decode
 
 NAN = float("nan")
 

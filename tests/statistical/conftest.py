@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from dprct.privacy.audit import AuditResult
+    from tests.statistical.auditing import AuditResult
 
 ALPHA = 1e-9
 _LEAST_EXPECTED = 25.0

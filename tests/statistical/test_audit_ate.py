@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 
 from dprct.estimate.ate.release import Outcome, Released, mechanisms_of
-from dprct.privacy.arms import Arms
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
+from dprct.queries.arms import Arms
 from dprct.schema import Column
-from dprct.schema.table import Frame, eager
+from dprct.schema.tables import Frame, eager
+from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,16 +15,16 @@ import pandas as pd
 import pytest
 
 from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
-from dprct.privacy.arms import Arms
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
+from dprct.queries.arms import Arms
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
+from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
     Scores = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -80,7 +80,7 @@ def test_the_claim_holds_and_is_nearly_reached(
     computed_once: Callable[[str], None],
     certified: Callable[..., None],
 ) -> None:
-    computed_once("dprct.queries.counted._centred")
+    computed_once("dprct.queries.missing_outcomes._centred")
     first, second = (scores(frame_of(value), other, 60_000) for value in (-1.0, other))
     result = lower_bound(first, second, alpha=1e-9)
     certified(

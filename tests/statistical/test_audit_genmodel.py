@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.budget import Budget
 from dprct.published import Allocation, GenModel
 from dprct.published.genmodel_draws import (
@@ -25,6 +24,7 @@ from dprct.published.genmodel_draws import (
 )
 from dprct.published.outcomes import fits
 from dprct.schema import Column, Schema
+from tests.statistical.auditing import lower_bound
 
 CLAIMED = Fraction(15, 100)
 

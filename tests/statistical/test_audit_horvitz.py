@@ -15,16 +15,16 @@ import pandas as pd
 import pytest
 
 from dprct.estimate.ate.release import HiddenOutcome, Released, mechanisms_of
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
 from dprct.queries import HiddenArms
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
+from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
 N = 20
 ARMS = HiddenArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2),) * 2, N)

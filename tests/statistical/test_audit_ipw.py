@@ -15,13 +15,13 @@ import pytest
 
 from dprct import IPW, Budget
 from dprct.estimate.ipw.release import released
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.noise import source
+from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.privacy.audit import AuditResult
+    from tests.statistical.auditing import AuditResult
 
 ALPHA = 1e-9
 EPSILON, DELTA, N = 2.0, 1e-6, 500

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dprct.privacy.aggregate import CellCounts, IntegerVector
-from dprct.privacy.audit import AuditResult, lower_bound
+from dprct.privacy.aggregates import CellCounts, IntegerVector
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import gdp_epsilon, gdp_mu
-from dprct.privacy.histogram import HistogramRelease, SparseHistogram, StabilityHistogram
+from dprct.privacy.histograms import HistogramRelease, SparseHistogram, StabilityHistogram
 from dprct.privacy.mechanisms import (
     AnalyticGaussian,
     DiscreteGaussian,
@@ -27,6 +26,7 @@ from dprct.privacy.mechanisms import (
     Exponential,
 )
 from dprct.privacy.noise import source
+from tests.statistical.auditing import AuditResult, lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable

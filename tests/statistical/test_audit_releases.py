@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 from dprct import Calibrated, Marginals, MVHistogram
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.schema import Column, Schema
+from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable

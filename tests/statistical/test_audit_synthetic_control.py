@@ -17,15 +17,15 @@ import pytest
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.estimate.synthetic_control.allocation import ControlAllocation
 from dprct.estimate.synthetic_control.release import release_treated
-from dprct.privacy.audit import lower_bound
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.donors import Donors
+from tests.statistical.auditing import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.privacy.audit import AuditResult
+    from tests.statistical.auditing import AuditResult
 
 Array = np.ndarray[Any, Any]
 ALPHA = 1e-9

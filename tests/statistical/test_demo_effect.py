@@ -22,10 +22,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.encode import prepared
+from dprct.encoding import prepared
 from dprct.io.stata import read_dta
 from dprct.release import MVHistogram
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 from dprct.study.package import read_header
 from dprct.study.study import load_study
 

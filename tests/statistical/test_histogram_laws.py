@@ -13,9 +13,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dprct.privacy.aggregate import CellCounts
-from dprct.privacy.histogram import SparseHistogram, StabilityHistogram, draw_rows
-from dprct.privacy.marginals import OneWayHistograms
+from dprct.privacy.aggregates import CellCounts
+from dprct.privacy.histograms import (
+    OneWayHistograms,
+    SparseHistogram,
+    StabilityHistogram,
+    draw_rows,
+)
 from dprct.privacy.noise import Secure, Simulated, source
 
 DRAWS = 15_000

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.privacy.aggregate import IntegerVector
+from dprct.privacy.aggregates import IntegerVector, distinct_empty_cells
 from dprct.privacy.binomial import Tail, _invert
 from dprct.privacy.budget import Budget
-from dprct.privacy.cells import distinct_empty_cells
 from dprct.privacy.mechanisms import (
     AnalyticGaussian,
     DiscreteGaussian,

@@ -16,13 +16,13 @@ import pandas as pd
 import pytest
 
 from dprct import PrivateATE
-from dprct.privacy.aggregate import IntegerVector
-from dprct.privacy.audit import lower_bound
+from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
 from dprct.privacy.noise import source
 from dprct.queries import GRID, Clipped
 from dprct.schema import Column, Schema
+from tests.statistical.auditing import lower_bound
 
 ALPHA = 1e-9
 DRAWS = 50_000

@@ -17,10 +17,10 @@ from dprct.custodian.baselines.weighted_means import (
 )
 from dprct.errors import ParameterError
 from dprct.formula import design, parse
-from dprct.formula.columns import columns_of
+from dprct.formula.design_matrix import columns_of
 from dprct.privacy.guarantee import Guarantee
 from dprct.results.confidential import WATERMARK, Confidential, marked
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

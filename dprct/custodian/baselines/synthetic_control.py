@@ -14,8 +14,8 @@ from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays, scale_of
 from dprct.privacy.guarantee import Guarantee
 from dprct.results.confidential import WATERMARK, Confidential, marked
-from dprct.schema.facts import given
-from dprct.schema.table import eager
+from dprct.schema.columns import given
+from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dprct.custodian.baselines.control_weights import ControlWeights
     from dprct.estimate.synthetic_control.panel import Name, Panel
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from dprct.defaults import SHAPE_DEGREE, SHRINKAGE
 from dprct.errors import ParameterError
 from dprct.estimate.path_noise import PathNoise, check_alpha
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,8 +29,8 @@ from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import EXTREMES, Block, CodedRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import one_name
-from dprct.schema.facts import given
+from dprct.schema.columns import given
+from dprct.schema.validate import one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

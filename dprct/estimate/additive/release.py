@@ -15,7 +15,7 @@ from dprct.privacy.allocation import Allocation
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.queries import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.queries import Block
     from dprct.queries.additive import Codes
-    from dprct.queries.arithmetic import Numbers
+    from dprct.queries.rows import Numbers
 
     Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from dprct.estimate.additive.fitted import half_width, usable_counts
 from dprct.estimate.path_noise import check_alpha
 from dprct.plots import RELEASED, panels
 from dprct.results import render
-from dprct.schema.arguments import listed_names
+from dprct.schema.validate import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.queries import Block, feature_codes
-from dprct.schema.arguments import is_data, listed_names
-from dprct.schema.facts import given
-from dprct.schema.table import eager
+from dprct.schema.columns import given
+from dprct.schema.tables import eager
+from dprct.schema.validate import is_data, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dprct.encode import Coded
+    from dprct.encoding import Coded
     from dprct.schema.schema import Schema
 
     Array = NDArray[np.float64]

@@ -18,9 +18,9 @@ from dprct.formula.expressions import spelled
 from dprct.io import read
 from dprct.privacy.noise import source
 from dprct.queries import Clipped, covariates, with_residual
-from dprct.schema.arguments import listed_names
-from dprct.schema.facts import given
-from dprct.schema.table import eager, numbers_of
+from dprct.schema.columns import given
+from dprct.schema.tables import eager, numbers_of
+from dprct.schema.validate import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.base import Design
     from dprct.schema.schema import Schema
-    from dprct.schema.table import Table
+    from dprct.schema.tables import Table
 
     Array = NDArray[np.float64]
 

@@ -35,9 +35,8 @@ from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
 from dprct.queries import observed_number
-from dprct.schema.arguments import listed_names
-from dprct.schema.facts import given
-from dprct.schema.own import check_own
+from dprct.schema.columns import check_own, given
+from dprct.schema.validate import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from dprct.queries import HiddenArms
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
-    from dprct.schema.facts import Unit
+    from dprct.schema.columns import Unit
 
 MissingRule = str | float
 
@@ -393,7 +392,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
     Main effects, interactions and :meth:`PrivateATEResults.contrast` are post-processing of arm
     means, with one Laplace draw per arm.  With an index, row i is clip(y_i - g0(x_i)), a function
     of record i alone, so that sensitivities are those of ``index_bounds`` although covariates are
-    private too (:mod:`dprct.queries.residuals`); the effect is the same if nothing is clipped.
+    private too (:mod:`dprct.queries.covariates`); the effect is the same if nothing is clipped.
 
     Under ``"replace-one"`` the estimate is a centred Horvitz-Thompson mean
     (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing="private"`` a ratio of

@@ -13,12 +13,12 @@ import pandas as pd
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.noise_law import quantile
-from dprct.privacy.arms import Arms
 from dprct.privacy.budget import exact
 from dprct.privacy.guarantee import Guarantee
 from dprct.queries import EXTREMES, HiddenArms
+from dprct.queries.arms import Arms
 from dprct.results.plan import Plan
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

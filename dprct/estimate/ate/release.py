@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
     from dprct.estimate.ate.results import Contrast
     from dprct.model import BoundTable
-    from dprct.privacy.arms import Arms
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
-    from dprct.schema.facts import Column
-    from dprct.schema.table import Table
+    from dprct.queries.arms import Arms
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Table
 
 
 LARGEST_SCALE = 1 << 52
@@ -295,7 +295,7 @@ class HiddenOutcome:
     rho = b_V / b^2 = eps_tau^2 / eps_v.  More arms: all sums of y - mid, each with Laplace noise of
     scale w / eps_tau, and all sums of squares Q_a, with (w^2 / 2) / eps_v; mean_a is
     S_a / (n pi_a), V_a = Q_a / (n pi_a)^2 and rho = eps_tau^2 / (2 eps_v).  Sensitivities are
-    proved in :mod:`dprct.queries.horvitz`.
+    proved in :mod:`dprct.queries.horvitz_thompson`.
 
     **The variance.**  Let d_i = c_i1 / pi_1 + c_i0 / pi_0, c the two potential outcomes less mid.
 

@@ -20,8 +20,8 @@ from dprct.estimate.effects import combined
 from dprct.estimate.plotting import effects_plot
 from dprct.results.base import LinearResults
 from dprct.results.intervals import checked_alpha, interval_frame
-from dprct.schema.arguments import check_choice
-from dprct.schema.facts import given
+from dprct.schema.columns import given
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

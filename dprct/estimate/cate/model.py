@@ -11,7 +11,7 @@ import narwhals as nw
 
 from dprct.assignment.base import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
-from dprct.encode import encodings
+from dprct.encoding import encodings
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.additive.model import ShapesSpec, as_additive, clip_of, features_of_formula
 from dprct.estimate.additive.release import (
@@ -35,14 +35,14 @@ from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block, CompactRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, one_name
-from dprct.schema.facts import given
-from dprct.schema.table import check_rows
+from dprct.schema.columns import given
+from dprct.schema.tables import check_rows
+from dprct.schema.validate import check_choice, one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dprct.encode import Coded
+    from dprct.encoding import Coded
     from dprct.estimate.additive.release import AdditiveAllocation
     from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget, Real

@@ -18,7 +18,7 @@ from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
 from dprct.estimate.additive.release import allocation_of, layout_of, released_sums
 from dprct.estimate.path_noise import PathNoise
 from dprct.privacy.budget import exact
-from dprct.privacy.partition import random_part
+from dprct.privacy.noise import random_part
 from dprct.queries import (
     Block,
     CodedRows,
@@ -27,8 +27,8 @@ from dprct.queries import (
     doubly_robust,
     residual_ratio,
 )
-from dprct.queries.arithmetic import over, within
-from dprct.schema.facts import given
+from dprct.queries.rows import over, within
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -144,7 +144,7 @@ def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray
     one part; so has the pair of Q and its release, and so has the release alone.
 
     One part after the other is uniform among the rows that are left, exactly
-    (:func:`~dprct.privacy.partition.random_part`), so that the partition is uniform.
+    (:func:`~dprct.privacy.noise.random_part`), so that the partition is uniform.
     """
     if len(sizes) == 1:
         return dict.fromkeys(sizes)

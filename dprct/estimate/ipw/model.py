@@ -30,14 +30,12 @@ from dprct.model import Facts, Model, Spec
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import exact
 from dprct.privacy.guarantee import Guarantee
-from dprct.queries.logistic import one_thread
-from dprct.queries.propensity import Treated, covariates_of
-from dprct.queries.records import read_once
-from dprct.queries.weighted import Estimand, Scheme
+from dprct.queries.propensity import Treated, covariates_of, one_thread
+from dprct.queries.weighting import Estimand, Scheme, read_once
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice, is_data, listed_names, one_name
-from dprct.schema.facts import given
+from dprct.schema.columns import given
+from dprct.schema.validate import check_choice, is_data, listed_names, one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Real
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.propensity import Covariates
-    from dprct.queries.records import CompactTable
+    from dprct.queries.weighting import CompactTable
 
 FEWEST_ROWS = 10
 """Of each part."""
@@ -341,7 +339,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     declared bounds and levels (:class:`~dprct.queries.propensity.Covariates`).
 
     1. On n1 rows: ridge-logistic weights w, L2 sensitivity 2 / (n1 lam) and the solver's tolerance
-       (:mod:`dprct.queries.logistic`), with Gaussian noise of sd s1 for (epsilon, delta).
+       (:mod:`dprct.queries.propensity`), with Gaussian noise of sd s1 for (epsilon, delta).
     2. On the other n2: odds exp(-+ z'w - s1^2 ||z||^2 / 2), without bias from the noise, trimmed.
        The sum of phi = t y / e - (1 - t) y / (1 - e), y centred at the middle of its bounds and
        within -+R, moves by at most 2R / c: ATE = that / n2, with Laplace noise.  ATT and ATC divide

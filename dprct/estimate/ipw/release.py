@@ -22,23 +22,21 @@ from dprct.privacy.allocation import Allocation, split
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import analytic_gaussian
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
-from dprct.privacy.partition import random_part
-from dprct.queries.grid import GRID
-from dprct.queries.logistic import least_penalty
-from dprct.queries.propensity import PropensityGrid, propensity_weights
-from dprct.queries.weighted import Centre, Weighted
+from dprct.privacy.noise import random_part
+from dprct.queries.propensity import PropensityGrid, least_penalty, propensity_weights
+from dprct.queries.sums import GRID
+from dprct.queries.weighting import Centre, Weighted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from dprct.privacy.aggregate import IntegerVector
+    from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.guarantee import Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.propensity import Block
-    from dprct.queries.records import CompactTable
-    from dprct.queries.weighted import Scheme
+    from dprct.queries.weighting import CompactTable, Scheme
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
@@ -340,7 +338,7 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
 
     *Order.*  An engine promises no order of rows, and its order may depend on all values.  The set
     of places is therefore drawn uniformly among all of its size, exactly
-    (:func:`~dprct.privacy.partition.random_part`), after the rows were read.  Let D and D' be
+    (:func:`~dprct.privacy.noise.random_part`), after the rows were read.  Let D and D' be
     neighbours, each in any order.  An order is a bijection of places to people, so that in both the
     set S of people in the first part is uniform among all of that size.  Given S, the release keeps
     the guarantee in whatever order the rows of either table are: its sums are sums of integers,

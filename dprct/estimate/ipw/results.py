@@ -16,7 +16,7 @@ from dprct.estimate.noise_law import LARGEST_RHO
 from dprct.estimate.plotting import effects_plot
 from dprct.results.base import LinearResults
 from dprct.results.intervals import checked_alpha, interval_frame
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dprct.estimate.ipw.release import IPWAllocation, Released
     from dprct.privacy.guarantee import Guarantee
     from dprct.queries.propensity import Covariates
-    from dprct.queries.weighted import Scheme
+    from dprct.queries.weighting import Scheme
 
 MISSED = 0.1
 """Share of alpha that is kept for a variance that came out too small."""

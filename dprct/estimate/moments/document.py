@@ -20,7 +20,7 @@ from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries import MomentsGrid, Scaled
 from dprct.queries.ball import STEPS
 from dprct.schema import Column, Schema
-from dprct.schema.facts import check_storage_type
+from dprct.schema.columns import check_storage_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

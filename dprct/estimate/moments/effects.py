@@ -234,6 +234,9 @@ class EffectResults(LinearResults):
         In the order of ``params``.
     facets : tuple of (outcome, names, places)
         Which coefficients are drawn in which panel.
+    units : (G, p) array
+        Units of every column per unit of its z, in every cell.
+    columns : tuple of p str
     control : DataFrame
         ``mean`` of the control group by outcome, ``noise`` of it, and its standard deviation
         ``sd``; NaN where noise hides it.
@@ -248,6 +251,8 @@ class EffectResults(LinearResults):
     combinations: Combinations
     effects: tuple[Combined, ...]
     facets: tuple[tuple[str, tuple[str, ...], tuple[int, ...]], ...]
+    units: Array
+    columns: tuple[str, ...]
     control: pd.DataFrame
 
     @property
@@ -452,6 +457,8 @@ def effects_of(
         outcome=", ".join(outcomes),
         title=title,
         notes=notes,
+        units=np.array([cell.scale / cell.weight for cell in cells]),
+        columns=cells[0].names,
         control=_control(cells, means, outcomes, control),
     )
 

@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 
 from dprct.assignment.units import ROWS, combined
-from dprct.encode import encoding
+from dprct.encoding import encoding
 from dprct.errors import ParameterError, SchemaError
 from dprct.queries import MomentCells
-from dprct.queries.passes import present
+from dprct.queries.sums import present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprct.errors import ParameterError
 from dprct.queries import EXTREMES, MomentsGrid, Scaled
 from dprct.queries.ball import STEPS
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -33,9 +33,8 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries.ball import MOST_ROWS
-from dprct.schema.arguments import check_choice, listed_names
-from dprct.schema.facts import given
-from dprct.schema.own import check_own
+from dprct.schema.columns import check_own, given
+from dprct.schema.validate import check_choice, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -304,7 +303,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             self.policy(name, schema)
 
     def _check_size(self, schema: Schema) -> None:
-        from dprct.encode import encoding
+        from dprct.encoding import encoding
 
         cells = 1
         outer = public_subgroups(self.subgroups, self.assignment, self.hidden)

@@ -17,8 +17,8 @@ from dprct.estimate.moments.release import moments_of
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.variables import key_of, listed_terms, regressors_of
 from dprct.formula import parse
-from dprct.schema.arguments import check_choice, listed_names
-from dprct.schema.facts import given
+from dprct.schema.columns import given
+from dprct.schema.validate import check_choice, listed_names
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 GATE = 0.1
 """Least squares is read where eta^2, the noise of the moments against themselves, is at most it."""
 
-_STEPS, _CLOSE = 200, 1e-12
+_DAMPINGS, _CLOSE = ((0.8, 40), (0.5, 200)), 1e-12
 _DESCENTS, _SHORTEST, _SETTLED = 60, 1e-3, 1e-9
 
 
@@ -217,33 +217,40 @@ def inverse_of(system: System) -> Inverse:
     """Return A with A = (M + F(A))^-1, F(A) = sum T E[N T' A T N] T'.
 
     (M + N)^-1 has the mean M^-1 + M^-1 E[N M^-1 N] M^-1 to second order; adding F takes it away.
-    The iteration is damped by half and starts where M is positive: eigenvalues below the size of
-    the noise, s2 sqrt(k), are raised to it.
+    The iteration starts where M is positive: eigenvalues below the size of the noise, s2 sqrt(k),
+    are raised to it.  Its derivative is negative and, where the gate passes, at least -1/2: damped
+    to 4/5 an error shrinks to a fifth in every step.  Where that does not settle, half steps do or
+    there is no fixed point.
     """
     k = len(system.M)
     size = math.sqrt(float((system.s2**2).sum()) / len(system.s2))
     w, U = np.linalg.eigh(system.M)
     floor = max(size * math.sqrt(k), 1e-14 * float(np.abs(w[[0, -1]]).sum()), 1e-300)
-    A = (U / np.maximum(w, floor)) @ U.T
+    start = (U / np.maximum(w, floor)) @ U.T
     settled = size == 0 and bool(w[0] > floor)
-    F = np.zeros_like(system.P)
-    bread = system.M
-    for _ in range(0 if settled else _STEPS):
-        F = system.mean_of_products(system.inside(A))
-        bread = system.M + system.by_cell(F).sum(axis=0)
-        try:
-            step = (np.linalg.inv(bread) - A) / 2
-        except np.linalg.LinAlgError:
-            break
-        A = A + (step + step.T) / 2
-        if np.abs(step).sum() <= _CLOSE * np.abs(A).sum():
-            settled = True
+    A, F, bread = start, np.zeros_like(system.P), system.M
+    for damping, most in () if settled else _DAMPINGS:
+        A = start
+        for _ in range(most):
+            F = system.mean_of_products(system.inside(A))
+            bread = system.M + system.by_cell(F).sum(axis=0)
+            try:
+                step = damping * (np.linalg.inv(bread) - A)
+            except np.linalg.LinAlgError:
+                break
+            A = A + (step + step.T) / 2
+            settled = bool(np.abs(step).sum() <= _CLOSE * np.abs(A).sum())
+            if settled or not np.isfinite(A).all():
+                break
+        if settled:
             break
     # far from any fixed point A may lose its sign; such a system is not read
-    settled = settled and bool(np.linalg.eigvalsh(A)[0] > 0)
+    settled = settled and bool(np.isfinite(A).all()) and bool(np.linalg.eigvalsh(A)[0] > 0)
     if settled and size > 0:
         F = system.mean_of_products(system.inside(A))
         bread = np.linalg.inv(A)
+    if not settled:  # A is then a start and no more
+        A = start
     inside = system.inside(A)
     eta2 = float((system.s2**2 / 2 * np.einsum("gij,gji->g", inside, inside)).sum())
     return Inverse(A, (bread + bread.T) / 2, F, eta2, settled)
@@ -305,55 +312,63 @@ def fit(
     *,
     by_cell: bool = False,
     meat: Array | None = None,
+    kap: float | None = None,
 ) -> Fit:
     """Return least squares with the two parts of its covariance, A (K + S) A.
 
     S is the residual variance times M + F(A); or, by cell, the sum of such products; or ``meat``,
-    a released sum of products of scores in the units of ``system.names``.  Residual variances are
-    raised by kappa of their own noise at 95 %, the largest over coefficients.
+    a released sum of products of scores in the units of ``system.names``.
     """
     b = coefficients(system, inverse, w)
     a = system.residual(w, b)
+    noise, sampling, variance = errors(system, inverse, a, system.df_resid, by_cell, kap)
+    if meat is not None:
+        J = system.to_names  # scores in the basis are J' times those of the names
+        sampling = inverse.A @ positive(J.T @ meat @ J) @ inverse.A
+    return Fit(system, inverse, w, b, noise, sampling, variance, by_cell)
+
+
+def errors(
+    system: System, inverse: Inverse, a: Array, df: float, by_cell: bool, kap: float | None = None
+) -> tuple[Array, Array, float]:
+    """Return noise and sampling covariance of A u with residuals a'r, and their variance.
+
+    Fitting noise makes residuals look smaller by tr(A K), which is given back.  Their variance is
+    raised by ``kap`` of its own noise: kappa at 95 %, the largest over coefficients, if not given.
+    """
     A, K = inverse.A, system.noise_of_scores(a)
     noise = A @ K @ A
     squares = np.einsum("gi,gij,gj->g", a, system.P, a)
     overfit = float(np.trace(A @ K))
-    df = system.df_resid
-    whole = (float(squares.sum()) + overfit) / df if df > 0 else math.nan
-    if meat is not None:
-        J = system.to_names  # scores in the basis are J' times those of the names
-        sampling = A @ positive(J.T @ meat @ J) @ A
-        return Fit(system, inverse, w, b, noise, sampling, whole, by_cell)
+    whole = (float(squares.sum()) + overfit) / df
     lengths = (a**2).sum(axis=1)
-    blocks = system.by_cell(system.P + inverse.F)
     if by_cell:
         share = np.where(system.rows > 0, system.rows, math.inf) * df / system.n
-        variances, spreads = (
-            (squares + overfit * system.rows / system.n) / share,
-            (system.s2 * lengths / share),
-        )
-        parts = A @ blocks @ A
+        variances = (squares + overfit * system.rows / system.n) / share
+        spreads = system.s2 * lengths / share
+        parts = A @ system.by_cell(system.P + inverse.F) @ A
     else:
         variances = np.array([whole])
         spreads = np.array([math.sqrt(float(((system.s2 * lengths) ** 2).sum())) / df])
         parts = A[None]
-    variances = variances + _raise(system, parts, spreads, noise)
+    variances = variances + _raise(system, parts, spreads, noise, kap)
     sampling = positive((np.maximum(variances, 0)[:, None, None] * parts).sum(axis=0))
-    return Fit(system, inverse, w, b, noise, sampling, whole, by_cell)
+    return noise, sampling, whole
 
 
-def _raise(system: System, parts: Array, spreads: Array, noise: Array) -> Array:
+def _raise(system: System, parts: Array, spreads: Array, noise: Array, kap: float | None) -> Array:
     """Return what is added to residual variances, (1,) or (G,): kappa times their noise."""
     if not spreads.any():
         return np.zeros(len(spreads))
     J = system.to_names
     each = spreads[:, None] * np.maximum(np.einsum("ik,gkl,il->gi", J, parts, J), 0)
     om = np.sqrt((each**2).sum(axis=0))
-    v = np.einsum("ik,kl,il->i", J, noise, J)
-    worst = int(np.argsort(om / v)[-1])
+    ratio = om / np.einsum("ik,kl,il->i", J, noise, J)
+    worst = int(np.argsort(ratio)[-1])
+    if kap is None:
+        kap = kappa(rounded_up(float(ratio[worst])), 0.05)
     # parts of several cells are raised so that together they are raised by kappa om
-    together = om[worst] / each[:, worst].sum()
-    raised: Array = kappa(rounded_up(float(om[worst] / v[worst])), 0.05) * together * spreads
+    raised: Array = kap * om[worst] / each[:, worst].sum() * spreads
     return raised
 
 

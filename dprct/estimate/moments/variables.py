@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dprct.encode import encoding
+from dprct.encoding import encoding
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
 from dprct.queries import Part

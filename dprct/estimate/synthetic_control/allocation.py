@@ -13,23 +13,23 @@ from dprct.privacy.allocation import Allocation
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import concentrated_scale
 from dprct.privacy.composition import (
+    SLACK_SHARE,
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
+    root,
     tv_delta,
     zcdp_epsilon,
     zcdp_rho,
 )
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
-from dprct.privacy.rounding import root
-from dprct.privacy.rules import SLACK_SHARE
 from dprct.queries.donors import RidgeGrid
-from dprct.queries.grid import GRID
+from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dprct.privacy.rules import Composition
+    from dprct.privacy.composition import Composition
     from dprct.queries.donors import Scale
 
 Noise = Literal["laplace", "gaussian", "concentrated"]

@@ -39,9 +39,8 @@ from dprct.privacy.allocation import split
 from dprct.privacy.budget import exact
 from dprct.queries import LARGEST_PENALTY
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, one_name
-from dprct.schema.facts import given
-from dprct.schema.own import check_own
+from dprct.schema.columns import check_own, given
+from dprct.schema.validate import check_choice, check_schema, one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -258,7 +257,8 @@ class SyntheticControl(
     With data divided by B = max |bound| and y the treated unit:
 
     1. ``f = (X X' + lam/2)^-1 X y`` on the pre-periods, rounded to a grid, with noise from
-       :func:`dprct.privacy.ridge.ridge_l1` (Laplace) or :func:`~dprct.privacy.ridge.ridge_l2`;
+       :func:`~dprct.privacy.ridge_sensitivity.ridge_l1` (Laplace) or
+       :func:`~dprct.privacy.ridge_sensitivity.ridge_l2`;
     2. ``g``: f shrunk towards equal weights and projected on the simplex, by post-processing;
     3. ``X_post' g`` with noise: one donor moves each of the T - T0 values by at most
        ``max(g) (high - low)``, and their mean, if it is asked for, by as much.

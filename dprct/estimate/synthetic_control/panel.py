@@ -15,17 +15,16 @@ from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.model import Facts
 from dprct.queries.donors import Scale
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import is_data, one_name
-from dprct.schema.facts import given, shown
-from dprct.schema.legal import broken_rules
-from dprct.schema.table import eager, numbers_of, text_of
+from dprct.schema.columns import given, shown
+from dprct.schema.tables import eager, numbers_of, text_of
+from dprct.schema.validate import broken_rules, is_data, one_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
     Places = NDArray[np.intp]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dprct.estimate.synthetic_control.panel import PanelFacts
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.donors import RidgeGrid, Scale, Steps
-    from dprct.schema.table import Frame
+    from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
 

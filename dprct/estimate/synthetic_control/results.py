@@ -11,7 +11,7 @@ import pandas as pd
 from dprct.estimate.synthetic_control.panel import RECORD
 from dprct.plots import ORIGINAL, RELEASED, panels
 from dprct.results import render
-from dprct.schema.arguments import check_choice
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

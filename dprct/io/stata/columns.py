@@ -12,7 +12,7 @@ import numpy as np
 from dprct.errors import SchemaError, StataFormatError
 from dprct.io.stata.layout import MISSING_START, NUMPY_TYPE, packed_text, padded_text
 from dprct.missing import MISSING_CODES, code_number, missing_numbers, tagged
-from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, text_width
+from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

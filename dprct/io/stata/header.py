@@ -17,7 +17,7 @@ from dprct.io.stata.layout import (
     default_format,
     storage_type,
 )
-from dprct.schema.facts import Column
+from dprct.schema.columns import Column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Literal, NoReturn
 
 from dprct.errors import SchemaError, StataFormatError
-from dprct.schema.facts import STRING_WIDTH
+from dprct.schema.columns import STRING_WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,7 +31,7 @@ from dprct.io.stata.header import is_binary_header
 from dprct.io.stata.layout import Cursor, default_format
 from dprct.io.stata.rows import read_frame
 from dprct.missing import tagged
-from dprct.schema.facts import Code, Column, FileFacts
+from dprct.schema.columns import Code, Column, FileFacts
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dprct.io.stata.layout import ByteOrder, Cursor, Layout
     from dprct.io.stata.strl import StrlWriter
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
 
 _CHUNK_BYTES = 2**20  # rows are transposed in pieces that stay in the processor's cache
 _CHUNK_ROWS = 64

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dprct.io.stata.layout import Cursor
-    from dprct.schema.facts import Column
+    from dprct.schema.columns import Column
 
     Content = tuple[int, bytes]
 

@@ -24,7 +24,7 @@ from dprct.io.stata.layout import (
 )
 from dprct.io.stata.rows import pack_columns, write_rows
 from dprct.io.stata.strl import StrlWriter
-from dprct.schema.facts import STRING_WIDTH, Column
+from dprct.schema.columns import STRING_WIDTH, Column
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

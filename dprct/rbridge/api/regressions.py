@@ -17,7 +17,7 @@ from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.registry import export
 from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import ols as least_squares
-from dprct.schema.facts import Column
+from dprct.schema.columns import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Least squares and the levels of its factors, which a prediction needs."""
+    """Least squares, under R's names too, and the levels of its factors for a prediction."""
 
     result: OLSResults
+    shown: OLSResults
     levels: Mapping[str, tuple[Any, ...]]
 
 
@@ -59,7 +60,7 @@ def ols(
     )
     levels = _levels(parse(formula, functions=True), data.data)
     shown = result if spelling is None else spelled(result, spelling)
-    return estimate_record(shown, "dprct_ols", live=Fitted(result, levels))
+    return estimate_record(shown, "dprct_ols", live=Fitted(result, shown, levels))
 
 
 def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
-from dprct.rbridge.registry import revives
+from dprct.rbridge.registry import export, revives
 from dprct.release.base import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
@@ -30,8 +30,6 @@ _VIEWS = {
     "tidy": "tidy",
     "glance": "glance",
     "text": "summary",
-    "latex": "to_latex",
-    "html": "to_html",
 }
 """Fields of a result in R, and the methods that give them."""
 
@@ -169,8 +167,6 @@ def estimate_record(result: LinearResults, first: str, live: Any = None) -> Reco
             "tidy": result.tidy(),
             "glance": result.glance(),
             "text": result.summary(),
-            "latex": result.to_latex(),
-            "html": result.to_html(),
         },
         live=result if live is None else live,
     )
@@ -215,8 +211,14 @@ def table_record(table: ResultTable, **more: Any) -> Record:
             **more,
             "frame": table.displayed(),
             "text": table.to_text(),
-            "latex": table.to_latex(),
-            "html": table.to_html(),
         },
         live=table,
     )
+
+
+@export("result_view")
+def result_view(result: Any, view: str) -> str | None:
+    """Return a result as LaTeX or HTML, made when a document asks; None where it has no table."""
+    shown = getattr(result, "shown", result)
+    method = getattr(shown, {"latex": "to_latex", "html": "to_html"}[view], None)
+    return None if method is None else str(method())

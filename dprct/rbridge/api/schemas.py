@@ -14,8 +14,8 @@ from dprct.io.compare import compare as compared
 from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
+from dprct.schema.columns import Unit
 from dprct.schema.declare import declared
-from dprct.schema.facts import Unit
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

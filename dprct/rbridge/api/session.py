@@ -11,7 +11,7 @@ from dprct import __version__
 from dprct.errors import ParameterError
 from dprct.rbridge import PROTOCOL
 from dprct.rbridge.registry import export
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 _PACKAGES = ("rpy2-rinterface", "numpy", "pandas", "opendp")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.formula import parse
-from dprct.formula.design import INTERCEPT
+from dprct.formula.design_matrix import INTERCEPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

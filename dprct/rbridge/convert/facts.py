@@ -25,8 +25,8 @@ from dprct.rbridge.convert.vectors import (
     view,
 )
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.facts import Code, shown
-from dprct.schema.views import date_kind
+from dprct.schema.columns import Code, shown
+from dprct.schema.frames import date_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +95,14 @@ def header_of(name: str, taken: Mapping[str, Any]) -> Header:
     return Header(column, labels, recoding)
 
 
-def schema_of(headers: Sequence[Header], known: Schema | None, rows: int, label: str) -> Schema:
+def schema_of(
+    headers: Sequence[Header],
+    known: Schema | None,
+    rows: int,
+    label: str,
+    *,
+    is_part: bool = False,
+) -> Schema:
     """Return the schema of a data frame.
 
     Parameters
@@ -107,11 +114,14 @@ def schema_of(headers: Sequence[Header], known: Schema | None, rows: int, label:
     rows : int
     label : str
         Label of the data set.
+    is_part : bool
+        Whether R sent the columns of one call only; the facts about the others stay as they are.
     """
     if known is None:
         known = Schema((), FileFacts(label=label))
     standing = {h.column.name for h in headers if h.stands_in(known)}
-    if standing == set(known.names) and [h.column.name for h in headers] == known.names:
+    sent = [h.column.name for h in headers]
+    if standing == set(sent) and (is_part or sent == known.names):
         same = known.file.rows == rows
         return (known if same else replace(known, file=replace(known.file, rows=rows))).as_opened()
     sets = dict(known.file.value_labels)
@@ -122,6 +132,8 @@ def schema_of(headers: Sequence[Header], known: Schema | None, rows: int, label:
         known.column(h.column.name) if h.column.name in standing else _with_set(h, sets)
         for h in headers
     ]
+    if is_part:
+        columns += [column for column in known.columns if column.name not in sent]
     file = replace(known.file, value_labels=MappingProxyType(sets), rows=rows)
     return replace(known, columns=tuple(columns), file=file).unsealed().as_opened()
 

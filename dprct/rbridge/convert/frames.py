@@ -26,7 +26,7 @@ from dprct.rbridge.convert.vectors import (
     texts,
     view,
 )
-from dprct.schema.facts import shown
+from dprct.schema.columns import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +114,8 @@ def table_from_r(frame: Any, known: Any) -> Table:
     cells = {h.column.name: _values(h, c) for h, c in zip(headers, columns, strict=True)}
     data = pd.DataFrame({n: pd.Series(x, dtype=x.dtype, copy=False) for n, x in cells.items()})
     attached = None if kind_of(taken["schema"]) == "NULL" else known(taken["schema"])
-    schema = schema_of(headers, attached, rows, text(taken["file_label"]))
+    is_part = bool(view(taken["part"])[0])
+    schema = schema_of(headers, attached, rows, text(taken["file_label"]), is_part=is_part)
     recodings = {h.column.name: h.recoding for h in headers if h.recoding.rules}
     return Table(data, schema, Likeness(taken["like"], recodings))
 

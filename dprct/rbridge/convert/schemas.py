@@ -24,7 +24,8 @@ def schema_record(schema: Schema) -> Record:
     Returns
     -------
     Record
-        Fields ``columns`` (their names), ``text`` (what ``print`` shows) and ``toml``.
+        Fields ``columns`` (their names), ``unit_id`` (the column that says whose a row is, which
+        every private fit needs), ``text`` (what ``print`` shows) and ``toml``.
 
     Examples
     --------
@@ -39,6 +40,7 @@ def schema_record(schema: Schema) -> Record:
         (CLASS,),
         {
             "columns": schema.names,
+            "unit_id": schema.unit.id,
             "text": str(schema),
             "toml": tomlkit.dumps(to_document(schema)),
         },

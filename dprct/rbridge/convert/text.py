@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_FEW = 64
+"""Texts that cross one by one: packing a vector costs as much."""
+
 _ENDS = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
 
 
@@ -76,6 +79,8 @@ def texts_to_r(values: Sequence[object] | NDArray[Any], what: str = "text") -> A
     ConversionError
         If a value is neither text nor bytes, or holds a NUL, which R cannot keep.
     """
+    if len(values) <= _FEW and all(x is None or _is_plain(x) for x in values):
+        return short_texts(values)
     codes, found = pd.factorize(np.asarray(values, dtype=object))
     distinct = list(found)
     if not all(isinstance(x, (str, bytes)) for x in distinct):
@@ -88,6 +93,10 @@ def texts_to_r(values: Sequence[object] | NDArray[Any], what: str = "text") -> A
         return _one_by_one(distinct, positions, what)
     joined = end.join(str(x) for x in distinct) + end
     return call_r(attach().function("unpack_text"), _raw(joined, what), _raw(end, what), positions)
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and "\0" not in value
 
 
 def _end_of(distinct: list[str | bytes]) -> str | None:

@@ -25,7 +25,7 @@ nsw <- function() {
   data
 }
 
-design_of_nsw <- function() complete("treat", shares = 185 / 445)
+design_of_nsw <- function() design_complete("treat", shares = 185 / 445)
 
 nsw_ate <- function(data = nsw()) {
   private_ate(re78 ~ treat, data,

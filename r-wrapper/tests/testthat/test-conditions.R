@@ -124,10 +124,10 @@ test_that("rows can be taken and changed by base R, and the declared facts stay"
 test_that("an error inside a design is R's, and what it returns is checked", {
   skip_without_python()
   rows <- data.frame(id = 1:4)
-  mine <- custom(function(rows) stop("my own mistake"), "t", shares = 0.5)
+  mine <- design_custom(function(rows) stop("my own mistake"), "t", shares = 0.5)
   expect_error(assign_arms(mine, rows), "my own mistake", class = "simpleError")
   refused <- tryCatch(
-    assign_arms(custom(function(rows) 1:3, "t", shares = 0.5), rows), error = identity
+    assign_arms(design_custom(function(rows) 1:3, "t", shares = 0.5), rows), error = identity
   )
   expect_s3_class(refused, "dprct_parameter_error")
   expect_match(deparse(conditionCall(refused))[1L], "function(rows) 1:3", fixed = TRUE)
@@ -152,7 +152,7 @@ test_that("models cannot be saved for another session", {
 
 test_that("an interrupt inside an R function ends the call and leaves R usable", {
   skip_without_python()
-  interrupted <- custom(function(rows) {
+  interrupted <- design_custom(function(rows) {
     signalCondition(structure(class = c("interrupt", "condition"), list()))
     rows$id
   }, "t", uses = "id", shares = 0.5)
@@ -161,7 +161,7 @@ test_that("an interrupt inside an R function ends the call and leaves R usable",
     interrupt = function(e) "interrupted"
   )
   expect_identical(caught, "interrupted")
-  expect_identical(nrow(assign_arms(complete("t", shares = 0.5), data.frame(id = 1:2))), 2L)
+  expect_identical(nrow(assign_arms(design_complete("t", shares = 0.5), data.frame(id = 1:2))), 2L)
 })
 
 test_that("nothing that is kept of a call holds a row", {

@@ -148,7 +148,7 @@ test_that("a missing value is neither a seed, nor an accountant, nor a yes", {
     expect_error(fit(model, 1, accountant = budget, rng = rng), "rng is .*; give one whole number",
       class = "dprct_parameter_error"
     )
-    expect_error(assign_arms(complete("t", shares = 0.5), data.frame(id = 1:4), rng = rng), "rng is",
+    expect_error(assign_arms(design_complete("t", shares = 0.5), data.frame(id = 1:4), rng = rng), "rng is",
       class = "dprct_parameter_error"
     )
   }

@@ -140,7 +140,7 @@ test_that("coefficients are named, and models spelled, as by lm", {
   }
   shown <- ols(y ~ a + l, data)
   expect_identical(tidy(shown)$term, c("(Intercept)", "alo w", "ahi]", "lTRUE"))
-  for (text in list(capture.output(summary(shown)), toLatex(shown), shown$html)) {
+  for (text in list(capture.output(summary(shown)), toLatex(shown))) {
     expect_match(paste(text, collapse = "\n"), "alo w")
     expect_no_match(paste(text, collapse = "\n"), "C(", fixed = TRUE)
   }
@@ -189,4 +189,38 @@ test_that("itt_table regenerates a table", {
   expect_error(itt_table(data, "re78", "treat", adjusted = "holm"), "adjust",
     class = "dprct_parameter_error"
   )
+})
+
+test_that("only the columns that a call names cross to Python, and only they can refuse it", {
+  skip_without_python()
+  set.seed(4)
+  data <- data.frame(y = rnorm(60), x = rnorm(60), g = rep(1:12, 5), w = runif(60))
+  data$arm <- rep(0:1, each = 6, length.out = 60)
+  data$`odd name` <- rnorm(60)
+  alone <- ols(y ~ x, data)
+  data$list <- as.list(1:60)
+  data$complex <- complex(60)
+  for (wide in list(data, tibble::as_tibble(data), data.table::as.data.table(data))) {
+    expect_identical(coef(ols(y ~ x, wide)), coef(alone))
+    expect_identical(unname(coef(ols("y ~ x", wide))), unname(coef(alone)))
+    expect_named(coef(ols(y ~ `odd name`, wide)), c("(Intercept)", "`odd name`"))
+    clustered <- ols(y ~ x, wide, groups = "g", weights = "w")
+    expect_identical(clustered$cov_type, "cluster")
+    table <- itt_table(wide, c(Outcome = "y"), "arm", covariates = list(few = "w"))
+    expect_identical(nrow(tidy(table)), 1L)
+    expect_length(predict(alone, wide), 60)
+  }
+  expect_error(ols(y ~ complex, data), "complex", class = "dprct_conversion_error")
+})
+
+test_that("an estimate of a part of the columns keeps all that was declared and sealed", {
+  skip_without_python()
+  data <- seal(nsw_facts(), by = "me")
+  data <- read_dta(nsw_file(), data)
+  data$re78 <- pmin(data$re78, 40000)
+  plain <- fit(nsw_ate(data), epsilon = 1, rng = 3)
+  data$notes <- lapply(seq_len(nrow(data)), function(i) "a")
+  wide <- fit(nsw_ate(data), epsilon = 1, rng = 3)
+  expect_identical(coef(wide), coef(plain))
+  expect_identical(wide$guarantee$sentence, plain$guarantee$sentence)
 })

@@ -13,7 +13,7 @@ from dprct import PrivateAdditive
 from dprct.errors import ColumnError, SchemaError
 from dprct.model import saved
 from dprct.schema import Column, Schema
-from dprct.schema.table import COMPANION
+from dprct.schema.tables import COMPANION
 
 if TYPE_CHECKING:
     from collections.abc import Callable

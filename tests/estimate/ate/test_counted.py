@@ -16,10 +16,10 @@ from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
 from dprct.estimate.ate.results import arm_contrasts
-from dprct.privacy.arms import Arms
 from dprct.privacy.noise import source
+from dprct.queries.arms import Arms
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
     from collections.abc import Callable

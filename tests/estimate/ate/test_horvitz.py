@@ -22,7 +22,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries import HiddenArms
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,10 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import Outcome, Released, mechanisms_of, state_of
-from dprct.privacy.arms import Arms
 from dprct.privacy.noise import source
+from dprct.queries.arms import Arms
 from dprct.schema import Column
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 Y = Column("y", bounds=(2.0, 6.0))
 

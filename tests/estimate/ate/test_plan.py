@@ -22,9 +22,9 @@ from dprct.estimate.ate.plan import (
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.results import arm_contrasts
 from dprct.estimate.noise_law import cdf
-from dprct.privacy.arms import Arms
 from dprct.privacy.budget import Budget
 from dprct.queries import HiddenArms
+from dprct.queries.arms import Arms
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

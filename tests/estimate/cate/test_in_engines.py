@@ -13,7 +13,7 @@ from dprct import CATE, Accountant, Block, Budget, PrivateAdditive, Simple, publ
 from dprct.errors import EngineError, SchemaError
 from dprct.model import BoundTable, saved
 from dprct.schema import Column, Schema
-from dprct.schema.table import COMPANION
+from dprct.schema.tables import COMPANION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +117,7 @@ def test_without_a_seed_no_row_is_sorted(monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*_: object) -> None:
         raise AssertionError("a sort that only a simulation needs")
 
-    monkeypatch.setattr("dprct.queries.coded.canonical_order", fail)
+    monkeypatch.setattr("dprct.queries.additive.canonical_order", fail)
     result = CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6)
     assert sum(result.sizes.values()) == 901
     with pytest.raises(AssertionError, match="only a simulation"):

@@ -11,9 +11,9 @@ from dprct.estimate.ipw.release import WEIGHTS, Form, gradient_l2, parts_of
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
-from dprct.queries.grid import GRID
-from dprct.queries.logistic import least_penalty
-from dprct.queries.weighted import Scheme
+from dprct.queries.propensity import least_penalty
+from dprct.queries.sums import GRID
+from dprct.queries.weighting import Scheme
 
 BUDGET = Budget(1, 1e-6)
 

@@ -8,7 +8,7 @@ import pytest
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.ipw.model import fills_of, split_of, treated_code
 from dprct.schema import Column, Schema
-from dprct.schema.facts import FileFacts
+from dprct.schema.columns import FileFacts
 
 LABELLED = Schema(
     (Column("t", "byte", value_label="yesno", levels=(1.0, 2.0), missing=()),),

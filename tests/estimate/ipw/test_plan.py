@@ -9,7 +9,7 @@ from dprct import IPW
 from dprct.estimate.ipw.plan import effect_sd, expected_error, slope_kept
 from dprct.estimate.ipw.release import Form
 from dprct.privacy.allocation import split
-from dprct.queries.weighted import Scheme
+from dprct.queries.weighting import Scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,8 @@ from dprct import IPW
 from dprct.estimate.ipw.release import IPWAllocation, released
 from dprct.model import revived, saved
 from dprct.privacy.budget import Budget
-from dprct.privacy.noise import source
-from dprct.privacy.partition import random_part
-from dprct.queries.records import HALF
-from dprct.queries.weighted import Weighted
+from dprct.privacy.noise import random_part, source
+from dprct.queries.weighting import HALF, Weighted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -118,8 +118,17 @@ def paths_of(content: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 WRONG: list[Any] = [None, "x", -1, 10**400, 1e308, [], {}, True, [[[]]]]
-MAY_BE_ANYTHING = {"digest", "dprct", "label", "dataset_id", "ledger", "method", "sealed",
-                   "sha256", "public_facts", "not_covered", "reason", "unit", "sentence"}  # fmt: skip
+
+
+def refusal(path: Any) -> str:
+    """Return what is said of a file; nothing, if it is read."""
+    try:
+        read = Moments.load(path)
+    except FileError as error:
+        return str(error)
+    assert str(read)
+    assert read.columns
+    return ""
 
 
 def test_hostile_files_with_a_right_digest_end_in_one_sentence_or_in_a_release(
@@ -139,12 +148,9 @@ def test_hostile_files_with_a_right_digest_end_in_one_sentence_or_in_a_release(
             path = tmp_path / "hostile.moments.json"
             path.write_text(json.dumps({**other, "digest": digest_of(other)}), "utf-8")
             total += 1
-            try:
-                read = Moments.load(path)
-                str(read), read.columns, read.groups
-            except FileError as error:
-                assert "\n" not in str(error)
-                refused += 1
+            said = refusal(path)
+            assert "\n" not in said
+            refused += bool(said)
     assert refused > 0.6 * total > 300
 
 

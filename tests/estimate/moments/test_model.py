@@ -14,7 +14,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, SchemaError
 from dprct.estimate.moments.release import DrawnMoments, matrices
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries import moment_sums
 

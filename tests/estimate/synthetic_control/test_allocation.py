@@ -22,12 +22,12 @@ from dprct.estimate.synthetic_control.allocation import (
     placebo_name,
 )
 from dprct.estimate.synthetic_control.model import shares_of
-from dprct.privacy.aggregate import _open
+from dprct.privacy.aggregates import _open
 from dprct.privacy.allocation import Allocation
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import gdp_delta, gdp_mu, tv_delta, zcdp_delta, zcdp_rho
 from dprct.queries.donors import Donors, Scale, series_units, weighted_series
-from dprct.queries.grid import GRID
+from dprct.queries.sums import GRID
 
 PARTS = {
     "donor_weights": Part(Fraction(1, 3), 5000, 1_000_000, 25),

@@ -13,7 +13,7 @@ import pytest
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.table import eager
+from dprct.schema.tables import eager
 
 
 @pytest.mark.parametrize("engine", [pd.DataFrame, pl.from_pandas])

@@ -25,7 +25,7 @@ FORMULAS = ("y ~ x", "y ~ C(g)*x - 1", "y ~ s + C(g)", "y ~ log(x + 1) + I(x ** 
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_predictions_of_the_rows_are_their_fitted_values(formula: str) -> None:
     fit = exported("ols")(formula, Table(ROWS, SCHEMA))
-    X = dprct.formula.design(formula, ROWS).X
+    X = dprct.formula.design_matrix(formula, ROWS).X
     beta, *_ = np.linalg.lstsq(X, ROWS["y"].to_numpy(), rcond=None)
     everywhere = exported("ols_predict")(fit.live, Table(ROWS, SCHEMA))
     np.testing.assert_allclose(everywhere, X @ beta, atol=1e-10)
@@ -56,7 +56,8 @@ def test_absorbed_effects_are_not_predicted() -> None:
 def test_a_table_has_text_latex_and_numbers(nsw: Table) -> None:
     found = exported("itt_table")(nsw, {"re78": "Earnings"}, "treat", options={"draws": 100.0})
     assert "Earnings" in found.fields["text"]
-    assert "tabular" in found.fields["latex"]
+    assert "tabular" in exported("result_view")(found.live, "latex")
+    assert "<table" in exported("result_view")(found.live, "html")
     direct = dprct.itt_table(nsw.data, nsw.schema, outcomes={"re78": "Earnings"}, arms=["treat"])
     pd.testing.assert_frame_equal(found.fields["estimates"], direct.tidy())
     with pytest.raises(ParameterError, match="did you mean adjust"):

@@ -1,0 +1,367 @@
+"""From a formula and rows to an outcome and a design matrix, with every row accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
+from dprct.formula.syntax import Factor, Formula, parse
+from dprct.schema.tables import asking, collected, names_of
+from dprct.schema.validate import check_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from narwhals.typing import IntoFrame
+
+    from dprct.schema import Schema
+
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Level = int | float | str
+Levels = Literal["schema", "data"]
+
+
+def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Return some columns of any data frame as pandas, or refuse the first that is not there.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns_of(pd.DataFrame({"a": [1], "b": [2]}), ["b"]).columns.tolist()
+    ['b']
+    """
+    wanted = list(dict.fromkeys(names))
+    if isinstance(data, pd.DataFrame):
+        known = [str(name) for name in data.columns]
+        _check_known(wanted, known)
+        return data[wanted].reset_index(drop=True)
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(data)
+    except TypeError:
+        raise ParameterError(
+            f"data is {type(data).__name__}; give a data frame (pandas, Polars, ...)"
+        ) from None
+    _check_known(wanted, names_of(frame))
+    few = collected(frame.select(wanted))
+    with asking(frame, "columns of a formula"):
+        return few.to_pandas()
+
+
+def is_factor(column: pd.Series[Any]) -> bool:
+    """Whether a column holds categories: text, or a categorical type.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> is_factor(pd.Series(["a", "b"])), is_factor(pd.Series([True, False]))
+    (True, False)
+    """
+    return isinstance(column.dtype, pd.CategoricalDtype) or not (
+        pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+    )
+
+
+def is_missing(column: pd.Series[Any]) -> Mask:
+    """Return which values are missing: NaN of any payload, None, and text of length 0.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> is_missing(pd.Series(["a", "", None])).tolist()
+    [False, True, True]
+    """
+    missing = column.isna()
+    if is_factor(column):
+        missing = missing | (column.astype(object) == "") | (column.astype(object) == b"")
+    return missing.to_numpy(dtype=bool)
+
+
+def numbers_of(column: pd.Series[Any]) -> Array:
+    """Return a numeric column as float64, its missing values as NaN.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> numbers_of(pd.Series([1, None], dtype="Int64")).tolist()
+    [1.0, nan]
+    """
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def categories_of(
+    name: str, column: pd.Series[Any], schema: Schema | None, levels: Levels
+) -> pd.Categorical[Any]:
+    """Return a column without missing values as codes of its levels, the base first.
+
+    Parameters
+    ----------
+    name : str
+    column : (n,) Series
+    schema : Schema or None
+    levels : {"data", "schema"}
+        As in :func:`dprct.formula.design_matrix`.
+
+    Raises
+    ------
+    SchemaError
+        If a value is outside the declared levels, or ``levels="schema"`` and there are none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> list(categories_of("x", pd.Series([2.0, 1.0, 2.0]), None, "data").categories)
+    [1, 2]
+    """
+    public, closed = _public_levels(name, schema)
+    if levels == "schema" and not public:
+        raise SchemaError(f"column {name!r} is a factor without levels; declare levels=[...]")
+    codes, distinct = pd.factorize(column)
+    keys = [_key(value) for value in distinct]
+    new = set(keys) - set(public)
+    if new and (closed or levels == "schema"):
+        raise SchemaError(f"column {name!r} has values outside its levels; declare them all")
+    order = public if levels == "schema" else [*public, *_data_order(column, new)]
+    used = order if levels == "schema" else [key for key in order if key in set(keys)]
+    place = {key: position for position, key in enumerate(used)}
+    positions = np.array([place[key] for key in keys], np.intp)
+    return pd.Categorical.from_codes(
+        positions[codes].tolist() if len(keys) else [], categories=pd.Index(used, dtype=object)
+    )
+
+
+def _public_levels(name: str, schema: Schema | None) -> tuple[list[Level], bool]:
+    """Return the levels that the schema knows, and whether no others are legal."""
+    if schema is None or name not in schema.names:
+        return [], False
+    declared = schema.column(name).levels
+    if declared is not None:
+        return list(dict.fromkeys(_key(level) for level in declared)), True
+    codes = [code for code in schema.labels_of(name) if not isinstance(code, str)]
+    return [_key(code) for code in sorted(codes)], False
+
+
+def _data_order(column: pd.Series[Any], found: set[Level]) -> list[Level]:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return [key for key in map(_key, column.cat.categories) if key in found]
+    return sorted(found, key=lambda key: (isinstance(key, str), key))
+
+
+def _key(value: Any) -> Level:
+    """Return a level as whole number, number or text, so that 2.0 is named 2."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    try:
+        number = value if isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return number if isinstance(number, str) or not number.is_integer() else int(number)
+
+
+def _check_known(wanted: list[str], known: list[str]) -> None:
+    for name in wanted:
+        if name not in known:
+            raise ColumnError.unknown(name, known, "the data")
+        if known.count(name) > 1:
+            raise ColumnError(f"the data have {known.count(name)} columns {name!r}; rename one")
+
+
+INTERCEPT = "Intercept"
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Outcomes and regressors of the complete rows.
+
+    Parameters
+    ----------
+    y : (n, q) array
+        One column per outcome; q is 0 for a one-sided formula.
+    X : (n, k) array
+    columns : tuple of str
+        Names of the columns of ``X``: ``Intercept``, ``x``, ``C(x)[T.2]``, ``a:b``.
+    outcomes : tuple of str
+        Names of the columns of ``y``.
+    terms : tuple of str
+        The term of the formula to which each column of ``X`` belongs.
+    used : (N,) array of bool
+        Which of the rows that were given are in ``y`` and ``X``.
+    """
+
+    y: Array
+    X: Array
+    columns: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    terms: tuple[str, ...]
+    used: Mask
+
+
+def design(
+    formula: str | Formula,
+    data: IntoFrame,
+    schema: Schema | None = None,
+    *,
+    levels: Levels = "data",
+    keep: Mask | None = None,
+) -> Design:
+    """Return the design matrix of a formula.
+
+    Parameters
+    ----------
+    formula : str or Formula
+        Text is parsed with row-wise functions for ``levels="data"``, without for ``"schema"``.
+    data : DataFrame
+        N rows; pandas, Polars, or another frame that narwhals can turn into pandas.
+    schema : Schema, optional
+        Gives the order of the levels of a factor; needed for ``levels="schema"``.
+    levels : {"data", "schema"}
+        ``"data"``: the levels that occur in the rows used, as Stata and R do; not for private
+        fits.  ``"schema"``: exactly the declared levels, else the labelled codes, whether or not
+        they occur; the columns then are a function of public facts.
+    keep : (N,) array of bool, optional
+        Rows that may be used at all.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    FormulaError
+        If the formula is not in the grammar, or an outcome is not a number.
+    ColumnError
+        If a column does not exist.
+    SchemaError
+        If a factor has no public levels and ``levels="schema"``, or if a value is outside them.
+
+    Notes
+    -----
+    Rows with a missing value in any column used are left out (``.a`` to ``.z``, None and empty
+    text are missing).  The first level of a factor is the base.  Text and categorical columns are
+    factors with or without ``C()``; a comparison is 0 or 1, and missing where a side is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"y": [1.0, 2, 3, 4], "x": [1, 2, 3, 3], "z": [5, None, 6, 7]})
+    >>> found = design("y ~ C(x) + z", rows)
+    >>> found.columns
+    ('Intercept', 'C(x)[T.3]', 'z')
+    >>> found.used.tolist()
+    [True, False, True, True]
+    """
+    check_choice("levels", levels, get_args(Levels))
+    if levels == "schema" and schema is None:
+        raise SchemaError("levels='schema' needs a schema; give one that declares the levels")
+    parsed = formula if isinstance(formula, Formula) else parse(formula, functions=levels == "data")
+    frame = columns_of(data, parsed.names)
+    values = _values_of(parsed, frame)
+    used = _complete(values, len(frame))
+    if keep is not None:
+        used = used & keep
+    factors = {
+        label: _regressor(factor, values[label][used], schema, levels)
+        for label, factor in _right_factors(parsed).items()
+    }
+    y = [_outcome(factor, values[factor.label][used]) for factor in parsed.outcomes]
+    X, columns, terms = _matrix(parsed, factors, int(used.sum()))
+    return Design(
+        y=np.column_stack(y) if y else np.empty((len(X), 0)),
+        X=X,
+        columns=columns,
+        outcomes=tuple(factor.label for factor in parsed.outcomes),
+        terms=terms,
+        used=used,
+    )
+
+
+def complete_cases(formula: Formula, data: IntoFrame) -> Mask:
+    """Return which rows have a value in every column of the formula.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> complete_cases(parse("y ~ x"), pd.DataFrame({"y": [1, None], "x": [2, 3]})).tolist()
+    [True, False]
+    """
+    frame = columns_of(data, formula.names)
+    return _complete(_values_of(formula, frame), len(frame))
+
+
+def _right_factors(parsed: Formula) -> dict[str, Factor]:
+    return {factor.label: factor for term in parsed.terms for factor in term}
+
+
+def _values_of(parsed: Formula, frame: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    factors = _right_factors(parsed) | {factor.label: factor for factor in parsed.outcomes}
+    return {label: _series(factor, frame) for label, factor in factors.items()}
+
+
+def _series(factor: Factor, frame: pd.DataFrame) -> pd.Series[Any]:
+    for name in factor.names:
+        if pd.api.types.is_datetime64_any_dtype(frame[name].dtype):
+            raise FormulaError(f"column {name!r} holds dates; turn them into numbers or text first")
+        if factor.kind == "expression" and is_factor(frame[name]):
+            raise FormulaError(f"{factor.label} computes with {name!r}, which holds text")
+    if factor.expression is None:
+        return frame[factor.names[0]]
+    return pd.Series(factor.expression({name: numbers_of(frame[name]) for name in factor.names}))
+
+
+def _complete(values: Mapping[str, pd.Series[Any]], rows: int) -> Mask:
+    complete = np.ones(rows, bool)
+    for column in values.values():
+        complete &= ~is_missing(column)
+    return complete
+
+
+def _outcome(factor: Factor, column: pd.Series[Any]) -> Array:
+    if is_factor(column):
+        raise FormulaError(f"the outcome {factor.label!r} holds text or categories, not numbers")
+    return numbers_of(column)
+
+
+def _regressor(
+    factor: Factor, column: pd.Series[Any], schema: Schema | None, levels: Levels
+) -> Array | pd.Categorical[Any]:
+    if factor.kind == "expression" or (factor.kind == "name" and not is_factor(column)):
+        return numbers_of(column)
+    return categories_of(factor.names[0], column, schema, levels)
+
+
+def _matrix(
+    parsed: Formula, factors: Mapping[str, Array | pd.Categorical[Any]], rows: int
+) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
+    """Let formulaic code the factors; it sees finished columns and looks names up, no more."""
+    from formulaic import Formula as Coded
+    from formulaic.parser.types import Factor as Lookup
+    from formulaic.parser.types import Term as Product
+
+    products = [
+        Product([Lookup(factor.label, eval_method="lookup") for factor in term])
+        for term in parsed.terms
+    ]
+    if parsed.intercept:
+        products.insert(0, Product([Lookup("1", eval_method="literal")]))
+    if not products:
+        raise FormulaError(f"{parsed.text!r} has neither a regressor nor an intercept; name one")
+    frame = pd.DataFrame(dict(factors), index=pd.RangeIndex(rows))
+    coded = Coded(products).get_model_matrix(frame, context={}, na_action="ignore", output="numpy")
+    spec = coded.model_spec
+    terms = {
+        index: INTERCEPT if str(term) == "1" else ":".join(str(f) for f in term.factors)
+        for term, indices in spec.term_indices.items()
+        for index in indices
+    }
+    X = np.asarray(coded, np.float64).reshape(rows, len(spec.column_names))
+    return X, tuple(spec.column_names), tuple(terms[i] for i in range(X.shape[1]))

@@ -1,0 +1,403 @@
+"""Counts of coded columns."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from dprct.encoding import Coded, Encoding, EqualBins, EqualBinsOfPoints, Rule, prepared_for
+from dprct.missing import MISSING_CODES
+from dprct.privacy.aggregates import CellCounts, IntegerVector
+from dprct.schema.tables import COMPANION, collected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.guarantee import Relation
+    from dprct.schema.tables import Frame, Table
+
+    Numbers = NDArray[np.float64]
+
+    Integers = NDArray[np.int64]
+
+    Expressions = dict[str, nw.Expr]
+
+
+_MOST_TERMS = 3
+"""A fourth term costs as much per row as comparing with an edge."""
+
+_MANY_EDGES = 1 << 10
+"""More edges than these are tried with one term only, to keep the search short."""
+
+_TOO_LOW = 2**-30
+"""By how much of itself a guess is made too small: more than most edges are rounded by."""
+
+_STEPS_AWAY = 6
+"""How many doubles around a factor are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """The sum of ceil((x - origin) factor) over terms with factor > 0.
+
+    Non-decreasing, because every IEEE 754 operation in it is.
+    """
+
+    terms: tuple[tuple[float, float], ...]
+
+    def of(self, x: Any) -> Any:
+        """Return the key, in the same operations for an array as for an expression."""
+        first, *others = [
+            _ceiling((x - origin if origin else x) * factor) for origin, factor in self.terms
+        ]
+        return sum(others, start=first)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A guess of the bin (one being the first) that is right or one too low, and a comparison.
+
+    Where g = ceil((x - low) factor) is at most k at a_k and at least k just above it, a number in
+    (a_{k-1}, a_k] has g = k - 1 or k: and x > a_g exactly if g = k - 1.  So K is k.
+    """
+
+    bins: EqualBins
+    factor: float
+
+    def guess(self, x: Any) -> Any:
+        """Return g."""
+        return _ceiling((x - self.bins.low) * self.factor)
+
+    def of(self, x: Any) -> Any:
+        """Return the key, in the same operations for an array as for an expression."""
+        guess = self.guess(x)
+        above = x > self.bins.edge(guess)
+        if isinstance(above, nw.Expr):  # at infinity the edge is NaN, which pandas may make null
+            return guess + above.fill_null(False).cast(nw.Float64)
+        return guess + above
+
+
+@dataclass(frozen=True, eq=False)
+class BinKey:
+    """A key and its values at the inner edges.
+
+    Parameters
+    ----------
+    key : Ceilings or Compared
+    at_edges : array of shape (bins - 1,)
+        Not decreasing.
+
+    Examples
+    --------
+    >>> key = bin_key(EqualBins(0.0, 1.0, 5))
+    >>> key.codes(key.key.of(np.array([0.0, 0.2, 0.21, 7.0, np.nan]))).tolist()
+    [0, 0, 1, 4, 0]
+    """
+
+    key: Ceilings | Compared
+    at_edges: Numbers
+
+    def of(self, x: nw.Expr) -> nw.Expr:
+        """Return the key (float, whole) of a number; null or NaN where there is none."""
+        found: nw.Expr = self.key.of(x)
+        return found
+
+    def codes(self, keys: Numbers) -> NDArray[np.int64]:
+        """Return the codes (m,) of keys (m,); zero, as at the lower bound, where there is none."""
+        known = np.where(np.isnan(keys), -np.inf, keys)
+        return np.searchsorted(self.at_edges, known, side="left").astype(np.int64)
+
+
+@lru_cache(maxsize=256)
+def bin_key(rule: Rule | None) -> BinKey | None:
+    """Return a key for the bins of a rule, or None where no cheap one is exact.
+
+    Parameters
+    ----------
+    rule : Rule or None
+        Equal bins of a continuous column, exactly; of evenly spaced points, exactly for the points
+        and for any other number the code of a point next to it.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond all bounds lies infinity
+        if isinstance(rule, EqualBins):
+            return _of_bins(rule)
+        if isinstance(rule, EqualBinsOfPoints):
+            return _of_points(rule)
+    return None
+
+
+def _of_bins(rule: EqualBins) -> BinKey | None:
+    edges = np.asarray(rule.edge(np.arange(1.0, rule.bins)), np.float64)
+    above = np.nextafter(edges, np.inf)
+    key: Ceilings | Compared | None = _ceilings(rule, edges, above)
+    key = key or _compared(rule, edges, above)
+    return None if key is None else BinKey(key, key.of(edges))
+
+
+def _compared(rule: EqualBins, edges: Numbers, above: Numbers) -> Compared | None:
+    """Return a guess that errs on the lower side alone, if one does."""
+    found = Compared(rule, rule.bins / (rule.high - rule.low) * (1 - _TOO_LOW))
+    k = np.arange(1, rule.bins)
+    right = (found.guess(edges) <= k) & (found.guess(above) >= k)
+    return found if right.all() else None
+
+
+def _of_points(rule: EqualBinsOfPoints) -> BinKey | None:
+    """Cut half an integer above slope i + start = k width, where no point is."""
+    points = rule.points
+    factor = rule.slope / rule.width * points.per_unit
+    origin = points.low - (rule.start - 0.5) / rule.slope / points.per_unit
+    if not (np.isfinite(origin) and 0 < factor < np.inf):
+        return None
+    # the last point of every bin but the last: slope i + start <= k width
+    last = np.array([(k * rule.width - rule.start) // rule.slope for k in range(1, rule.bins)])
+    below, above = (points.low + i / points.per_unit for i in (last, last + 1))
+    key = Ceilings(((origin, factor),))
+    at_edges = key.of(below)
+    return BinKey(key, at_edges) if (at_edges < key.of(above)).all() else None
+
+
+def _ceilings(rule: EqualBins, edges: Numbers, above: Numbers) -> Ceilings | None:
+    """Return the fewest terms of which each edge has one that rises right above it."""
+    terms, rises = [], []
+    for term in _candidates(rule, edges):
+        alone = Ceilings((term,))
+        rise = alone.of(edges) < alone.of(above)
+        if rise.all():
+            return alone
+        terms.append(term)
+        rises.append(rise)
+    if len(edges) > _MANY_EDGES:
+        return None
+    found = _cover(np.array(rises))
+    return None if found is None else Ceilings(tuple(terms[i] for i in found))
+
+
+def _cover(rises: NDArray[np.bool_]) -> list[int] | None:
+    """Return the fewest rows that are true somewhere in each column: greedily from every start."""
+    best: list[int] | None = None
+    for start in range(len(rises)):
+        chosen, left = [start], ~rises[start]
+        while left.any() and len(chosen) < _MOST_TERMS:
+            chosen.append(int((rises & left).sum(axis=1).argmax()))
+            left = left & ~rises[chosen[-1]]
+        if not left.any() and (best is None or len(chosen) < len(best)):
+            best = chosen
+    return best
+
+
+def _candidates(rule: EqualBins, edges: Numbers) -> Iterator[tuple[float, float]]:
+    """Return terms that nearly cut at the edges: bounds, the edges next to zero, and zero itself.
+
+    From the bounds of one sign, and on either side of zero from there, a difference keeps
+    neighbouring doubles apart.
+    """
+    all_edges = np.array([rule.low, *edges, rule.high])
+    middle = int(np.searchsorted(all_edges, 0.0))
+    near_zero = all_edges[max(middle - 1, 0) : middle + 1]
+    exact = list(dict.fromkeys([rule.low, 0.0, *near_zero.tolist(), rule.high]))
+    unit = float(np.spacing(np.abs(all_edges[[0, -1]]).max()))
+    origins = [*exact, *(c + d for c in exact for d in (-unit, unit))]
+    factors = _around(rule.bins / (rule.high - rule.low))
+    for origin in origins:
+        for factor in factors:
+            if np.isfinite(origin) and 0 < factor < np.inf:
+                yield origin, factor
+
+
+def _around(number: float) -> list[float]:
+    """Return the doubles next to a number, the nearest first."""
+    found, up, down = [number], number, number
+    for _ in range(_STEPS_AWAY):
+        up, down = float(np.nextafter(up, np.inf)), float(np.nextafter(down, -np.inf))
+        found += [down, up]
+    return found
+
+
+def _ceiling(x: Any) -> Any:
+    """Return ceil(x), as a double also where an engine makes whole numbers of it."""
+    return x.ceil().cast(nw.Float64) if isinstance(x, nw.Expr) else np.ceil(x)
+
+
+_ROWS = "__rows"
+_COUNT = nw.len().alias(_ROWS)
+
+_MOST_INTEGER = 1 << 62
+
+
+def cell_counts(
+    frame: Table, encodings: Sequence[Coded], relation: Relation = "replace-one"
+) -> CellCounts:
+    """Count the rows in every occupied cell of the public domain.
+
+    Parameters
+    ----------
+    frame : narwhals frame, eager or lazy, n rows
+    encodings : sequence of Encoding or ExclusiveEncoding, length p
+    relation : str
+        Which data sets are neighbours.
+
+    Returns
+    -------
+    CellCounts
+        Sealed.  Replacing one row moves one unit from one cell to another: L1 sensitivity 2, L2
+        sensitivity sqrt(2); adding or removing one: 1 and 1.
+    """
+    radices = [encoding.size for encoding in encodings]
+    digits, rows = _merged(*_counted(frame, encodings), radices)
+    return CellCounts(digits, rows, radices=radices, relation=relation)
+
+
+def one_way_counts(
+    frame: Table, encodings: Sequence[Coded], relation: Relation = "replace-one"
+) -> IntegerVector:
+    """Count the rows at every level of every column, one column after the other.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, of length ``sum(sizes)``.  Replacing one row moves one unit in each of the p
+        columns: L1 sensitivity 2p, L2 sensitivity sqrt(2p), largest coordinate 1 (adding or
+        removing: p, sqrt(p), 1).
+    """
+    counts = [_one_way(frame, encoding) for encoding in encodings]
+    moved = len(encodings) * (1 if relation == "add-remove" else 2)
+    return IntegerVector(
+        np.concatenate(counts),
+        l1=moved,
+        l2_squared=moved,
+        l_inf=1,
+        relation=relation,
+    )
+
+
+def _one_way(frame: Table, encoding: Coded) -> Integers:
+    digits, rows = _counted(frame, [encoding])
+    found = np.zeros(encoding.size, np.int64)
+    np.add.at(found, digits[:, 0], rows)
+    return found
+
+
+def _merged(digits: Integers, rows: Integers, radices: Sequence[int]) -> tuple[Integers, Integers]:
+    """Add up rows of equal codes, and sort: engines group in any order, a seed means the same."""
+    words = _words(digits, radices)
+    order = np.lexsort(words[::-1])
+    is_first = np.ones(len(digits), bool)
+    is_first[1:] = np.any([np.diff(word[order]) != 0 for word in words], axis=0)
+    starts = np.flatnonzero(is_first)
+    return digits[order[starts]], np.add.reduceat(rows[order], starts)
+
+
+def _words(digits: Integers, radices: Sequence[int]) -> list[Integers]:
+    """Return the same order in few columns: sorting one takes a fifth of sorting five."""
+    words, room = [digits[:, 0]], _MOST_INTEGER // radices[0]
+    for digit, radix in zip(digits.T[1:], radices[1:], strict=True):
+        if radix <= room:
+            words[-1], room = words[-1] * radix + digit, room // radix
+        else:
+            words, room = [*words, digit], _MOST_INTEGER // radix
+    return words
+
+
+def _counted(frame: Table, encodings: Sequence[Coded]) -> tuple[Integers, Integers]:
+    """Return codes (m, p) and how many rows have them (m,); the same codes may come again.
+
+    Rows are grouped by what tells their codes at the least cost, and only the groups are encoded:
+    by what they hold where a code is one legal value, by a key where it is a bin.  Of legal rows,
+    groups are about as few as codes, by the schema; encoding each row costs an engine more than
+    counting it.
+    """
+    columns = [_grouping(f"__code{j}", encoding) for j, encoding in enumerate(encodings)]
+    coded = prepared_for(frame, encodings)
+    by = {name: e for column in columns for name, e in column.by(coded).items()}
+    with warnings.catch_warnings():
+        # pandas warns of how it puts more than a hundred columns of keys together
+        warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
+        groups = coded.select(**by).group_by(*by).agg(_COUNT)
+    answers = {name: e for column in columns for name, e in column.answers().items()}
+    few = collected(groups.select(**answers, **{_ROWS: nw.col(_ROWS)}))
+    return np.column_stack([column.codes(few) for column in columns]), _integers(few, _ROWS)
+
+
+@dataclass(frozen=True)
+class _ByCode:
+    """Rows grouped by their codes."""
+
+    name: str
+    encoding: Coded
+
+    def by(self, frame: Table) -> Expressions:
+        """Return what rows are grouped by."""
+        del frame
+        return {self.name: self.encoding.expression()}
+
+    def answers(self) -> Expressions:
+        """Return what is asked of each group."""
+        return {self.name: nw.col(self.name)}
+
+    def codes(self, few: Frame) -> Integers:
+        """Return the codes of the groups (m,)."""
+        return _integers(few, self.name)
+
+
+class _ByValue(_ByCode):
+    """Rows grouped by what they hold."""
+
+    def by(self, frame: Table) -> Expressions:
+        del frame
+        names = [column.name for column in self.encoding.columns]
+        beside = [name + COMPANION for name in names if getattr(self.encoding, "missing", ())]
+        return {name: nw.col(name) for name in (*names, *beside)}
+
+    def answers(self) -> Expressions:
+        return {self.name: self.encoding.expression()}
+
+
+@dataclass(frozen=True)
+class _ByKey:
+    """Rows grouped by the key of their bins, and by their missing codes if these are levels."""
+
+    name: str
+    encoding: Encoding
+    key: BinKey
+
+    def by(self, frame: Table) -> Expressions:
+        x = nw.col(self.encoding.name).cast(nw.Float64)
+        if frame.implementation.is_spark_like():  # whose ceil ends in int64: no NaN, nothing far
+            x = self.encoding.known()
+        beside = nw.col(self.encoding.name + COMPANION)
+        return {self.name: self.key.of(x)} | {name: beside for name in self._beside()}
+
+    def answers(self) -> Expressions:
+        return {name: nw.col(name) for name in (self.name, *self._beside())}
+
+    def codes(self, few: Frame) -> Integers:
+        keys = few[self.name].cast(nw.Float64).to_numpy()
+        found = self.key.codes(np.asarray(keys, np.float64))
+        for name in self._beside():
+            missing = _integers(few, name)
+            for k, code in enumerate(self.encoding.missing, len(self.encoding.cells)):
+                found[missing == MISSING_CODES.index(code)] = k
+        return found
+
+    def _beside(self) -> list[str]:
+        return [self.name + COMPANION] if self.encoding.missing else []
+
+
+def _grouping(name: str, encoding: Coded) -> _ByCode | _ByKey:
+    if not isinstance(encoding, Encoding) or len(encoding.cells[0]) == 1:
+        return _ByValue(name, encoding)
+    key = bin_key(encoding.rule)
+    return _ByCode(name, encoding) if key is None else _ByKey(name, encoding, key)
+
+
+def _integers(frame: Frame, name: str) -> Integers:
+    return np.asarray(frame[name].to_numpy()).astype(np.int64)

@@ -1,0 +1,552 @@
+"""Sums of inverse-probability-weighted terms: functions of one record each, on a public grid.
+
+Every record's term is computed in floating point from its own row and released weights, divided by
+its public range, clipped to it and rounded to an integer; the integers are added exactly.  What the
+floating point does to a term is therefore never part of a sensitivity.
+
+Outcomes are y = (outcome - mid) / R in [-1, 1], R half the width of the bounds; ``HALF`` is also
+how many steps a term has from 0 to the end of its range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.propensity import PIECE, Held
+from dprct.queries.rows import canonical_order, compact
+from dprct.queries.sums import GRID, steps_of
+from dprct.schema.tables import check_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from dprct.privacy.guarantee import Relation
+    from dprct.queries.propensity import Block, Covariates, Rows, Treated
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Table
+
+    Array = NDArray[np.float64]
+
+    Mask = NDArray[np.bool_]
+
+
+HELD_MOST = 1 << 25
+"""Doubles up to which the rows of a part are kept in memory (256 MB); above, they are made anew."""
+
+_BESIDE = 5
+"""Doubles that weighting keeps beside each row that is kept: an outcome, weights and slopes."""
+
+HALF = GRID // 2
+"""Steps of an outcome from the middle of its bounds to their end."""
+
+_STEPS, _TREATED, _BLOCK = "steps", "treated", "block"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Records:
+    """Some rows of a fit; confidential, and nowhere but inside ``fit``.
+
+    Parameters
+    ----------
+    steps : (n,) array of int32
+        Outcomes on their public grid, 0 to 2^20.
+    t : (n,) array of bool
+        Who is treated.
+    Z : Rows
+        Covariates of norm at most 1, in memory or made anew.
+    columns : mapping from Block to (n,) array
+        What the covariates are made of.
+    """
+
+    steps: NDArray[np.int32]
+    t: Mask
+    Z: Rows
+    columns: Mapping[Block, NDArray[Any]]
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.t)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CompactTable:
+    """All rows of a fit, a few bytes each; confidential, and nowhere but inside ``fit``.
+
+    Parameters
+    ----------
+    steps : (n,) array of int32
+    treated : (n,) array of int8
+    design : Covariates
+    columns : mapping from Block to (n,) array
+        As :meth:`~dprct.queries.propensity.Block.coded` says.
+    """
+
+    steps: NDArray[np.int32]
+    treated: NDArray[np.int8]
+    design: Covariates
+    columns: Mapping[Block, NDArray[Any]]
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.treated)
+
+    def part(self, places: NDArray[np.int64]) -> Records:
+        """Return the rows at some places, in that order."""
+        columns = {b: b.settled(raw, places) for b, raw in self.columns.items()}
+        return Records(
+            self.steps[places],
+            self.treated[places] != 0,
+            _rows(self.design, columns),
+            columns,
+        )
+
+    def order(self) -> NDArray[np.int64]:
+        """Return an order of the rows that does not depend on where they were; for simulation."""
+        return canonical_order([self.steps, self.treated, *self.columns.values()])
+
+
+def read_once(
+    frame: Table,
+    outcome: Column,
+    fill: float | None,
+    treatment: Treated,
+    design: Covariates,
+    n: int,
+) -> CompactTable:
+    """Read what a fit needs of every row, in one pass; confidential.
+
+    Parameters
+    ----------
+    frame : narwhals frame, eager or lazy, n rows
+    outcome : Column
+        With bounds.
+    fill : float or None
+        What stands for a missing outcome; the lower bound if None.
+    treatment : Treated
+    design : Covariates
+    n : int
+        Rows that the table had at the door.
+
+    Raises
+    ------
+    EngineError
+        If the engine fails, or has another number of rows than at the door.
+
+    Notes
+    -----
+    Rows are put into parts, and the parts are gone through many times: whatever an engine would
+    bring in another order, or another pass, is therefore read once and kept.  That takes 8 bytes of
+    a row for each number, 1 for each column of at most 126 levels, and 5 for outcome and treatment.
+    """
+    blocks = {f"{_BLOCK}{j}": block for j, block in enumerate(design.blocks)}
+    found = compact(
+        frame,
+        {
+            _STEPS: steps_of(outcome, fill),
+            _TREATED: treatment.coded(frame),
+            **{name: block.coded(frame) for name, block in blocks.items()},
+        },
+        {_STEPS: nw.Int32, _TREATED: nw.Int8, **{k: block.dtype for k, block in blocks.items()}},
+    )
+    check_rows(len(found[_STEPS]), n)
+    columns = {block: found[name] for name, block in blocks.items()}
+    return CompactTable(found[_STEPS], found[_TREATED], design, columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _MadeAnew:
+    """Rows of covariates that are made of their columns whenever they are asked for."""
+
+    design: Covariates
+    columns: Mapping[Block, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.columns[self.design.blocks[0]])
+
+    def chunk(self, start: int, stop: int) -> Array:
+        return self.design.rows({b: x[start:stop] for b, x in self.columns.items()})
+
+    def every(self, step: int) -> Rows:
+        return _rows(self.design, {b: x[::step] for b, x in self.columns.items()})
+
+
+def _rows(design: Covariates, columns: Mapping[Block, NDArray[Any]]) -> Rows:
+    """Return rows in memory if they are few; a function of their number alone."""
+    made = _MadeAnew(design, columns)
+    if len(made) * (design.size + _BESIDE) > HELD_MOST:
+        return made
+    return Held(made.chunk(0, len(made)))
+
+
+Estimand = Literal["ate", "att", "atc"]
+
+_SPARE = 1 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """How records are weighted: the estimand and the trimming; public.
+
+    Parameters
+    ----------
+    estimand : {"ate", "att", "atc"}
+    trim : float
+        c in (0, .5): propensities are clipped to [c, 1 - c].
+
+    Notes
+    -----
+    Weights of the treated are 1/e (ATE), 1 (ATT) or (1-e)/e (ATC), of the others 1/(1-e), e/(1-e)
+    or 1: positive and at most :attr:`treated_most` and :attr:`control_most`.
+    """
+
+    estimand: Estimand
+    trim: float
+
+    @property
+    def odds_most(self) -> float:
+        """(1 - c) / c, the largest odds after trimming."""
+        return (1 - self.trim) / self.trim
+
+    @property
+    def treated_most(self) -> float:
+        """The largest weight of a treated record."""
+        return {"ate": 1 / self.trim, "att": 1.0, "atc": self.odds_most}[self.estimand]
+
+    @property
+    def control_most(self) -> float:
+        """The largest weight of another record."""
+        return {"ate": 1 / self.trim, "att": self.odds_most, "atc": 1.0}[self.estimand]
+
+    @property
+    def most(self) -> float:
+        """The largest weight of any record."""
+        return sorted((self.treated_most, self.control_most))[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Centre:
+    """Released or public numbers around which influence terms are taken.
+
+    Parameters
+    ----------
+    treated_mean, control_mean : float
+        Subtracted from y before weighting, in [-1, 1]; 0 where weights are not normalised.
+    treated_shift, control_shift : float
+        Subtracted from the term ``w1 y`` of a treated record and ``-w0 y`` of another.
+    treated_scale, control_scale : float
+        Each arm's factor, above 0.
+    """
+
+    treated_mean: float = 0.0
+    control_mean: float = 0.0
+    treated_shift: float = 0.0
+    control_shift: float = 0.0
+    treated_scale: float = 1.0
+    control_scale: float = 1.0
+
+    def reach(self, scheme: Scheme) -> float:
+        """Return the largest absolute influence of a record."""
+        treated = self.treated_scale * (
+            scheme.treated_most * (1 + abs(self.treated_mean)) + abs(self.treated_shift)
+        )
+        control = self.control_scale * (
+            scheme.control_most * (1 + abs(self.control_mean)) + abs(self.control_shift)
+        )
+        return sorted((treated, control))[-1] * _SPARE
+
+    def slope(self, scheme: Scheme) -> float:
+        """Return the largest norm of the derivative of a record's influence in the weights."""
+        treated = self.treated_scale * (1 + abs(self.treated_mean)) * scheme.odds_most
+        control = self.control_scale * (1 + abs(self.control_mean)) * scheme.odds_most
+        moving = {"ate": (treated, control), "att": (control,), "atc": (treated,)}
+        return sorted(moving[scheme.estimand])[-1] * _SPARE
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Piece:
+    """Some records with their weights; confidential.
+
+    Parameters
+    ----------
+    y : (m,) array
+        In [-1, 1].
+    t : (m,) array of bool
+    Z : (m, d) array
+    rows : slice
+        Where they are among all records.
+    treated, control : (m,) array
+        The weight a record has if it is treated, and if it is not.
+    treated_slope, control_slope : (m,) array
+        Their derivatives in z'w; 0 where trimmed.
+    """
+
+    y: Array
+    t: Mask
+    Z: Array
+    rows: slice
+    treated: Array
+    control: Array
+    treated_slope: Array
+    control_slope: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Weighted:
+    """Records with their weights: confidential, except for the scheme and n.
+
+    Parameters
+    ----------
+    records : Records
+        n of them.
+    weights : (d,) array
+        Released, w + N(0, noise_sd^2 I).
+    noise_sd : float
+        Their noise, s1; 0 to leave the odds as they are.
+    scheme : Scheme
+    relation : {"replace-one", "replace-one-design-public"}
+
+    Notes
+    -----
+    A record replaced by any other has another term in the range of its arm; under replace-one it
+    may change arm, too.  Each method says by how much that moves what it returns.
+
+    Records are gone through in pieces; what is added are integers, so that neither the pieces nor
+    the order matter.  Pieces of rows that are in memory are kept, others are made anew each time.
+
+    E exp(-z'w~) = exp(-z'w + s1^2 ||z||^2 / 2), so that ``exp(-u - s1^2 ||z||^2 / 2)``, and
+    likewise with +u, are without bias on average over the noise.  Both are then trimmed, which
+    brings some bias back.
+    """
+
+    records: Records
+    weights: Array
+    noise_sd: float
+    scheme: Scheme
+    relation: Relation = "replace-one"
+    _kept: list[Piece] = field(default_factory=list)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the records with their weights, some at a time."""
+        if not isinstance(self.records.Z, Held):
+            yield from self._made()
+            return
+        if not self._kept:
+            self._kept.extend(self._made())
+        yield from self._kept
+
+    def _made(self) -> Iterator[Piece]:
+        for start in range(0, len(self.records), PIECE):
+            yield self._piece(slice(start, min(start + PIECE, len(self.records))))
+
+    def _piece(self, rows: slice) -> Piece:
+        Z = self.records.Z.chunk(rows.start, rows.stop)
+        u = _along(Z, self.weights)
+        less = np.square(Z).sum(axis=1) * self.noise_sd**2 / 2
+        least, most = 1 / self.scheme.odds_most, self.scheme.odds_most
+        against, favour = (np.exp((v - less).clip(-700, 700)) for v in (-u, u))
+        inside = [(odds > least) & (odds < most) for odds in (against, favour)]
+        against, favour = (odds.clip(least, most) for odds in (against, favour))
+        slopes = [-against * inside[0], favour * inside[1]]
+        one = np.ones(len(u))
+        if self.scheme.estimand == "ate":
+            found = (1 + against, 1 + favour)
+        elif self.scheme.estimand == "att":
+            found, slopes[0] = (one, favour), 0 * one
+        else:
+            found, slopes[1] = (against, one), 0 * one
+        y = self.records.steps[rows] / HALF - 1
+        return Piece(y, self.records.t[rows], Z, rows, *found, *slopes)
+
+    def difference(self) -> IntegerVector:
+        """Return the sum of t w1 y - (1 - t) w0 y.
+
+        Notes
+        -----
+        Each term is within ``most`` of zero, whatever the arm: one record moves the sum by at most
+        2 ``most`` (ATE: 2 / c), which is 2^20 steps.  Reached by y from -1 to 1 at that weight.
+        """
+
+        def terms(p: Piece) -> list[int]:
+            return [_signed(np.where(p.t, p.treated, -p.control) * p.y / self.scheme.most)]
+
+        return self._vector(terms, GRID, self.scheme.most)
+
+    def arm_sums(self) -> IntegerVector:
+        """Return the sums of w y of the treated and of the others, each in its own unit.
+
+        Notes
+        -----
+        In units of 2 ``treated_most`` and 2 ``control_most`` a record that stays in its arm moves
+        one sum by at most 1; one that changes arm moves both, by 1/2 each: L1 2^20 steps.
+        """
+
+        def terms(p: Piece) -> list[int]:
+            treated = np.where(p.t, p.treated * p.y / self.scheme.treated_most, 0.0)
+            control = np.where(p.t, 0.0, p.control * p.y / self.scheme.control_most)
+            return [_signed(treated), _signed(control)]
+
+        return self._vector(terms, GRID, 1)
+
+    def masses(self) -> IntegerVector:
+        """Return the sums of weights of the treated and of the others, each over its largest.
+
+        Notes
+        -----
+        Terms are within [0, 1].  A record that changes arm moves both by at most 1, another moves
+        one of them by less than 1: L1 2^21 steps, 2^20 where treatment is public.
+        """
+
+        def terms(p: Piece) -> list[int]:
+            treated = np.where(p.t, p.treated / self.scheme.treated_most, 0.0)
+            control = np.where(p.t, 0.0, p.control / self.scheme.control_most)
+            return [_positive(treated), _positive(control)]
+
+        moved = 2 * GRID if self.relation == "replace-one" else GRID
+        return self._vector(terms, moved, 1, unit=GRID)
+
+    def count(self) -> IntegerVector:
+        """Return how many records the effect is about: the treated, or for the ATC the others.
+
+        Notes
+        -----
+        One record changes arm: sensitivity 1.
+        """
+        t = self.records.t
+        who = ~t if self.scheme.estimand == "atc" else t
+        return IntegerVector([int(who.sum())], l1=1, relation=self.relation)
+
+    def squares(self, centre: Centre) -> IntegerVector:
+        """Return the sum of squared influences; one record moves it by ``reach^2``, 2^20 steps.
+
+        Notes
+        -----
+        Squares over reach^2 are within [0, 1].
+        """
+        reach = centre.reach(self.scheme)
+
+        def terms(p: Piece) -> list[int]:
+            return [_positive(np.square(influences(p, centre) / reach))]
+
+        return self._vector(terms, GRID, reach**2, unit=GRID)
+
+    def gradient(self, centre: Centre) -> IntegerVector:
+        """Return the derivative (d,) of the sum of influences in the propensity weights.
+
+        Notes
+        -----
+        Each record's vector has norm at most ``slope``: two differ by 2^20 steps, and rounding
+        d coordinates of both adds sqrt(d).
+        """
+        slope = centre.slope(self.scheme)
+
+        def terms(p: Piece) -> NDArray[np.int64]:
+            treated = centre.treated_scale * (p.y - centre.treated_mean) * p.treated_slope
+            control = -centre.control_scale * (p.y - centre.control_mean) * p.control_slope
+            along = np.where(p.t, treated, control) / slope
+            return _added((along[:, None] * p.Z).clip(-1, 1), HALF)
+
+        d = len(self.weights)
+        sums = self._added(terms)
+        l2 = GRID + int(np.ceil(np.sqrt(d)))
+        return IntegerVector(
+            sums,
+            l1=int(np.ceil(np.sqrt(d))) * l2,
+            l2_squared=l2**2,
+            l_inf=l2,
+            relation=self.relation,
+            grid=Fraction(slope) / HALF,
+        )
+
+    def balance(self, block: Block) -> tuple[IntegerVector, IntegerVector]:
+        """Return the weighted difference of a number in [-1, 1], and its sum of squares.
+
+        Notes
+        -----
+        The first as :meth:`difference`; squares are within [0, 1]: 2^20 steps each.
+        """
+
+        def x(p: Piece) -> Array:
+            return block.values(self.records.columns[block][p.rows])[:, 0]
+
+        def terms(p: Piece) -> list[int]:
+            return [_signed(np.where(p.t, p.treated, -p.control) * x(p) / self.scheme.most)]
+
+        return (
+            self._vector(terms, GRID, self.scheme.most),
+            self._vector(lambda p: [_positive(np.square(x(p)))], GRID, 1, unit=GRID),
+        )
+
+    def overlap(self, bins: int) -> IntegerVector:
+        """Return how many of each arm have a propensity in each of ``bins`` equal bins of [0, 1].
+
+        Returns
+        -------
+        IntegerVector
+            Sealed, (2 bins,), the treated first; one record moves two counts by 1.
+        """
+
+        def counts(p: Piece) -> NDArray[np.int64]:
+            u = _along(p.Z, self.weights).clip(-700, 700)
+            place = np.floor(bins / (1 + np.exp(-u))).clip(0, bins - 1).astype(np.int64)
+            return np.bincount(place + bins * ~p.t, minlength=2 * bins)
+
+        return IntegerVector(
+            self._added(counts), l1=2, l2_squared=2, l_inf=1, relation=self.relation
+        )
+
+    def _added(self, terms: Callable[[Piece], Any]) -> NDArray[Any]:
+        """Add the integers of all pieces: exact in int64 for any n below 2^43."""
+        total: Any = 0
+        for piece in self.pieces():
+            total = total + np.asarray(terms(piece), dtype=np.int64)
+        return np.array(total.tolist(), dtype=object)
+
+    def _vector(
+        self, terms: Callable[[Piece], list[int]], l1: int, value: float, unit: int = HALF
+    ) -> IntegerVector:
+        """Seal sums of terms that were divided by ``value``, in steps of a ``unit``-th."""
+        return IntegerVector(
+            self._added(terms),
+            l1=l1,
+            relation=self.relation,
+            grid=Fraction(value) / unit,
+        )
+
+
+def influences(piece: Piece, centre: Centre) -> Array:
+    """Return by how much each record (m,) moves the effect, about a centre; confidential."""
+    treated = piece.treated * (piece.y - centre.treated_mean) - centre.treated_shift
+    control = -piece.control * (piece.y - centre.control_mean) - centre.control_shift
+    return np.where(piece.t, centre.treated_scale * treated, centre.control_scale * control)
+
+
+def _signed(terms: Array) -> int:
+    """Add terms within [-1, 1] in steps of 1 / 2^19."""
+    return int(_added(terms.clip(-1, 1), HALF))
+
+
+def _positive(terms: Array) -> int:
+    """Add terms within [0, 1] in steps of 1 / 2^20."""
+    return int(_added(terms.clip(0, 1), GRID))
+
+
+def _added(terms: Array, unit: int) -> NDArray[np.int64]:
+    steps = np.floor(np.nan_to_num(terms) * unit + 0.5).astype(np.int64)
+    return np.asarray(steps.sum(axis=0))
+
+
+def _along(Z: Array, weights: Array) -> Array:
+    """Return z'w of every row, the same wherever the row stands.
+
+    A product of matrices may add the coordinates of its first and last rows in another order, and
+    where a row stands may depend on other people: engines return rows in an order of their own.
+    """
+    return np.asarray((Z * weights).sum(axis=1), np.float64)

@@ -1,0 +1,456 @@
+"""Public facts as values: what a column is, what its file says of it, and who one record is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from dprct.errors import ParameterError, SchemaError
+from dprct.missing import MISSING_CODES
+from dprct.schema.expressions import parents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+
+Fate = Literal["modelled", "filler", "withheld", "key", "public", "drop"]
+Role = Literal["outcome", "treatment", "covariate", "block", "cluster", "id", "weight"]
+BuiltFrom = Literal["own", "cohort"]
+Code = int | str  # a labelled number, or a missing code such as ".a"
+
+INTEGER_LIMITS: dict[str, tuple[int, int]] = {
+    "byte": (-127, 100),
+    "int": (-32_767, 32_740),
+    "long": (-2_147_483_647, 2_147_483_620),
+}
+"""The smallest and largest number of each of Stata's integer types; above are the missing codes."""
+
+FLOAT_LIMITS: dict[str, float] = {
+    "float": float.fromhex("0x1.fffffep+126"),
+    "double": float.fromhex("0x1.fffffffffffffp+1022"),
+}
+"""The largest magnitude of Stata's real types."""
+
+_COORDINATE = re.compile(r"^(lat|lon|lng|gps\w*|\w*latitude\w*|\w*longitude\w*)$", re.IGNORECASE)
+_COORDINATE_LABEL = re.compile(r"\b(latitude|longitude|gps)\b", re.IGNORECASE)
+
+_CONSTRUCTED = re.compile(
+    r"(^|_)(z|zscore|std|norm(ali[sz]ed)?|winsor\w*|w9[059]|imput\w*|demean\w*|pctile)(_|$)"
+    r"|p9[059](?!\d)",
+    re.IGNORECASE,
+)
+_CONSTRUCTED_LABEL = re.compile(
+    r"\b(z-?score|standardi[sz]ed|winsori[sz]ed|imputed|normali[sz]ed|percentile"
+    r"|(village|group|cluster|school|control|sample) (mean|average))\b",
+    re.IGNORECASE,
+)
+
+_RESOLUTION = {"float": 1 << 22, "double": 1 << 48}
+
+STRING_WIDTH = 2045
+"""The widest ``str#``; longer text is ``strL``."""
+
+
+def shown(text: str) -> str:
+    """Return text as it can be printed: undecodable bytes become replacement characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def number_limits(storage: str) -> tuple[float, float]:
+    """Return the smallest and largest number of a storage type.
+
+    Examples
+    --------
+    >>> number_limits("byte")
+    (-127, 100)
+    """
+    if storage in INTEGER_LIMITS:
+        return INTEGER_LIMITS[storage]
+    return -FLOAT_LIMITS[storage], FLOAT_LIMITS[storage]
+
+
+def is_text(storage: str) -> bool:
+    """Whether a Stata storage type holds text (``str#`` or ``strL``)."""
+    return storage.startswith("str")
+
+
+def text_width(storage: str) -> int | None:
+    """Return the width of a ``str#`` in bytes, or None for ``strL``."""
+    return None if storage == "strL" else int(storage[3:])
+
+
+def resolves(storage: str, largest: float, step: Fraction) -> bool:
+    """Whether a type tells numbers a ``step`` apart from each other, up to ``largest``.
+
+    Examples
+    --------
+    >>> resolves("float", 100.0, Fraction(1, 100)), resolves("float", 1e6, Fraction(1, 100))
+    (True, False)
+    """
+    steps = _RESOLUTION.get(storage, _RESOLUTION["double"])
+    # whole numbers need no room for the rounding of a decimal
+    return largest / step <= (4 * steps if step.denominator == 1 else steps)
+
+
+def given(value: object) -> str:
+    """Return what was given as words of a message: a fact as it is, else only its type.
+
+    What a caller passes by mistake may be a column of the data, and is not to be printed.
+
+    Examples
+    --------
+    >>> given(-1), given([15, 80]), given(range(3))
+    ('-1', 'list', 'range')
+    """
+    return repr(value) if isinstance(value, (str, bool, int, float)) else type(value).__name__
+
+
+def check_storage_type(storage: object, name: str) -> None:
+    """Refuse what is not one of Stata's storage types."""
+    fixed = isinstance(storage, str) and (
+        storage in INTEGER_LIMITS or storage in FLOAT_LIMITS or storage == "strL"
+    )
+    width = re.fullmatch(r"str([1-9]\d{0,3})", storage) if isinstance(storage, str) else None
+    if not fixed and not (width and int(width[1]) <= STRING_WIDTH):
+        raise SchemaError(
+            f"column {name!r}: type={given(storage)}; allowed: byte, int, long, float, double, "
+            f"str1 to str{STRING_WIDTH}, strL"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Everything that is public about one column.
+
+    The first five facts are what a .dta file says in its header; the others are declared by the
+    data owner and never read from the data.
+
+    Parameters
+    ----------
+    name : str
+    type : str
+        Stata storage type: byte, int, long, float, double, ``str1`` to ``str2045``, strL.
+    format : str
+        Stata display format, for example ``"%9.0g"`` or ``"%td"``; empty for the default.
+    label : str
+        Variable label.
+    value_label : str
+        Name of the attached value-label set (see :class:`FileFacts`), or empty.
+    bounds : (low, high) or None
+        Smallest and largest legal number, both included.
+    levels : tuple or None
+        The legal values, where there are few.
+    integer : bool
+        Whether legal numbers are whole; implied by byte, int and long.
+    decimals : int or None
+        Number of decimals of a legal number.
+    bins : int or tuple of float or None
+        Number of equal bins within ``bounds``, or the inner edges of the bins.
+    role : str or None
+        outcome, treatment, covariate, block, cluster, id or weight.
+    fate : str or None
+        What a release does with the column: modelled, filler, withheld, key, public or drop.
+    derived : str or None
+        Expression of other columns from which a release recomputes the column.
+    missing : tuple of str or None
+        The missing codes that are legal, each a level of its own; ``()`` says that no value may
+        be missing; None says that nothing was declared.
+    exclusive : str or None
+        Name of a group of 0/1 columns of which a row has at most one, such as the dummies of arms;
+        they are modelled as one.
+    built_from : {"own", "cohort"} or None
+        Whether a value is computed from its own record only, or from other people's too.
+    constants_public : bool
+        Whether the constants of a cohort column (mean, sd, cut-off) are declared public.
+    coordinates : bool or None
+        Whether the column locates a person; None lets its name and label decide.
+    confirmed : bool
+        Whether the facts that came from the header of a confidential file are confirmed as public.
+
+    Examples
+    --------
+    >>> Column("age", "byte", bounds=(15, 80), bins=5).is_integer
+    True
+    """
+
+    name: str
+    type: str = "double"
+    format: str = ""
+    label: str = ""
+    value_label: str = ""
+    bounds: tuple[float, float] | None = None
+    levels: tuple[float | str, ...] | None = None
+    integer: bool = False
+    decimals: int | None = None
+    bins: int | tuple[float, ...] | None = None
+    role: Role | None = None
+    fate: Fate | None = None
+    derived: str | None = None
+    missing: tuple[str, ...] | None = None
+    exclusive: str | None = None
+    built_from: BuiltFrom | None = None
+    constants_public: bool = False
+    coordinates: bool | None = None
+    confirmed: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column holds text."""
+        return is_text(self.type)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether every legal number is whole."""
+        return self.integer or self.type in INTEGER_LIMITS or self.decimals == 0
+
+    @property
+    def step(self) -> Fraction | None:
+        """Distance between legal numbers, exactly; None where they are continuous."""
+        if self.is_integer:
+            return Fraction(1)
+        return None if self.decimals is None else Fraction(1, 10**self.decimals)
+
+    @property
+    def looks_constructed(self) -> bool:
+        """Whether its name or label says that other people's values may be part of a value."""
+        return bool(_CONSTRUCTED.search(self.name) or _CONSTRUCTED_LABEL.search(self.label))
+
+    @property
+    def locates(self) -> bool:
+        """Whether the column holds coordinates: declared so, or named like one."""
+        if self.coordinates is not None:
+            return self.coordinates
+        return bool(_COORDINATE.search(self.name) or _COORDINATE_LABEL.search(self.label))
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a .dta file says of itself, besides its columns and its data.
+
+    Parameters
+    ----------
+    release : int
+        File format: 113 to 115, 117, 118, 119.
+    byteorder : {"<", ">"}
+    label : str
+        Dataset label.
+    timestamp : str
+        As written by Stata, for example ``"21 Nov 2026 07:36"``, or empty.
+    sorted_by : tuple of str
+        Columns by which the rows are sorted, in order.
+    value_labels : mapping of str to mapping of (int or missing code) to str
+        Every label set by name, attached or not, in the order of the file.
+    characteristics : tuple of (owner, name, text)
+        Owner is a column or ``_dta``; notes are the characteristics ``note0``, ``note1``, ...
+    rows : int or None
+        Number of rows, public.
+
+    Notes
+    -----
+    Text that is not valid in the file's encoding keeps its bytes as surrogate escapes.
+    """
+
+    release: int = 118
+    byteorder: Literal["<", ">"] = "<"
+    label: str = ""
+    timestamp: str = ""
+    sorted_by: tuple[str, ...] = ()
+    value_labels: Mapping[str, Mapping[Code, str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    characteristics: tuple[tuple[str, str, str], ...] = ()
+    rows: int | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # a read-only mapping does not pickle, and Python 3.11.2 ignores __getstate__ with slots
+        values = [getattr(self, part.name) for part in fields(self)]
+        plain = {name: dict(labels) for name, labels in self.value_labels.items()}
+        return FileFacts, tuple(plain if value is self.value_labels else value for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Who one record is.
+
+    Parameters
+    ----------
+    name : str
+        The field's word for the unit, for example ``"person"`` or ``"household"``.
+    id : str or None
+        Column that identifies the unit; an id that repeats is refused unless ``max_rows`` says so.
+    max_rows : int
+        Largest number of rows of one unit; the guarantee then is per unit and costs as much more.
+
+    Examples
+    --------
+    >>> Unit("household", id="hhid", max_rows=3).max_rows
+    3
+    """
+
+    name: str = "person"
+    id: str | None = None
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        for fact in ("name", "id"):
+            value = getattr(self, fact)
+            if not isinstance(value, str) and not (fact == "id" and value is None):
+                raise SchemaError(f"unit: {fact}={given(value)}; give text")
+        rows = self.max_rows
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise ParameterError(f"max_rows={given(rows)}; give a whole number of at least 1")
+        if rows > 1 and self.id is None:
+            raise SchemaError(f"max_rows={rows} needs the column that identifies a unit; give id=")
+
+    @property
+    def said(self) -> str:
+        """How many rows a unit has, in words: a public fact of every guarantee per unit.
+
+        Examples
+        --------
+        >>> Unit("household", id="hhid", max_rows=3).said
+        'how many rows each household has (at most 3)'
+        """
+        if self.id is not None:
+            return f"how many rows each {self.name} has (at most {self.max_rows})"
+        return f"that no {self.name} has two rows (declared: without an id it cannot be checked)"
+
+
+def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
+    """Return ``codes`` as a tuple of missing codes in Stata's order, or refuse.
+
+    ``"never"`` is read as no code at all.
+    """
+    listed: object = codes
+    if isinstance(codes, str):
+        listed = () if codes == "never" else (codes,)
+    if not isinstance(listed, (list, tuple)) or not all(
+        isinstance(code, str) and code in MISSING_CODES for code in listed
+    ):
+        raise SchemaError(
+            f"column {name!r}: missing={given(codes)}; allowed: 'never', or missing codes "
+            "such as ['.', '.a'] that each become a level"
+        )
+    return tuple(code for code in MISSING_CODES if code in listed)
+
+
+def check_choice(value: object, kind: object, fact: str, name: str) -> None:
+    """Refuse a ``value`` that is none of the literals of ``kind``."""
+    allowed = get_args(kind)
+    if not isinstance(value, str) or value not in allowed:
+        raise SchemaError(f"column {name!r}: {fact}={given(value)}; allowed: {', '.join(allowed)}")
+
+
+def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return numbers as the column's storage type holds them (float rounds to 24 bits).
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> stored(Column("x", "float"), np.array([0.1])).tolist()
+    [0.10000000149011612]
+    """
+    x = values.astype(np.float64)
+    if column.type == "float":
+        return np.asarray(x.astype(np.float32), dtype=np.float64)
+    return x
+
+
+def with_origin(column: Column, columns: Iterable[Column]) -> Column:
+    """Return a column with the origin that its parents give it: a derived one is a cohort's too.
+
+    Parameters
+    ----------
+    column : Column
+    columns : iterable of Column
+        All columns of its schema.
+
+    Raises
+    ------
+    FormulaError
+        If a column is derived by what is no expression.
+
+    Notes
+    -----
+    A function of a column in which one person moves the rows of others is such a column, whatever
+    is declared of it; so is, unless it is declared ``"own"``, one of a column that looks
+    constructed and of which nothing is declared.  Constants that are public make the parent a
+    column of its own record, and must be declared there.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> ill = Column("ill", built_from="cohort")
+    >>> with_origin(Column("twice", derived="2 * ill"), [ill]).built_from
+    'cohort'
+    """
+    if column.derived is None:
+        return column
+    known = {one.name: one for one in columns}
+    found: dict[str, Column] = {}
+    waiting = sorted(parents(column.derived))
+    while waiting:
+        parent = known.get(waiting.pop())
+        if parent is None or parent.name in found or parent.name == column.name:
+            continue
+        found[parent.name] = parent
+        waiting += sorted(parents(parent.derived)) if parent.derived is not None else []
+    moved = any(one.built_from == "cohort" and not one.constants_public for one in found.values())
+    open_ones = any(one.built_from is None and one.looks_constructed for one in found.values())
+    if not moved and not (open_ones and column.built_from is None):
+        return column
+    return replace(column, built_from="cohort", constants_public=False)
+
+
+def check_own(column: Column) -> None:
+    """Refuse a column in which one person can move the rows of others; from the schema alone.
+
+    Parameters
+    ----------
+    column : Column
+        One whose values a guarantee protects.  What a guarantee lists as public, such as arms and
+        blocks where the design is public, is the same in all neighbours, whatever it is built from.
+
+    Raises
+    ------
+    SchemaError
+        If it is declared as built from a cohort whose constants are not public, or if it looks
+        constructed and nothing is declared.
+
+    Notes
+    -----
+    A sensitivity bounds what the rows of *one* person can add.  Of a column that is standardised
+    over the sample, or counts the ill of a village, one person moves all rows, and no sensitivity
+    of this package covers that.  The values through which a query reads (:class:`~dprct.encoding`'s
+    encodings, ``Clipped``, ``Feature``, ``Block``, ``Treated``, ``Donors`` and the covariates of an
+    index) therefore ask this when they are made, so that no method can forget it.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> check_own(Column("age_z", built_from="own"))
+    """
+    if column.built_from == "cohort" and not column.constants_public:
+        if column.derived is not None:
+            raise SchemaError(
+                f"column {column.name!r} is derived, and is built from other people's values "
+                "(cohort), or from a column that is or looks so, so that one person can move every "
+                "row; rebuild that column from public constants, or declare constants_public of it"
+            )
+        raise SchemaError(
+            f"column {column.name!r} is built from other people's values (cohort), so one person "
+            "can move every row; rebuild it from public constants, or declare constants_public"
+        )
+    if column.built_from is None and column.looks_constructed:
+        raise SchemaError(
+            f"column {column.name!r} is named or labelled like a standardised, winsorised or "
+            "imputed one; declare built_from='own' (its own record and public constants only) "
+            "or 'cohort'"
+        )

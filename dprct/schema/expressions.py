@@ -1,0 +1,205 @@
+"""Derived columns: recomputed from released parents by a small, safe expression language.
+
+The language has names of columns, numbers, ``+ - * / **``, comparisons, ``and or not`` and a few
+row-wise functions.  A study file from a stranger runs no code: the syntax tree is walked here and
+nothing is handed to Python.  Evaluation is total: what is undefined is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dprct.errors import ColumnError, FormulaError
+from dprct.missing import tagged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+Array = NDArray[np.float64]
+
+_MOST_DEPTH = 150
+
+
+def _power(base: Array, exponent: Array) -> Array:
+    """NumPy has nan**0 = 1; here what is missing stays missing."""
+    power: Array = np.power(base, exponent)
+    return np.where(np.isnan(base) | np.isnan(exponent), np.nan, power)
+
+
+_BINARY: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: _power,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Array, Array], NDArray[np.bool_]]] = {
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+}
+_FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "log": np.log,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
+_ALLOWED = "names of columns, numbers, + - * / **, comparisons, and, or, not, " + ", ".join(
+    f"{name}()" for name in (*_FUNCTIONS, "missing")
+)
+
+
+def parse(expression: str) -> ast.expr:
+    """Return the syntax tree of an expression, refusing all but the small language.
+
+    Raises
+    ------
+    FormulaError
+        Naming the part that is not allowed.
+
+    Examples
+    --------
+    >>> sorted(parents("(arm == 3) * age"))
+    ['age', 'arm']
+    """
+    try:
+        tree = ast.parse(expression.strip(), mode="eval").body
+        deep = _depth(tree) > _MOST_DEPTH
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise FormulaError(
+            f"derived={expression!r} is no expression; allowed: {_ALLOWED}"
+        ) from None
+    if deep:
+        raise FormulaError(
+            f"derived={expression[:40]!r}... is nested more than {_MOST_DEPTH} deep; derive a part "
+            "of it as a column of its own"
+        )
+    _check(tree, expression.strip())
+    return tree
+
+
+def parents(expression: str) -> set[str]:
+    """Return the names of the columns that an expression uses."""
+    nodes = list(ast.walk(parse(expression)))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
+
+
+def evaluate(expression: str, columns: Mapping[str, Array]) -> Array:
+    """Return the expression (n,) of columns (n,); missing where it is undefined or an input is.
+
+    Examples
+    --------
+    >>> evaluate("(x > 1) + 0.5", {"x": np.array([1.0, 2.0])}).tolist()
+    [0.5, 1.5]
+    """
+    for name in sorted(parents(expression)):
+        if name not in columns:
+            raise ColumnError.unknown(name, columns)
+    with np.errstate(all="ignore"):
+        value = _value(parse(expression), columns)
+    value = np.broadcast_to(value, next(iter(columns.values())).shape)
+    return np.where(np.isnan(value), tagged(0), value)
+
+
+def _check(node: ast.expr, expression: str) -> None:
+    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    match node:
+        case ast.Name():
+            return
+        case ast.Constant(value=int() | float() as value) if _is_finite(value):
+            return
+        case ast.BinOp(op=op) if type(op) in _BINARY:
+            pass
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not()) | ast.BoolOp():
+            pass
+        case ast.Compare(ops=[op]) if type(op) in _COMPARE:
+            pass
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _arity(len(args)):
+            children = list(args)
+        case _:
+            part = ast.get_source_segment(expression, node) or expression
+            raise FormulaError(f"derived={expression!r}: {part!r} is not allowed; use {_ALLOWED}")
+    for child in children:
+        _check(child, expression)
+
+
+def _depth(node: ast.AST) -> int:
+    return 1 + max((_depth(child) for child in ast.iter_child_nodes(node)), default=0)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _arity(arguments: int) -> set[str]:
+    two = {"minimum", "maximum"}
+    if arguments == 2:
+        return two
+    return ({*_FUNCTIONS, "missing"} - two) if arguments == 1 else set()
+
+
+def _value(node: ast.expr, columns: Mapping[str, Array]) -> Array:
+    """Return the value of a part; what is undefined is missing from there on."""
+    value = np.asarray(_computed(node, columns), np.float64)
+    return np.where(np.isfinite(value), value, np.nan)
+
+
+def _computed(node: ast.expr, columns: Mapping[str, Array]) -> Array:
+    def sub(child: ast.expr) -> Array:
+        return _value(child, columns)
+
+    match node:
+        case ast.Name(id=name):
+            return columns[name]
+        case ast.Constant(value=value):
+            return np.asarray(value, np.float64)
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)](sub(left), sub(right))
+        case ast.UnaryOp(op=op, operand=operand):
+            x = sub(operand)
+            return _truth(x == 0, x) if isinstance(op, ast.Not) else -x if _minus(op) else x
+        case ast.BoolOp(op=op, values=values):
+            return _connected(isinstance(op, ast.And), [sub(value) for value in values])
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            a, b = sub(left), sub(right)
+            return _truth(_COMPARE[type(op)](a, b), a, b)
+        case ast.Call(func=ast.Name(id="missing"), args=[argument]):
+            return np.isnan(sub(argument)).astype(np.float64)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _FUNCTIONS[name](*(sub(argument) for argument in arguments))
+    raise AssertionError(type(node))
+
+
+def _minus(op: ast.unaryop) -> bool:
+    return isinstance(op, ast.USub)
+
+
+def _truth(value: NDArray[np.bool_], *inputs: Array) -> Array:
+    unknown = np.logical_or.reduce(np.broadcast_arrays(*(np.isnan(x) for x in inputs)))
+    return np.where(unknown, np.nan, value.astype(np.float64))
+
+
+def _connected(both: bool, values: list[Array]) -> Array:
+    combine = np.logical_and if both else np.logical_or
+    truth = values[0] != 0
+    for value in values[1:]:
+        truth = combine(truth, value != 0)
+    return _truth(np.asarray(truth), *values)

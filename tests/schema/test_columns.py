@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.errors import ParameterError, SchemaError
+from dprct.schema.columns import (
+    FLOAT_LIMITS,
+    INTEGER_LIMITS,
+    Column,
+    FileFacts,
+    Unit,
+    check_choice,
+    check_missing_codes,
+    check_storage_type,
+    given,
+    is_text,
+    number_limits,
+    resolves,
+    shown,
+    text_width,
+)
+
+
+@pytest.mark.parametrize("storage", ["byte", "int", "long", "float", "double", "str1", "str2045",
+                                     "strL"])  # fmt: skip
+def test_stata_s_types_are_taken(storage: str) -> None:
+    check_storage_type(storage, "x")
+
+
+@pytest.mark.parametrize("storage", ["", "str", "str0", "str01", "str2046", "strl", "Byte", "int8",
+                                     "str9999", "str-1", " int", 8, None])  # fmt: skip
+def test_other_types_are_refused(storage: object) -> None:
+    with pytest.raises(SchemaError, match=r"column 'x': type=.*; allowed: byte, int, .*strL"):
+        check_storage_type(storage, "x")
+
+
+def test_text_and_its_width() -> None:
+    assert [is_text(t) for t in ("str3", "strL", "double")] == [True, True, False]
+    assert [text_width(t) for t in ("str3", "str2045", "strL")] == [3, 2045, None]
+
+
+def test_limits_are_those_below_the_missing_codes() -> None:
+    assert INTEGER_LIMITS["byte"] == (-127, 100)
+    assert INTEGER_LIMITS["int"] == (-(2**15) + 1, 2**15 - 28)
+    assert INTEGER_LIMITS["long"] == (-(2**31) + 1, 2**31 - 28)
+    assert np.nextafter(np.float32(FLOAT_LIMITS["float"]), np.float32(np.inf)) == 2.0**127
+    assert np.nextafter(FLOAT_LIMITS["double"], np.inf) == 2.0**1023
+    low, high = number_limits("float")
+    assert low == -high == -FLOAT_LIMITS["float"]
+
+
+@pytest.mark.parametrize(
+    ("storage", "largest", "step", "told_apart"),
+    [
+        ("float", 2.0**24, Fraction(1), True),
+        ("float", 2.0**24 + 2, Fraction(1), False),
+        ("float", 40_000.0, Fraction(1, 100), True),
+        ("float", 50_000.0, Fraction(1, 100), False),
+        ("double", 2.0**50, Fraction(1), True),
+        ("double", 2.0**51, Fraction(1), False),
+        ("double", 1e3, Fraction(1, 10**15), False),
+        ("long", 2.0**31, Fraction(1), True),
+    ],
+)
+def test_what_a_type_tells_apart(
+    storage: str, largest: float, step: Fraction, told_apart: bool
+) -> None:
+    assert resolves(storage, largest, step) is told_apart
+
+
+def test_what_a_type_tells_apart_it_really_does() -> None:
+    for decimals in range(5):
+        k = 2**22 - np.arange(3_000)
+        kept = (k / 10**decimals).astype(np.float32)
+        assert resolves("float", float(k[0]) / 10**decimals, Fraction(1, 10**decimals))
+        assert len(set(kept.tolist())) == len(k)
+
+
+@pytest.mark.parametrize("name", ["z_asset", "income_z", "y_std", "score_normalized", "inc_w99",
+                                  "age_imputed", "wage_winsor",
+                                  "income_p99", "x_demean"])  # fmt: skip
+def test_names_of_constructed_columns(name: str) -> None:
+    assert Column(name).looks_constructed
+
+
+@pytest.mark.parametrize("label", ["Z-score of assets", "standardised index", "Winsorized at 99",
+                                   "village mean of height", "imputed income"])  # fmt: skip
+def test_labels_of_constructed_columns(label: str) -> None:
+    assert Column("x", label=label).looks_constructed
+
+
+@pytest.mark.parametrize("name", ["age", "size", "zone", "standing", "got", "quiz", "p995x"])
+def test_other_names_do_not_look_constructed(name: str) -> None:
+    assert not Column(name, label="Means of transport, standard of living").looks_constructed
+
+
+@pytest.mark.parametrize("name", ["lat", "LON", "gps_x", "hh_latitude", "longitude_2"])
+def test_coordinates_are_known_by_name_unless_declared(name: str) -> None:
+    assert Column(name).locates
+    assert not Column(name, coordinates=False).locates
+
+
+def test_coordinates_are_known_by_label_or_declaration() -> None:
+    assert Column("c1", label="GPS reading").locates
+    assert Column("c1", coordinates=True).locates
+    assert not Column("plate", label="flat, long").locates
+
+
+def test_step_and_whole_numbers() -> None:
+    assert Column("x", "byte", decimals=2).step == 1
+    assert Column("x", "double", decimals=0).is_integer
+    assert Column("x", "double", integer=True).step == 1
+    assert Column("x", "float", decimals=2).step == Fraction(1, 100)
+    assert Column("x", "double").step is None
+
+
+def test_given_shows_facts_but_no_container() -> None:
+    frame = pd.Series([123456789.5])
+    assert given(frame) == "Series"
+    assert given([1]) == "list"
+    assert given("a") == "'a'"
+    assert given(None) == "NoneType"
+
+
+@pytest.mark.parametrize("rows", [0, -1, True, 1.5, "2", None])
+def test_max_rows_is_a_whole_number(rows: object) -> None:
+    with pytest.raises(ParameterError, match=r"max_rows=.*; give a whole number of at least 1"):
+        Unit(id="id", max_rows=rows)
+
+
+def test_max_rows_needs_an_id() -> None:
+    with pytest.raises(SchemaError, match="needs the column that identifies a unit; give id="):
+        Unit(max_rows=3)
+    assert Unit("household", "hh", 3).max_rows == 3
+
+
+@pytest.mark.parametrize("facts", [{"name": 3}, {"id": 3}, {"name": None}])
+def test_unit_names_are_text(facts: dict[str, object]) -> None:
+    with pytest.raises(SchemaError, match="give text"):
+        Unit(**facts)
+
+
+def test_missing_codes_are_put_in_order_and_once() -> None:
+    assert check_missing_codes([".z", ".", ".a", "."], "x") == (".", ".a", ".z")
+    assert check_missing_codes(".b", "x") == (".b",)
+    assert check_missing_codes("never", "x") == ()
+    assert check_missing_codes((), "x") == ()
+
+
+@pytest.mark.parametrize("codes", ["a", [".A"], [0], None, 3, pd.Series([987654321.0]), [["."]]])
+def test_other_missing_codes_are_refused(codes: object) -> None:
+    with pytest.raises(SchemaError, match="allowed: 'never', or missing codes") as refusal:
+        check_missing_codes(codes, "x")
+    assert "987654321" not in str(refusal.value)
+
+
+def test_a_choice_is_one_of_the_literals() -> None:
+    from dprct.schema.columns import Fate
+
+    check_choice("drop", Fate, "fate", "x")
+    for value in ("Drop", None, 1, pd.Series(["drop"])):
+        with pytest.raises(SchemaError, match=r"column 'x': fate=.*; allowed: modelled, filler"):
+            check_choice(value, Fate, "fate", "x")
+
+
+def test_facts_of_a_file_pickle_and_copy() -> None:
+    file = FileFacts(label="d", value_labels={"yn": {0: "no", ".a": "refused"}}, sorted_by=("x",))
+    for again in (pickle.loads(pickle.dumps(file)), copy.deepcopy(file)):
+        assert again == file
+        assert again.value_labels["yn"][".a"] == "refused"
+    assert pickle.loads(pickle.dumps(FileFacts())) == FileFacts()
+
+
+def test_undecodable_bytes_are_shown_as_replacements() -> None:
+    assert shown(b"caf\xe9".decode("utf-8", "surrogateescape")) == "caf\ufffd"
