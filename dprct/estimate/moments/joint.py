@@ -15,7 +15,7 @@ from scipy import special
 
 from dprct.errors import ParameterError
 from dprct.results.multiplicity import step_down
-from dprct.schema.facts import given
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
