@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dprct import __version__
-from dprct.cli import compare, convert, demo, describe, ledger, protect, table, verify
+from dprct.cli import compare, convert, demo, describe, ledger, ols, protect, table, verify
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
@@ -110,6 +110,7 @@ for _name, _command in (
     ("ledger", ledger.ledger),
     ("convert", convert.convert),
     ("table", table.table),
+    ("ols", ols.ols),
     ("compare", compare.compare_files),
     ("verify", verify.verify),
     ("demo", demo.demo),
