@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.effects import against_control, effects_of
+from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.regression import regression_of
 from dprct.estimate.moments.release import moments_of
 from dprct.estimate.moments.system import Regressor
+from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import key_of, listed_terms, regressors_of
 from dprct.formula import parse
 from dprct.schema.columns import given
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from dprct.formula.syntax import Formula
     from dprct.privacy.guarantee import Guarantee
     from dprct.results.certificate import Certificate
+    from dprct.results.itt import ITTTable
     from dprct.schema import Schema
 
 _WIDTH = 88
@@ -194,6 +197,79 @@ class Moments:
             title=f"Effects against {self.arms[0]}, from released moments",
             notes=(self._estimand(), *self._where_note(where)),
         )
+
+    def outcome_index(
+        self,
+        outcomes: Sequence[str],
+        *,
+        scales: Mapping[str, float] | None = None,
+        signs: Mapping[str, int] | None = None,
+        name: str = "index",
+        where: Mapping[str, Value] | None = None,
+    ) -> EffectResults:
+        """Return the effects on the mean of outcomes, each in units of its scale.
+
+        Parameters
+        ----------
+        outcomes : sequence of str
+        scales : mapping of outcome to number, optional
+            Public standard deviations; by default those of the control group, as released.
+        signs : mapping of outcome to 1 or -1, optional
+            -1 where less is better.
+        name : str
+        where : mapping from subgroup to level, optional
+            Among these people alone.
+
+        References
+        ----------
+        Kling, Liebman and Katz (2007), Econometrica 75.
+        """
+        asked = listed_names(outcomes, "outcomes")
+        found = self.effects(asked, where=where)
+        if scales is None and self._blocks():
+            raise ParameterError(
+                "the control group is in several blocks, so that no one standard deviation is "
+                "released; give public scales= of the outcomes"
+            )
+        # without blocks there is one cell for each arm, in their order of appearance
+        pooled = self._pooled(("arm",), asked, where)
+        control = [label[0] for label, _ in pooled].index(self.arms[0])
+        return index_of(
+            found, asked, scales=scales, control=control, signs=signs, name=name
+        )
+
+    def itt_table(
+        self,
+        outcomes: Sequence[str] | Mapping[str, str] | None = None,
+        *,
+        arms: Mapping[str, str] | None = None,
+        adjust: bool = False,
+        where: Mapping[str, Value] | None = None,
+        style: str = "paper",
+        title: str = "",
+    ) -> ITTTable:
+        """Return :meth:`effects` in the layout of experimental papers, as :func:`dprct.itt_table`.
+
+        Parameters
+        ----------
+        outcomes : list of str, or mapping of str to str, optional
+            Columns, or columns and what to call them; by default those of :meth:`effects`.
+        arms : mapping of str to str, optional
+            What to call the arms.
+        adjust : bool
+            Print family-wise p-values of all effects of the table instead, by the largest t.
+        where : mapping from subgroup to level, optional
+        style : {"paper", "econ", "aer", "esttab"}
+        title : str
+        """
+        names = list(self.outcomes if outcomes is None else outcomes)
+        labels = {name: self.schema.column(name).label or name if name in self.schema.names
+                  else name for name in names}  # fmt: skip
+        labels |= dict(outcomes) if isinstance(outcomes, Mapping) else {}
+        return table_of(
+            self.effects(names, where=where), labels, {arm: arm for arm in self.arms[1:]}
+            | dict(arms or {}), adjust=adjust, style=style, title=title,
+        )  # fmt: skip
 
     def ols(
         self,
