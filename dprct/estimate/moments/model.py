@@ -83,7 +83,7 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     method: ClassVar[str] = "PrivateMoments (one Gaussian release of first and second moments)"
 
-    column_names: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
     formulas: tuple[str, ...] = ()
     assignment: Design | None = None
     control: Level | None = None
@@ -98,7 +98,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     def options(self) -> dict[str, Any]:
         """Return the options by the names of the constructor."""
         found = super().options()
-        return {"columns": found.pop("column_names"), **found}
+        return {"columns": found.pop("released"), **found}
 
     @cached_property
     def parsed(self) -> tuple[Formula, ...]:
@@ -119,7 +119,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are released or make groups, each once."""
-        named = [name for text in self.column_names for name in parse(_term(text)).names]
+        named = [name for text in self.released for name in parse(_term(text)).names]
         of_formulas = [name for formula in self.parsed for name in formula.names]
         uses = () if self.assignment is None or self.hidden else self.assignment.uses
         return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses]))
@@ -138,7 +138,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     def variables(self, schema: Schema) -> tuple[Variable, ...]:
         """Return the columns of the release, products among them."""
         found: dict[Any, tuple[str, Any]] = {}
-        names = [name for name in self.column_names if name not in self.group_columns]
+        names = [name for name in self.released if name not in self.group_columns]
         regressors = [*listed_terms(names, schema)]
         for formula in self.parsed:
             outcomes = [name for name in formula.outcome_names if name not in self.group_columns]
@@ -416,7 +416,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         neighbors: str = "replace-one",
     ) -> None:
         spec = MomentsSpec(
-            column_names=tuple(dict.fromkeys(listed_names(columns, "columns"))),
+            released=tuple(dict.fromkeys(listed_names(columns, "columns"))),
             formulas=tuple(dict.fromkeys(listed_names(formulas, "formulas"))),
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
