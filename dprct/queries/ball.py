@@ -145,8 +145,8 @@ class Scaled:
 
     def steps_at(self, value: float) -> int:
         """Return k of one public number."""
-        steps = math.floor((value - self.centre) * self.per_unit + 0.5)
-        return min(max(steps, -FARTHEST), FARTHEST)
+        steps = (value - self.centre) * self.per_unit + 0.5
+        return math.floor(min(max(steps, -FARTHEST), FARTHEST))
 
     @property
     def reach(self) -> int:

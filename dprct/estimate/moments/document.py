@@ -260,7 +260,9 @@ def _place(facts: Mapping[str, Any], schema: Schema) -> Place:
         variable, _number(facts["centre"]), _number(facts["scale"]), _number(facts["weight"]),
         facts["exempt"] is True, facts["declared"] is True,
     )  # fmt: skip
+    low, high = variable.bounds
     _require(found.scale > 0 and found.weight > 0, "a scale or a weight is not above 0")
+    _require(low <= found.centre <= high, "a centre is outside the bounds")
     return found
 
 

@@ -205,7 +205,9 @@ def test_a_plan_is_a_function_of_public_facts() -> None:
 
 
 def test_a_saved_ledger_entry_is_read_again(tmp_path: Any) -> None:
-    account = dprct.Accountant(3, 1e-5, path=tmp_path / "ledger.json", dataset_id="study")
+    account = dprct.Accountant.open(
+        tmp_path / "study.ledger.json", dataset_id="study", epsilon=3, delta=1e-5
+    )
     schema = Schema(SCHEMA.columns, dataset_id="study")
     asked = PrivateMoments(ROWS, schema, columns=["wage", "age"])
     first = asked.fit(epsilon=1, delta=1e-6, accountant=account)
