@@ -141,7 +141,8 @@ def released(
 def ball(z: np.ndarray, radius: float) -> np.ndarray:
     """Shrink rows to the ball."""
     length = np.linalg.norm(z, axis=-1, keepdims=True)
-    return z * np.minimum(1, radius / np.maximum(length, 1e-300))
+    shrunk: np.ndarray = z * np.minimum(1, radius / np.maximum(length, 1e-300))
+    return shrunk
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""The grammar of a formula: outcomes ~ names, ``C()``, ``I()``, ``:``, ``*``, ``+``, 0 and 1."""
+"""The grammar of a formula: outcomes ~ names, ``C()``, ``I()``, ``:``, ``*``, ``+``, 0 and 1.
+
+Where a fit knows them, also ``[d ~ z]``, a regressor and its instruments, and ``| village``,
+columns whose levels are fixed effects.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,12 @@ _TOKEN = re.compile(
     r"|`(?P<quoted>[^`]+)`"
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"|(?P<operator>\*\*|==|!=|<=|>=|[-~+*/:()<>])"
+    r"|(?P<operator>\*\*|==|!=|<=|>=|[-~+*/:()<>\[\]|])"
 )
+
+
+STRUCTURAL = frozenset("[]|")
+"""Signs of instruments and fixed effects, which most fits do not know."""
 
 
 class Token(NamedTuple):
@@ -36,8 +44,10 @@ class Token(NamedTuple):
     at: int
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str, *, structural: bool = False) -> list[Token]:
     """Return the tokens of a formula, closed by one of kind ``end``, or refuse a character.
+
+    Signs of instruments and fixed effects are refused unless ``structural``.
 
     Examples
     --------
@@ -48,7 +58,7 @@ def tokens_of(text: str) -> list[Token]:
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None:
+        if match is None or (not structural and match["operator"] in STRUCTURAL):
             raise FormulaError(
                 f"{text[at]!r} at character {at + 1} is not allowed; allowed: {ALLOWED}; a column "
                 f"of another name stands in backquotes (formula {shortened(text)!r})"
@@ -176,12 +186,21 @@ class Formula:
     terms : tuple of tuple of Factor
         Right of ``~``, lower orders first, without repetition and without the intercept.
     intercept : bool
+    endogenous : tuple of Factor
+        Left of ``~`` in ``[d ~ z]``; empty where there is none.
+    instruments : tuple of tuple of Factor
+        Right of it, as ``terms``.
+    effects : tuple of str
+        Columns after ``|``.
     """
 
     text: str
     outcomes: tuple[Factor, ...]
     terms: tuple[Term, ...]
     intercept: bool
+    endogenous: tuple[Factor, ...] = ()
+    instruments: tuple[Term, ...] = ()
+    effects: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -193,8 +212,10 @@ class Formula:
 
     @property
     def regressor_names(self) -> tuple[str, ...]:
-        """Columns used right of ``~``."""
-        return _once(name for term in self.terms for factor in term for name in factor.names)
+        """Columns used right of ``~``, those of instruments and fixed effects last."""
+        inside = (*self.terms, self.endogenous, *self.instruments)
+        used = (name for term in inside for factor in term for name in factor.names)
+        return _once((*used, *self.effects))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -233,7 +254,7 @@ def names(
     return parsed.outcome_names, parsed.regressor_names
 
 
-def parse(formula: str, *, functions: bool = False) -> Formula:
+def parse(formula: str, *, functions: bool = False, structural: bool = False) -> Formula:
     """Parse a formula; nothing in it is ever run.
 
     Parameters
@@ -244,6 +265,8 @@ def parse(formula: str, *, functions: bool = False) -> Formula:
     functions : bool
         Allow ``log``, ``exp``, ``sqrt``, ``abs``, comparisons inside ``I()`` and transformed
         outcomes; only for fits without a guarantee.
+    structural : bool
+        Allow ``[d ~ z]`` once and ``| effects`` at the end; only for fits that know them.
 
     Returns
     -------
@@ -257,7 +280,7 @@ def parse(formula: str, *, functions: bool = False) -> Formula:
     Notes
     -----
     Terms are ordered by degree, then as written, as in R.  ``a - b`` is not part of the grammar,
-    nor are ``**``, ``/`` and ``|`` outside ``I()``.
+    nor are ``**`` and ``/`` outside ``I()``.
 
     Examples
     --------
@@ -266,10 +289,13 @@ def parse(formula: str, *, functions: bool = False) -> Formula:
     ['a', 'C(b)', 'a:C(b)']
     >>> parsed.intercept
     False
+    >>> parsed = parse("y ~ age + [d ~ z] | village", structural=True)
+    >>> parsed.endogenous[0].label, parsed.instruments[0][0].label, parsed.effects
+    ('d', 'z', ('village',))
     """
     if not isinstance(formula, str):
         raise FormulaError(f"formula is {type(formula).__name__}; give text such as 'y ~ x + z'")
-    reader = _Reader(formula, functions)
+    reader = _Reader(formula, functions, structural)
     parsed = reader.formula()
     _refuse_ambiguous(parsed)
     return parsed
@@ -278,13 +304,15 @@ def parse(formula: str, *, functions: bool = False) -> Formula:
 class _Reader:
     """Recursive descent over the tokens of one formula."""
 
-    def __init__(self, text: str, functions: bool) -> None:
+    def __init__(self, text: str, functions: bool, structural: bool) -> None:
         self.text = text
         self.functions = functions
+        self.endogenous: tuple[Factor, ...] = ()
+        self.instruments: tuple[Term, ...] = ()
         unquoted = re.sub(r"`[^`]*`", "x", text)
         if hint := stata_or_r(unquoted):
             raise FormulaError(f"{hint} (formula {shortened(text)!r})")
-        self.tokens = tokens_of(text)
+        self.tokens = tokens_of(text, structural=structural)
         self.next = 0
 
     @property
@@ -303,7 +331,11 @@ class _Reader:
         return FormulaError(f"{why}; allowed: {ALLOWED} (formula {shortened(self.text)!r})")
 
     def formula(self) -> Formula:
-        tildes = sum(t.kind == "operator" and t.text == "~" for t in self.tokens)
+        tildes, inside = 0, 0
+        for token in self.tokens:
+            if token.kind == "operator":
+                inside += {"[": 1, "]": -1}.get(token.text, 0)
+                tildes += token.text == "~" and not inside
         if tildes != 1:
             raise FormulaError(
                 f"a formula has one '~', {shortened(self.text)!r} has {tildes}; write y ~ x + z, "
@@ -312,8 +344,47 @@ class _Reader:
         outcomes = self.outcomes()
         self.take()
         terms, intercept = self.right_side()
+        effects = self.effects()
         ordered = sorted(_distinct(terms), key=len)
-        return Formula(self.text.strip(), outcomes, tuple(ordered), intercept)
+        return Formula(
+            self.text.strip(),
+            outcomes,
+            tuple(ordered),
+            intercept,
+            self.endogenous,
+            self.instruments,
+            effects,
+        )
+
+    def effects(self) -> tuple[str, ...]:
+        found: list[str] = []
+        while self.at("|", "+") if found else self.at("|"):
+            if found and self.at("|"):
+                raise self.refuse("'|' stands twice; write y ~ x | village + year")
+            self.take()
+            token = self.take()
+            if token.kind not in ("name", "quoted") or self.at("(", ":", "*"):
+                raise self.refuse("after '|' stand columns alone, as in y ~ x | village + year")
+            found.append(token.text)
+        if self.token.kind != "end":
+            raise self.unexpected()
+        return _once(found)
+
+    def bracket(self) -> None:
+        if self.endogenous:
+            raise self.refuse(
+                "'[' stands twice; one regressor has instruments, as in [d ~ z1 + z2]"
+            )
+        self.take()
+        factor = self.factor()
+        if factor.kind != "name" or not self.at("~"):
+            raise self.refuse("in brackets stands one column and its instruments, as in [d ~ z]")
+        self.take()
+        terms = self.sum(0)
+        if not self.at("]"):
+            raise self.unexpected()
+        self.take()
+        self.endogenous, self.instruments = (factor,), tuple(sorted(_distinct(terms), key=len))
 
     def outcomes(self) -> tuple[Factor, ...]:
         found: list[Factor] = []
@@ -342,9 +413,11 @@ class _Reader:
                 intercept = self.intercept(sign)
             elif sign == "-":
                 raise self.refuse(f"'- {self.token.text}' removes a term; only -1 is read")
+            elif self.at("["):
+                self.bracket()
             else:
                 terms += self.product(0)
-            if self.token.kind == "end":
+            if self.token.kind == "end" or self.at("|"):
                 return terms, intercept
             if not self.at("+", "-"):
                 raise self.unexpected()
@@ -353,7 +426,7 @@ class _Reader:
     def intercept(self, sign: str) -> bool:
         number = self.take().text
         if (sign, number) not in {("+", "0"), ("+", "1"), ("-", "1")} or not (
-            self.at("+", "-") or self.token.kind == "end"
+            self.at("+", "-", "|") or self.token.kind == "end"
         ):
             raise self.refuse(f"the number {number} stands outside I()")
         return (sign, number) == ("+", "1")
@@ -463,11 +536,12 @@ class _Reader:
 
 def _refuse_ambiguous(parsed: Formula) -> None:
     """Refuse column names that read like another part of the formula, such as ```a:b```."""
-    factors = (*parsed.outcomes, *(factor for term in parsed.terms for factor in term))
+    terms = (*parsed.terms, parsed.endogenous, *parsed.instruments)
+    factors = (*parsed.outcomes, *(factor for term in terms for factor in term))
     seen: dict[str, object] = {"1": "intercept", "Intercept": "intercept"}
     for label, part in (
         *((factor.label, frozenset([factor])) for factor in factors),
-        *((":".join(factor.label for factor in term), frozenset(term)) for term in parsed.terms),
+        *((":".join(factor.label for factor in term), frozenset(term)) for term in terms if term),
     ):
         if seen.setdefault(label, part) != part:
             raise FormulaError(

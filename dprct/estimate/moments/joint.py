@@ -113,7 +113,7 @@ def restrictions(
         raise ParameterError(
             f"{given(wanted)} restricts no coefficient; the coefficients are {', '.join(names)}"
         )
-    return Restrictions(tuple(texts), found[:, :-1], -found[:, -1])
+    return Restrictions(tuple(texts), found[:, :-1], 0.0 - found[:, -1])
 
 
 def _parts(text: str, names: Sequence[str]) -> list[str]:

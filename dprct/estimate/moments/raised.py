@@ -70,10 +70,8 @@ def worst_miss(ratio: float, kappa: float, alpha: float = 0.05) -> float:
     found = miss(grid, ratio, kappa, alpha)
     beside = np.concatenate([[-1.0], found, [-1.0]])
     peaks = np.flatnonzero((found >= beside[:-2]) & (found >= beside[2:]))
-    last = len(grid) - 1
-    finer = np.concatenate(
-        [np.linspace(grid[max(i - 1, 0)], grid[min(i + 1, last)], _FINER) for i in peaks]
-    )
+    low, high = np.maximum(peaks - 1, 0), np.minimum(peaks + 1, len(grid) - 1)
+    finer = np.linspace(grid[low], grid[high], _FINER).ravel()
     everywhere = np.concatenate([found, miss(finer, ratio, kappa, alpha)])
     return float(np.sort(everywhere)[-1])
 

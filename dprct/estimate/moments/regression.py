@@ -265,7 +265,7 @@ class RegressionResults(LinearResults):
         return float(2 * special.stdtr(df, -t))
 
 
-def _hulls(found: Fit, alpha: float, wanted: Array) -> Array:
+def _hulls(found: Fit, alpha: float, wanted: NDArray[np.bool_]) -> Array:
     """Return the hull of every coefficient that is wanted, all numbers for the others."""
     ends = np.full((len(wanted), 2), [-math.inf, math.inf])
     for i in np.flatnonzero(wanted):
@@ -323,7 +323,7 @@ def regression_of(
     J = system.to_names
     gate = inverse.passes
     ends = _hulls(found, _ALPHA, np.full(len(index), gate))
-    read = np.isfinite(ends).all(axis=1)
+    read = np.array([math.isfinite(low) and math.isfinite(high) for low, high in ends], np.bool_)
     cov, noise = J @ found.cov @ J.T, np.diag(J @ found.noise @ J.T)
     cov[~read] = cov[:, ~read] = math.nan
     variance = found.residual_variance

@@ -141,7 +141,8 @@ def rows_of(cells: Sequence[NoisyMoments], regressor: Regressor) -> Array:
         raise ParameterError(
             f"{regressor.name!r} needs one finite number for each of {len(cells)} cells"
         )
-    return by_cell[:, None] * np.array([cell.row(regressor.column) for cell in cells])
+    found: Array = by_cell[:, None] * np.array([cell.row(regressor.column) for cell in cells])
+    return found
 
 
 def system_of(cells: Sequence[NoisyMoments], regressors: Sequence[Regressor]) -> System:
@@ -164,7 +165,7 @@ def system_of(cells: Sequence[NoisyMoments], regressors: Sequence[Regressor]) ->
     if not lengths.all():
         empty = regressors[int(np.flatnonzero(lengths == 0)[0])].name
         raise ParameterError(f"regressor {empty!r} is 0 in every cell that has rows; leave it out")
-    kept = independent(np.linalg.qr(flat / lengths, mode="r"))
+    kept = independent(flat / lengths)
     Q, R = np.linalg.qr(flat[:, kept] / lengths[kept])
     to_names = linalg.solve_triangular(R, np.eye(len(R))) / lengths[kept][:, None]
     T = Q.T.reshape(-1, len(cells), d).swapaxes(0, 1)
@@ -342,17 +343,18 @@ def errors(
     overfit = float(np.trace(A @ K))
     whole = (float(squares.sum()) + overfit) / df
     lengths = (a**2).sum(axis=1)
+    variances: Array
     if by_cell:
         share = np.where(system.rows > 0, system.rows, math.inf) * df / system.n
         variances = (squares + overfit * system.rows / system.n) / share
         spreads = system.s2 * lengths / share
-        parts = A @ system.by_cell(system.P + inverse.F) @ A
+        parts: Array = A @ system.by_cell(system.P + inverse.F) @ A
     else:
-        variances = np.array([whole])
+        variances = np.full(1, whole)
         spreads = np.array([math.sqrt(float(((system.s2 * lengths) ** 2).sum())) / df])
         parts = A[None]
-    variances = variances + _raise(system, parts, spreads, noise, kap)
-    sampling = positive((np.maximum(variances, 0)[:, None, None] * parts).sum(axis=0))
+    raised = np.maximum(variances + _raise(system, parts, spreads, noise, kap), 0)
+    sampling = positive((raised[:, None, None] * parts).sum(axis=0))
     return noise, sampling, whole
 
 
