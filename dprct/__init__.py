@@ -26,8 +26,10 @@ _HOME = {
     "IPW": "dprct.estimate",
     "MVHistogram": "dprct.release",
     "Marginals": "dprct.release",
+    "Moments": "dprct.estimate",
     "PrivateATE": "dprct.estimate",
     "PrivateAdditive": "dprct.estimate",
+    "PrivateMoments": "dprct.estimate",
     "Release": "dprct.release",
     "Schema": "dprct.schema",
     "Simple": "dprct.assignment",
@@ -59,7 +61,15 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
-    from dprct.estimate import CATE, IPW, PrivateAdditive, PrivateATE, SyntheticControl
+    from dprct.estimate import (
+        CATE,
+        IPW,
+        Moments,
+        PrivateAdditive,
+        PrivateATE,
+        PrivateMoments,
+        SyntheticControl,
+    )
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta

@@ -81,7 +81,7 @@ def histogram(rows: int) -> None:
     import polars as pl
 
     from dprct.encoding import encodings
-    from dprct.queries import cell_counts
+    from dprct.queries.counts import cell_counts
     from dprct.schema import Column, Schema
     from dprct.schema.tables import table
 
@@ -125,7 +125,7 @@ def _binned(what: str, sizes: tuple[int, ...], file: str) -> None:
     import polars as pl
 
     from dprct.encoding import encodings
-    from dprct.queries import cell_counts
+    from dprct.queries.counts import cell_counts
     from dprct.schema.tables import table
 
     bins = dict(zip(CELLS, sizes, strict=True))

@@ -79,6 +79,12 @@ STRICT = ("release", "estimate", "encoding", "queries")
 PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/additive/release.py", "_terms_said", "describe"): "encodings say levels",
     ("dprct/estimate/additive/release.py", "noise_facts", "describe"): "a mechanism says its law",
+    (
+        "dprct/estimate/moments/groups.py",
+        "grouping_of",
+        "unique",
+    ): "public groups that occur: arms, blocks and public missingness",
+    ("dprct/estimate/moments/plan.py", "plan_of", "describe"): "a mechanism says its law",
     ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/noise_law.py", "_refined", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/noise_law.py", "_refined", "argmax"): "coverages, of public numbers alone",

@@ -48,6 +48,10 @@ COMMANDS = {
         "table:table",
         "Print the tables that STUDY declares, or the results of its estimate.",
     ),
+    "ols": (
+        "ols:ols",
+        "Read a regression off released moments; its errors contain the noise. No data are needed.",
+    ),
     "compare": (
         "compare:compare_files",
         "List every facet in which B differs from A; exit 1 if one is not permitted.",

@@ -5,6 +5,8 @@ from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.results import PrivateATEResults
 from dprct.estimate.cate import CATE, CATEResults
 from dprct.estimate.ipw import IPW, IPWResults
+from dprct.estimate.moments.model import PrivateMoments
+from dprct.estimate.moments.results import Moments
 from dprct.estimate.synthetic_control import SyntheticControl, SyntheticControlResults
 
 __all__ = [
@@ -13,9 +15,11 @@ __all__ = [
     "AdditiveResults",
     "CATEResults",
     "IPWResults",
+    "Moments",
     "PrivateATE",
     "PrivateATEResults",
     "PrivateAdditive",
+    "PrivateMoments",
     "SyntheticControl",
     "SyntheticControlResults",
 ]

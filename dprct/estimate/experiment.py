@@ -17,8 +17,9 @@ from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Units, combined, units_of
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
-from dprct.queries import Clipped, PrivateArms, observed, observed_counts
-from dprct.queries.arms import Arms, Combinations
+from dprct.queries.arms import Arms, Combinations, observed, observed_counts
+from dprct.queries.horvitz_thompson import PrivateArms
+from dprct.queries.sums import Clipped
 from dprct.results.confidential import HoldsRows
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import Unit, given

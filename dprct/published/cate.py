@@ -29,7 +29,7 @@ from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import charged_or_noted
-from dprct.queries import CodedRows, doubly_robust, residual_ratio
+from dprct.queries.additive import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, one_name
 from dprct.schema.tables import eager, numbers_of

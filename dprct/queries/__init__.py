@@ -30,6 +30,7 @@ from dprct.queries.arms import (
     observed_counts,
     observed_number,
 )
+from dprct.queries.ball import MomentCells, MomentsGrid, Part, Scaled, moment_sums
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.covariates import Feature, covariates, features_of, with_residual
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
@@ -76,10 +77,14 @@ __all__ = [
     "EngineCodes",
     "EngineRows",
     "Feature",
+    "MomentCells",
+    "MomentsGrid",
     "MomentsLayout",
+    "Part",
     "PrivateArms",
     "PropensityGrid",
     "Records",
+    "Scaled",
     "Scheme",
     "Treated",
     "Weighted",
@@ -97,6 +102,7 @@ __all__ = [
     "features_of",
     "horvitz_thompson_difference",
     "horvitz_thompson_sums",
+    "moment_sums",
     "moments",
     "observed",
     "observed_counts",

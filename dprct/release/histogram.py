@@ -24,7 +24,7 @@ from dprct.privacy.histograms import (
     draw_independent_rows,
     draw_rows,
 )
-from dprct.queries import cell_counts, one_way_counts
+from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
 from dprct.schema.arguments import listed_names

@@ -231,6 +231,8 @@ def wald(beta: Array, cov: Array, df: float) -> float:
 
 
 ORDINARY_FIT = Guarantee.none("this is an ordinary fit of the data it was given")
+_OF_MOMENTS = ("by group", "nonrobust")
+
 RELEASED_NOTE = (
     "Fitted on released data: the standard errors do not include the noise of the release."
 )
@@ -312,7 +314,7 @@ class OLSResults(LinearResults):
 @checked
 def ols(
     formula: str,
-    data: IntoFrame,
+    data: Any,
     schema: Schema | None = None,
     cov_type: str = "HC1",
     groups: str | ArrayLike | None = None,
@@ -333,8 +335,9 @@ def ols(
     formula : str
         ``"y ~ treat + C(village) + I(age ** 2)"``; ``log``, ``exp``, ``sqrt``, ``abs`` and
         comparisons inside ``I()`` are allowed.
-    data : DataFrame
-        pandas, Polars, or another frame that narwhals can turn into pandas.
+    data : DataFrame or Moments
+        pandas, Polars, or another frame that narwhals can turn into pandas.  Of released moments
+        the fit is that of ``Moments.ols``, with their noise.
     schema : Schema, optional
         Gives the order of the levels of factors; the first one that occurs is the base.  That of
         a calibrated file also says whether its errors are valid, and a note says so.
@@ -391,6 +394,9 @@ def ols(
     >>> fit.bse.round(4).to_dict()
     {'Intercept': 0.4564, 'x': 1.0356}
     """
+    if getattr(type(data), "holds_moments", False):
+        options = (schema, groups, weights, guarantee, absorb or None)
+        return _of_moments(formula, data, cov_type, options)
     cov_type = covariance_named(cov_type, groups)
     check_weights_type(weights_type, cov_type, given=weights is not None)
     parsed = parse(formula, functions=True)
@@ -429,6 +435,16 @@ def ols(
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )
+
+
+def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, ...]) -> Any:
+    """Return the fit that released moments hold: they know their schema and their guarantee."""
+    if any(option is not None for option in options) or cov_type not in ("HC1", *_OF_MOMENTS):
+        raise ParameterError(
+            "released moments take a formula and cov_type='by group' or 'nonrobust' alone: they "
+            "hold their schema and guarantee, and clusters, weights and absorbed effects need rows"
+        )
+    return data.ols(formula, cov_type=None if cov_type == "HC1" else cov_type)
 
 
 def _release_notes(

@@ -20,7 +20,7 @@ from dprct.estimate.cate.release import released
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.published.cate import CATE as Published
-from dprct.queries import CodedRows
+from dprct.queries.additive import CodedRows
 from dprct.schema import Column, Schema
 from papers.cate.baseline import fitted_effect
 

@@ -23,7 +23,11 @@ from dprct.queries import (
     CodedRows,
     CompactRows,
     EngineRows,
+    MomentCells,
+    MomentsGrid,
+    Part,
     PrivateArms,
+    Scaled,
     Treated,
     additive_sums,
     arm_aggregates,
@@ -34,6 +38,7 @@ from dprct.queries import (
     difference_aggregates,
     horvitz_thompson_difference,
     horvitz_thompson_sums,
+    moment_sums,
     moments,
     observed_counts,
     observed_number,
@@ -189,6 +194,30 @@ def once(frame: Table) -> list[Any]:
     return [part.steps, part.t, part.Z.chunk(0, 900)]
 
 
+def ball(frame: Table, *, private: bool) -> list[Any]:
+    """Return sums of products of rows of which a good part is moved into the ball."""
+    per_unit = 65536 / 3.0
+    columns = (
+        Scaled("y", (Part(Y, fill=0.5),), (-2.0, 2.1), 0.3, per_unit * 1.7),
+        Scaled("x", (Part(X),), (0.0, 0.7), 0.35, per_unit / 0.3),
+        Scaled("g", (Part(G, level=2),), (0.0, 1.0), 0.5, per_unit, exempt=True),
+        Scaled("t:y", (Part(T), Part(Y)), (-2.0, 2.1), 0.05, per_unit * 1.1),
+    )
+    if private:
+        cells = MomentCells(treatment=("t",), values=((0.0,), (1.0,)), levels=(G,))
+        relation: Any = "replace-one"
+    else:
+        where, codes, _ = combinations("block", "t")
+        relation = "replace-one-design-public"
+        if isinstance(frame, nw.DataFrame):
+            at = [where.places[key] for key in frame.select(*where.columns).rows()]
+            cells = MomentCells(len(codes), codes[at])
+        else:
+            cells = MomentCells(len(codes), codes, where)
+    grid = MomentsGrid(columns, 30000, count=private)
+    return [_open(moment_sums(frame, grid, cells, relation))]
+
+
 # a query that reads a table in an engine needs a case here; what follows " of " tells cases apart
 QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "cell_counts": lambda f: list(_open(cell_counts(f, CODED))),
@@ -200,6 +229,8 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "horvitz_thompson_sums": lambda f: [
         _open(part) for part in horvitz_thompson_sums(f, Y, HIDDEN)
     ],
+    "moment_sums of private cells": lambda f: ball(f, private=True),
+    "moment_sums of public groups": lambda f: ball(f, private=False),
     "difference_aggregates of blocks": lambda f: difference(f, "block", "t"),
     "difference_aggregates of clusters": lambda f: difference(f, "whole", clusters=True),
     "arm_aggregates": lambda f: [_open(part) for part in arm_aggregates(f, Y, arms(f, "t"))],

@@ -302,6 +302,33 @@ case(
 case(**HIDDEN, name="an index", private="y t x", outcome="y", assignment=HALF, index="2 + x",
      index_bounds=(-3, 3))  # fmt: skip
 
+# moments
+MOMENTS: dict[str, Any] = {
+    "method": "PrivateMoments", "delta": 1e-3, "lists": ("how many rows each person has",),
+    "missing": {"x": 0.0},
+}  # fmt: skip
+case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s", "I(x ** 2)"])
+case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
+case(**MOMENTS, name="scales", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
+     centre={"y": 0.1}, radius=2.0)  # fmt: skip
+case(**MOMENTS, name="the box", private="y x", columns=["y", "x"], radius="box")
+case(**MOMENTS, name="arms", private="y t x s", formulas=["y ~ t + x"], assignment=HALF,
+     subgroups=["s"], attrition=True, control="control", neighbors="replace-one")  # fmt: skip
+case(**MOMENTS, name="subgroups", private="y k x", columns=["y", "x"], subgroups=["k"])
+case(**MOMENTS, name="three arms", private="y a b x", columns=["y", "x"],
+     assignment=dprct.Complete(["a", "b"]))  # fmt: skip
+case(**MOMENTS, name="arms that the schema lets overlap", private="y t t2", columns=["y", "x"],
+     assignment=dprct.Simple(["t", "t2"]))  # fmt: skip
+case(**MOMENTS | {"lists": SIZES}, name="arms public", private="y x", formulas=["y ~ t + x"],
+     assignment=dprct.Complete("t"), neighbors="replace-one-design-public")  # fmt: skip
+NUMBER: dict[str, Any] = {**MOMENTS, "missing": 1.0}
+case(**NUMBER, name="a number for what is missing", private="g x", columns=["g", "x"])
+PUBLIC: dict[str, Any] = {
+    **MOMENTS, "missing": "public", "lists": ("who has a value of",), "columns": ["g", "x", "C(k)"],
+}  # fmt: skip
+case(**PUBLIC, name="missing public", private="g x k", present=("g", "x", "k"))
+case(**MOMENTS | {"missing": "private"}, name="missing private", private="g x", columns=["g", "x"])
+
 # weighting
 IPW: dict[str, Any] = {
     "method": "IPW", "delta": 1e-3, "outcome": "y", "treatment": "t", "covariates": ["x", "k", "s"],

@@ -350,6 +350,22 @@ def _(data: pd.DataFrame) -> Any:
     return dprct.CATE(data, SCHEMA, learner="s", propensity=0.5, **EFFECT)
 
 
+@subject("PrivateMoments", modelled=("y", "w", "t", "block"), assigned=("t",), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateMoments(
+        data, SCHEMA, columns=["y", "w", "y:w"], formulas=["y ~ t + w"], subgroups=["block"],
+        assignment=dprct.Simple("t"), sd={"y": 5e4, "w": 5e4},
+    )  # fmt: skip
+
+
+@subject("PrivateMoments, treatment public", modelled=("y", "w"), design=("t", "block"), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateMoments(
+        data, SCHEMA, formulas=["y ~ t + w"], assignment=dprct.Block("t", block="block"),
+        subgroups=["block"], neighbors="replace-one-design-public",
+    )  # fmt: skip
+
+
 WEIGHTED: dict[str, Any] = {"outcome": "y", "treatment": "t", "covariates": ["w"]}
 
 

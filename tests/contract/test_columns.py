@@ -31,9 +31,11 @@ from dprct import (
 )
 from dprct.encoding import ExclusiveEncoding, encoding
 from dprct.errors import SchemaError
-from dprct.queries import Clipped, Donors, Feature, Treated, covariates, features_of
-from dprct.queries.donors import Scale
-from dprct.queries.propensity import Block
+from dprct.queries import covariates
+from dprct.queries.covariates import Feature, features_of
+from dprct.queries.donors import Donors, Scale
+from dprct.queries.propensity import Block, Treated
+from dprct.queries.sums import Clipped
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
 

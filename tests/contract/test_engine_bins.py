@@ -14,8 +14,7 @@ import pytest
 from dprct.encoding import Encoding, encodings, prepared_for
 from dprct.missing import tagged
 from dprct.privacy.aggregates import _open
-from dprct.queries import cell_counts, one_way_counts
-from dprct.queries.counts import BinKey, Ceilings, bin_key
+from dprct.queries.counts import BinKey, Ceilings, bin_key, cell_counts, one_way_counts
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, eager, table
 

@@ -36,7 +36,8 @@ from dprct.errors import (
 )
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
-from dprct.queries import cell_counts, clipped_sums
+from dprct.queries.counts import cell_counts
+from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, table
 from dprct.schema.validate import validate

@@ -21,7 +21,7 @@ from dprct import (
 )
 from dprct.errors import EngineError, ParameterError
 from dprct.privacy.aggregates import _open
-from dprct.queries import clipped_sums
+from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager, table
 

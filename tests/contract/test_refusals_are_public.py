@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 METHODS = (
     "MVHistogram", "Marginals", "Calibrated", "PrivateATE", "IPW", "CATE", "PrivateAdditive",
-    "SyntheticControl",
+    "PrivateMoments", "SyntheticControl",
 )  # fmt: skip
 EPSILON = 4
 DRAWS = ("discrete_laplace", "discrete_gaussian", "geometric", "binomial")

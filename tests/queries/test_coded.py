@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dprct.encoding import encodings
-from dprct.queries import CodedRows, CompactRows, EngineRows
+from dprct.queries.additive import CodedRows, CompactRows, EngineRows
 from dprct.schema import Column, Schema
 from dprct.schema.tables import collected, eager, table
 

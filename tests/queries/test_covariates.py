@@ -12,8 +12,7 @@ import pytest
 
 from dprct.encoding import encodings, prepared
 from dprct.errors import SchemaError
-from dprct.queries import Feature, features_of
-from dprct.queries.covariates import HALF
+from dprct.queries.covariates import HALF, Feature, features_of
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
 

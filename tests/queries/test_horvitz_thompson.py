@@ -12,7 +12,12 @@ import polars as pl
 import pytest
 
 from dprct.privacy.aggregates import _open
-from dprct.queries import GRID, PrivateArms, horvitz_thompson_difference, horvitz_thompson_sums
+from dprct.queries.horvitz_thompson import (
+    PrivateArms,
+    horvitz_thompson_difference,
+    horvitz_thompson_sums,
+)
+from dprct.queries.sums import GRID
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from dprct.privacy.aggregates import _open
-from dprct.queries import GRID, observed_squares, observed_sums, square_reach
 from dprct.queries.arms import Arms
+from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
+from dprct.queries.sums import GRID
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

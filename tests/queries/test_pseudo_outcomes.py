@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dprct.encoding import encodings
-from dprct.queries import CodedRows, doubly_robust, residual_ratio
+from dprct.queries.additive import CodedRows, doubly_robust, residual_ratio
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
 

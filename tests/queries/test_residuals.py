@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 from dprct.privacy.aggregates import _open
-from dprct.queries import GRID, covariates, difference_aggregates, with_residual
-from dprct.queries.arms import Arms
+from dprct.queries import covariates
+from dprct.queries.arms import Arms, difference_aggregates
+from dprct.queries.covariates import with_residual
+from dprct.queries.sums import GRID
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
 

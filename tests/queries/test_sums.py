@@ -16,14 +16,8 @@ from dprct.encoding import encodings
 from dprct.errors import SchemaError
 from dprct.missing import tagged
 from dprct.privacy.aggregates import _open
-from dprct.queries import (
-    GRID,
-    Clipped,
-    cell_counts,
-    clipped_sums,
-    cross_products,
-    one_way_counts,
-)
+from dprct.queries.counts import cell_counts, one_way_counts
+from dprct.queries.sums import GRID, Clipped, clipped_sums, cross_products
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, eager
 

@@ -15,7 +15,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.aggregates import cell_count
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.privacy.noise import source
-from dprct.queries import cell_counts
+from dprct.queries.counts import cell_counts
 from dprct.release import MVHistogram
 from dprct.schema import Column, Schema, Unit
 from dprct.schema.tables import eager

@@ -12,7 +12,7 @@ from dprct.errors import DprctWarning
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.noise import source
-from dprct.queries import one_way_counts
+from dprct.queries.counts import one_way_counts
 from dprct.release import Marginals
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager

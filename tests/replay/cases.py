@@ -304,6 +304,51 @@ learner("clip, parts, trimming, missing is a number",
         may_miss={"y": "private"})  # fmt: skip
 
 
+def moments(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of PrivateMoments."""
+    # no sampler reaches epsilon 50 at delta 1e-9 on so fine a grid: refused before a charge
+    reached = {"deltas": DELTAS[:2], "epsilons": (1.0, 0.5, 3.0, 0.01, 50.0)}
+    case(
+        dprct.PrivateMoments, name, given=given,
+        **{"private": "y w x g", "sizes": TINY, "bounds": (NARROW, SIGNED, WIDE), **reached,
+           **facts},
+    )  # fmt: skip
+
+
+OF = {"columns": ["y", "w", "C(x)", "g", "w:x", "I(w ** 2)"]}
+for engine in (False, True):
+    moments("columns and products" + ", in Polars" * engine, OF, engine=engine)
+moments("scales, a radius, centres",
+        {"columns": ["y", "w"], "sd": {"y": 0.2, "w": 0.3}, "centre": {"y": 0.5, "w": -0.5},
+         "radius": 0.7})  # fmt: skip
+moments("scales, moved by default", {**OF, "sd": {"y": 0.1, "w": 0.1}})
+moments("the box", {**OF, "sd": {"y": 0.1}, "radius": "box"})
+moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"], "sd": {"y": 0.5, "w": 0.5}})
+moments("subgroups", {"columns": ["y", "w"], "subgroups": ["x", "g"]}, may_miss={"x": "private"})
+for rule in ("replace-one", "replace-one-design-public"):
+    hidden = rule == "replace-one"
+    for engine in (False, True):
+        moments(f"arms, {rule}" + ", in Polars" * engine,
+                {"formulas": ["y ~ t + w"], "assignment": dprct.Simple("t"), "neighbors": rule,
+                 "attrition": not hidden, "subgroups": ["x"]},
+                private="y w x t" if hidden else "y w x", public="" if hidden else "t",
+                sizes=(40, 16), engine=engine)  # fmt: skip
+moments("three arms, another control",
+        {"columns": ["y", "w"], "assignment": CODES, "control": 0.0, "attrition": True,
+         "neighbors": "replace-one-design-public"},
+        private="y w", public="arm", sizes=(36, 18))  # fmt: skip
+moments("blocks that are groups",
+        {"formulas": ["y ~ t"], "assignment": dprct.Block("t", block="block"),
+         "subgroups": ["block"], "neighbors": "replace-one-design-public"},
+        private="y w", public="t block", sizes=(40, 16))  # fmt: skip
+for engine in (False, True):
+    moments("missing public" + ", in Polars" * engine,
+            {"columns": ["y", "w", "C(x)"], "missing": "public"},
+            may_miss={"y": "public", "x": "public"}, engine=engine)  # fmt: skip
+moments("missing is a number", {"columns": ["y", "w"], "missing": {"y": 0.5, "w": 0.25}},
+        may_miss={"y": "private", "w": "private"})  # fmt: skip
+
+
 CONTROL: dict[str, Any] = {
     "outcome": "y", "unit": "region", "time": "year", "treatment_time": 2004,
 }  # fmt: skip

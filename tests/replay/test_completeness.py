@@ -28,12 +28,15 @@ STRICT = [
     dprct.IPW,
     dprct.CATE,
     dprct.PrivateAdditive,
+    dprct.PrivateMoments,
     dprct.SyntheticControl,
 ]
 BOUND = {"self", "data", "schema"}
 NO_CHOICE: dict[tuple[type, str], set[Any]] = {
     (dprct.PrivateATE, "neighbors"): {"replace-one", "replace-one-design-public"},
     (dprct.IPW, "neighbors"): {"replace-one", "replace-one-design-public"},
+    (dprct.PrivateMoments, "neighbors"): {"replace-one", "replace-one-design-public"},
+    (dprct.PrivateMoments, "radius"): {"box"},
 }
 """Words of options whose annotation does not list them."""
 

@@ -16,7 +16,7 @@ import pytest
 
 from dprct.estimate.ate.release import HiddenOutcome, Released, mechanisms_of
 from dprct.privacy.noise import source
-from dprct.queries import PrivateArms
+from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 from tests.statistical.auditing import lower_bound

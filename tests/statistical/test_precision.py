@@ -20,7 +20,7 @@ from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
 from dprct.privacy.noise import source
-from dprct.queries import GRID, Clipped
+from dprct.queries.sums import GRID, Clipped
 from dprct.schema import Column, Schema
 from tests.statistical.auditing import lower_bound
 

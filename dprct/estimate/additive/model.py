@@ -28,7 +28,9 @@ from dprct.estimate.additive.terms import distinct_names, distinct_pairs, terms_
 from dprct.estimate.experiment import check_sample, constant_of, with_bounds
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
-from dprct.queries import EXTREMES, Block, CodedRows, EngineRows
+from dprct.queries import Block
+from dprct.queries.additive import CodedRows, EngineRows
+from dprct.queries.sums import EXTREMES
 from dprct.results.plan import Plan
 from dprct.schema.arguments import one_name
 from dprct.schema.columns import given

@@ -14,7 +14,7 @@ from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.allocation import Allocation
 from dprct.privacy.guarantee import Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
-from dprct.queries import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
+from dprct.queries.additive import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
-from dprct.queries import Block, feature_codes
+from dprct.queries import Block
+from dprct.queries.additive import feature_codes
 from dprct.schema.arguments import is_data, listed_names
 from dprct.schema.columns import given
 from dprct.schema.tables import eager

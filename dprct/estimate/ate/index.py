@@ -17,7 +17,9 @@ from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
 from dprct.privacy.noise import source
-from dprct.queries import Clipped, covariates, with_residual
+from dprct.queries import covariates
+from dprct.queries.covariates import with_residual
+from dprct.queries.sums import Clipped
 from dprct.schema.arguments import listed_names
 from dprct.schema.columns import given
 from dprct.schema.tables import eager, numbers_of

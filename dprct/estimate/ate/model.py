@@ -39,7 +39,7 @@ from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
-from dprct.queries import observed_number
+from dprct.queries.arms import observed_number
 from dprct.schema.arguments import listed_names
 from dprct.schema.columns import check_own, given
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries import PrivateArms
+    from dprct.queries.horvitz_thompson import PrivateArms
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit

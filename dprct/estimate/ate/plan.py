@@ -15,8 +15,9 @@ from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import exact
 from dprct.privacy.guarantee import Guarantee
-from dprct.queries import EXTREMES, PrivateArms
 from dprct.queries.arms import Arms
+from dprct.queries.horvitz_thompson import PrivateArms
+from dprct.queries.sums import EXTREMES
 from dprct.results.plan import Plan
 from dprct.schema.columns import given
 

@@ -19,18 +19,14 @@ from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, agains
 from dprct.estimate.noise_law import LARGEST_RHO
 from dprct.privacy.allocation import Allocation
 from dprct.privacy.mechanisms import DiscreteLaplace
-from dprct.queries import (
-    GRID,
-    Clipped,
+from dprct.queries.arms import arm_aggregates, difference_aggregates
+from dprct.queries.horvitz_thompson import (
     PrivateArms,
-    arm_aggregates,
-    difference_aggregates,
     horvitz_thompson_difference,
     horvitz_thompson_sums,
-    observed_squares,
-    observed_sums,
-    square_reach,
 )
+from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
+from dprct.queries.sums import GRID, Clipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -34,7 +34,8 @@ from dprct.estimate.cate.release import (
 from dprct.estimate.cate.results import LEARNERS, CATEResults
 from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
-from dprct.queries import Block, CompactRows, EngineRows
+from dprct.queries import Block
+from dprct.queries.additive import CompactRows, EngineRows
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, one_name
 from dprct.schema.columns import given

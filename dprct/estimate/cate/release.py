@@ -19,14 +19,8 @@ from dprct.estimate.additive.release import allocation_of, layout_of, released_s
 from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
-from dprct.queries import (
-    Block,
-    CodedRows,
-    CompactRows,
-    EngineRows,
-    doubly_robust,
-    residual_ratio,
-)
+from dprct.queries import Block
+from dprct.queries.additive import CodedRows, CompactRows, EngineRows, doubly_robust, residual_ratio
 from dprct.queries.rows import over, within
 from dprct.schema.columns import given
 

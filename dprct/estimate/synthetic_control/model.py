@@ -38,7 +38,7 @@ from dprct.estimate.synthetic_control.results import SyntheticControlResults
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import exact
-from dprct.queries import LARGEST_PENALTY
+from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema, one_name
 from dprct.schema.columns import check_own, given

@@ -29,7 +29,10 @@ from dprct.privacy.histograms import (
     draw_rows,
 )
 from dprct.privacy.mechanisms import AnalyticGaussian
-from dprct.queries import MomentsLayout, check_extent, features_of, moments
+from dprct.queries import moments
+from dprct.queries.covariates import features_of
+from dprct.queries.moments import MomentsLayout
+from dprct.queries.sums import check_extent
 from dprct.release.histogram import COUNTS, Marginals, MVHistogram
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dprct.privacy.allocation import Allocation
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import sequential
 from dprct.privacy.noise import source
-from dprct.queries import observed
+from dprct.queries.arms import observed
 from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
 from dprct.release.calibrated.layout import Layout, prepared_schema
 from dprct.release.calibrated.outcomes import (

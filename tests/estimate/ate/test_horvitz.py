@@ -20,7 +20,7 @@ from dprct.estimate.noise_law import quantile
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.queries import PrivateArms
+from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

@@ -18,7 +18,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.privacy.noise import source
-from dprct.queries import PrivateArms
+from dprct.queries.horvitz_thompson import PrivateArms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

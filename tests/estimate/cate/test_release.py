@@ -21,7 +21,7 @@ from dprct.estimate.cate.release import (
 )
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.queries import HALF_STEPS, CodedRows
+from dprct.queries.additive import HALF_STEPS, CodedRows
 
 BUDGET = Budget.asked(20, 1e-2)
 HALF = Fraction(1, 2)

@@ -1,0 +1,86 @@
+"""``dprct ols``: a regression on released moments, by whoever has the file and no data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dprct.cli.show import say, working
+from dprct.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.estimate.moments.results import Moments
+
+
+def ols(
+    file: Annotated[Path, typer.Argument(help="Released moments, such as study.moments.json.")],
+    formula: Annotated[
+        str | None,
+        typer.Argument(
+            help='Such as "wage ~ treat + age"; what was released is printed without one.'
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", help="Among one group alone: COLUMN=LEVEL; may be given again."),
+    ] = None,
+    cov_type: Annotated[str | None, typer.Option(help='Errors: "by group" or "nonrobust".')] = None,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Effects of the arms instead of a regression.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Read a regression off released moments; its errors contain the noise. No data are needed."""
+    from dprct.estimate import Moments
+
+    with working("reading"):
+        moments = Moments.load(file)
+        if formula is not None and effects:
+            raise ParameterError("--effects takes no formula; give one of them")
+        if formula is None and not effects:
+            say(json.dumps(_described(moments), indent=2) if as_json else moments.summary())
+            return
+        chosen = _groups(moments, where or [])
+        found: Any = (
+            moments.effects(where=chosen)
+            if formula is None
+            else moments.ols(formula, cov_type=cov_type, where=chosen)
+        )
+    if as_json:
+        say(found.tidy().to_json(orient="records", indent=2))
+    else:
+        say(found.summary())
+
+
+def _described(moments: Moments) -> dict[str, Any]:
+    return {
+        "columns": list(moments.columns),
+        "arms": list(moments.arms),
+        "groups": [group.name for group in moments.groups],
+        "n": moments.n,
+        "guarantee": moments.guarantee.to_dict(),
+        "ledger": moments.ledger,
+    }
+
+
+def _groups(moments: Moments, said: list[str]) -> Mapping[str, Any] | None:
+    """Return the condition that the options say, levels as the release has them."""
+    found: dict[str, Any] = {}
+    for text in said:
+        name, equals, level = text.partition("=")
+        if not equals:
+            raise ParameterError(f"--where {text!r} is not of the form COLUMN=LEVEL")
+        name, level = name.strip(), level.strip()
+        known = {
+            "." if value is None else value if isinstance(value, str) else f"{value:g}": value
+            for group in moments.groups
+            if name in moments.group_columns
+            for value in [group.value(name)]
+        }
+        found[name] = known.get(level, level)
+    return found or None

@@ -1,0 +1,325 @@
+"""``study.moments.json``: a release of moments as a document, written and read again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import DprctError, FileError, SimulationError
+from dprct.estimate.moments.groups import Group
+from dprct.estimate.moments.layout import Layout, Place
+from dprct.estimate.moments.release import DrawnMoments
+from dprct.estimate.moments.variables import Atom, variable_of
+from dprct.io.atomic import atomic_write, file_error, path_of
+from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.mechanisms import AnalyticGaussian
+from dprct.queries.ball import STEPS, MomentsGrid, Scaled
+from dprct.schema import Column, Schema
+from dprct.schema.columns import check_storage_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dprct.estimate.moments.results import Moments
+
+VERSION = 1
+LARGEST = 200 << 20
+"""Bytes of a document that are read at most."""
+
+_LEAST_NOISE = 0.999
+"""Share of the noise that a guarantee needs, by this version's arithmetic, below which a document
+is not one of ours."""
+
+
+def document_of(moments: Moments) -> dict[str, Any]:
+    """Return a release as JSON-ready values; see ``moments.schema.json``.
+
+    Raises
+    ------
+    SimulationError
+        If a seed was given.
+    """
+    from dprct import __version__
+
+    if moments.guarantee.simulation:
+        raise SimulationError(
+            "a seed was given, so this is a simulation and no file is written; fit without rng to "
+            "release"
+        )
+    layout, drawn = moments.layout, moments.drawn
+    content: dict[str, Any] = {
+        "moments": VERSION,
+        "dprct": __version__,
+        "method": moments.method,
+        "dataset_id": moments.schema.dataset_id,
+        "n": moments.n,
+        "guarantee": moments.guarantee.to_dict(),
+        "ledger": moments.ledger,
+        "schema": {"sha256": moments.facts_sha256, "sealed": moments.sealed},
+        "columns": {column.name: _column(column) for column in moments.schema.columns},
+        "variables": [_variable(place) for place in layout.places],
+        "layout": {
+            "radius": layout.radius,
+            "shrunk_radius": layout.shrunk_radius,
+            "constant": layout.grid.constant,
+            "count": layout.grid.count,
+        },
+        "treatment": list(moments.treatment),
+        "subgroups": list(moments.subgroups),
+        "arms": list(moments.arms),
+        "outcomes": list(moments.outcomes),
+        "totals": list(moments.totals),
+        "groups": [_group(group) for group in moments.groups],
+        "sigma": drawn.sigma,
+        "sums": [_triangle(matrix) for matrix in drawn.sums],
+    }
+    return {**content, "digest": digest_of(content)}
+
+
+def digest_of(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a document without its digest."""
+    rest = {key: value for key, value in content.items() if key != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_document(moments: Moments, path: str | Path) -> Path:
+    """Write a release; whole or not at all."""
+    target = path_of(path)
+    text = json.dumps(document_of(moments), indent=1, ensure_ascii=False) + "\n"
+    with atomic_write(target, "w") as file:
+        file.write(text)
+    return target
+
+
+def read_document(path: str | Path) -> dict[str, Any]:
+    """Return the parts of a release that a document holds, by the names of ``Moments``.
+
+    Raises
+    ------
+    FileError
+        If it cannot be read, is no such document, or was changed after it was written.
+    """
+    source = path_of(path)
+    try:
+        if source.stat().st_size > LARGEST:
+            raise FileError(f"{source.name} is larger than any file of moments; give another file")
+        text = source.read_text("utf-8")
+    except OSError as error:
+        raise file_error(error, source, "read") from None
+    except UnicodeDecodeError:
+        raise _no_document(source, "it is not text in UTF-8") from None
+    try:
+        content = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise _no_document(source, "it is not JSON") from None
+    if not isinstance(content, dict) or "moments" not in content:
+        raise _no_document(source, "it has no key 'moments'")
+    if content["moments"] != VERSION or isinstance(content["moments"], bool):
+        raise _no_document(source, f"its version is not {VERSION}; use a newer dprct")
+    if content.get("digest") != digest_of(content):
+        raise FileError(
+            f"{source.name} was changed after it was written: its digest is not that of its "
+            "content; get it again from whoever published it"
+        )
+    try:
+        return _read(content)
+    except (DprctError, KeyError, TypeError, ValueError, IndexError, ArithmeticError,
+            AttributeError, AssertionError, RecursionError) as error:  # fmt: skip
+        why = str(error) if isinstance(error, DprctError) else "a part of it is missing or wrong"
+        raise _no_document(source, why) from None
+
+
+def _no_document(source: Path, why: str) -> FileError:
+    return FileError(
+        f"{source.name} is no file of released moments ({why}); give one that Moments.save wrote"
+    )
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(text)
+
+
+def _column(column: Column) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": column.type, "label": column.label}
+    found["bounds"] = None if column.bounds is None else [float(x) for x in column.bounds]
+    found["levels"] = None if column.levels is None else list(map(_plain, column.levels))
+    found["missing"] = None if column.missing is None else list(column.missing)
+    return found
+
+
+def _plain(level: float | str) -> float | str:
+    return level if isinstance(level, str) else float(level)
+
+
+def _variable(place: Place) -> dict[str, Any]:
+    parts = [[p.column.name, p.level, p.fill] for p in place.variable.parts]
+    return {
+        "name": place.variable.name,
+        "parts": parts,
+        "centre": place.centre,
+        "scale": place.scale,
+        "weight": place.weight,
+        "exempt": place.exempt,
+        "declared": place.declared,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "arm": group.arm,
+        "values": [list(pair) for pair in group.values],
+        "absent": list(group.absent),
+        "rows": group.rows,
+        "told": group.told,
+    }
+
+
+def _triangle(matrix: Any) -> list[int]:
+    """Return the upper triangle of a symmetric matrix, row by row."""
+    d = len(matrix)
+    return [int(matrix[i, j]) for i in range(d) for j in range(i, d)]
+
+
+def _read(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a document says, held against itself."""
+    for name, facts in content["columns"].items():
+        check_storage_type(facts["type"], name)
+    columns = tuple(
+        Column(
+            _text(name), type=facts["type"], label=_text(facts["label"]),
+            bounds=None if facts["bounds"] is None else (
+                _number(facts["bounds"][0]), _number(facts["bounds"][1])
+            ),
+            levels=None if facts["levels"] is None else tuple(map(_level, facts["levels"])),
+            missing=None if facts["missing"] is None else tuple(map(_text, facts["missing"])),
+            built_from="own",
+        )
+        for name, facts in content["columns"].items()
+    )  # fmt: skip
+    dataset = content["dataset_id"]
+    schema = Schema(columns, dataset_id=None if dataset is None else _text(dataset))
+    places = tuple(_place(facts, schema) for facts in content["variables"])
+    layout = _layout(places, content["layout"])
+    groups = tuple(
+        Group(
+            _text(facts["arm"]),
+            tuple((_text(name), None if x is None else _level(x)) for name, x in facts["values"]),
+            tuple(map(_text, facts["absent"])),
+            None if facts["rows"] is None else _whole(facts["rows"]),
+            _whole(facts["told"]),
+        )
+        for facts in content["groups"]
+    )
+    guarantee = Guarantee.from_dict(content["guarantee"])
+    str(guarantee)  # refuses numbers that cannot be printed
+    sigma = _number(content["sigma"])
+    _check_noise(guarantee, layout.grid, len(groups), sigma)
+    width = len(places) + 1
+    _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
+    sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
+    n, totals = _whole(content["n"]), tuple(map(_whole, content["totals"]))
+    _require(sum(totals) <= n and len(groups) % len(totals) == 0, "rows and groups do not agree")
+    for group in groups:
+        _require(
+            (group.rows is None) == layout.grid.count, "rows of a group are given and released"
+        )
+    return {
+        "schema": schema,
+        "layout": layout,
+        "groups": groups,
+        "totals": totals,
+        "arms": tuple(map(_text, content["arms"])),
+        "treatment": tuple(map(_text, content["treatment"])),
+        "subgroups": tuple(map(_text, content["subgroups"])),
+        "outcomes": tuple(map(_text, content["outcomes"])),
+        "n": n,
+        "drawn": DrawnMoments(sums, sigma),
+        "guarantee": guarantee,
+        "ledger": _text(content["ledger"]),
+        "method": _text(content["method"]),
+        "facts_sha256": _text(content["schema"]["sha256"]),
+        "sealed": _text(content["schema"]["sealed"]),
+    }
+
+
+def _place(facts: Mapping[str, Any], schema: Schema) -> Place:
+    atoms, fills = [], {}
+    for name, level, fill in facts["parts"]:
+        atoms.append(Atom(_text(name), None if level is None else _whole(level)))
+        if fill is not None:
+            fills[name] = _number(fill)
+    variable = variable_of(_text(facts["name"]), atoms, schema, fills)
+    found = Place(
+        variable, _number(facts["centre"]), _number(facts["scale"]), _number(facts["weight"]),
+        facts["exempt"] is True, facts["declared"] is True,
+    )  # fmt: skip
+    low, high = variable.bounds
+    _require(found.scale > 0 and found.weight > 0, "a scale or a weight is not above 0")
+    _require(low <= found.centre <= high, "a centre is outside the bounds")
+    return found
+
+
+def _layout(places: tuple[Place, ...], facts: Mapping[str, Any]) -> Layout:
+    radius = _number(facts["radius"])
+    _require(radius > 0, "the radius is not above 0")
+    names = [place.variable.name for place in places]
+    _require(len(set(names)) == len(names) > 0, "a column is there twice, or none")
+    columns = tuple(
+        Scaled(
+            place.variable.name, place.variable.parts, place.variable.bounds, place.centre,
+            place.weight * STEPS / (place.scale * radius), place.exempt,
+        )
+        for place in places
+    )  # fmt: skip
+    grid = MomentsGrid(columns, _whole(facts["constant"]), facts["count"] is True)
+    return Layout(places, radius, _number(facts["shrunk_radius"]), grid)
+
+
+def _check_noise(guarantee: Guarantee, grid: MomentsGrid, groups: int, sigma: float) -> None:
+    """Refuse a document whose noise is smaller than its guarantee needs."""
+    _require(guarantee.holds and guarantee.budget is not None, "it has no guarantee")
+    assert guarantee.budget is not None
+    needed = AnalyticGaussian(guarantee.budget, grid.l2_squared, groups * grid.size)
+    _require(
+        sigma >= _LEAST_NOISE * needed.noise_sd, "its noise is smaller than its guarantee needs"
+    )
+
+
+def _matrix(numbers: Any, width: int) -> Any:
+    _require(len(numbers) == width * (width + 1) // 2, "sums of a group are not complete")
+    found = np.zeros((width, width), dtype=object)
+    found[np.triu_indices(width)] = [_whole(number, signed=True) for number in numbers]
+    return found + np.triu(found, 1).T
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise FileError(otherwise)
+
+
+def _text(value: Any) -> str:
+    _require(isinstance(value, str), "text is missing")
+    found: str = value
+    return found
+
+
+def _number(value: Any) -> float:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    _require(number and math.isfinite(value), "a number is missing or not finite")
+    return float(value)
+
+
+def _level(value: Any) -> float | str:
+    return value if isinstance(value, str) else _number(value)
+
+
+def _whole(value: Any, *, signed: bool = False) -> int:
+    _require(type(value) is int and (signed or value >= 0), "a whole number is missing")
+    _require(abs(value) < 2**100, "a whole number is too large")
+    return int(value)

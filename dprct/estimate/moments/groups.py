@@ -1,0 +1,300 @@
+"""The groups of a release: arms, subgroups, and who has a value where that is public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from dprct.assignment.groups import ROWS, combined
+from dprct.encoding import encoding
+from dprct.errors import ParameterError, SchemaError
+from dprct.queries.ball import MomentCells
+from dprct.queries.sums import present
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.assignment.base import Design
+    from dprct.estimate.experiment import Comparison
+    from dprct.model import BoundTable
+    from dprct.schema import Column, Schema
+
+Value = float | str | None
+
+_HAS = "__has_"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One public group or private cell of a release.
+
+    Parameters
+    ----------
+    arm : str
+        Name of the arm; empty without a design.
+    values : tuple of (column, value)
+        What the treatment and subgroup columns are in it; None for a missing one.
+    absent : tuple of str
+        Columns that are missing in all of its rows; the others are there.
+    rows : int or None
+        Where it is public.
+    told : int
+        How many of the values, the first ones, the name of the arm tells already.
+    """
+
+    arm: str = ""
+    values: tuple[tuple[str, Value], ...] = ()
+    absent: tuple[str, ...] = ()
+    rows: int | None = None
+    told: int = 0
+
+    @property
+    def name(self) -> str:
+        """The group in words."""
+        said = [self.arm] if self.arm else []
+        said += [
+            f"{column}={'.' if x is None else x if isinstance(x, str) else f'{x:g}'}"
+            for column, x in self.values[self.told :]
+        ]
+        said += [f"without {', '.join(self.absent)}"] if self.absent else []
+        return ", ".join(dict.fromkeys(said)) or "everybody"
+
+    def value(self, column: str) -> Value:
+        """Return what a treatment or subgroup column is in this group."""
+        return dict(self.values)[column]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grouping:
+    """All groups of a release, and how rows are found in them.
+
+    Parameters
+    ----------
+    groups : tuple of Group
+        Public groups one after another, each with its private cells.
+    cells : MomentCells
+    treatment : tuple of str
+    subgroups : tuple of str
+    totals : tuple of int
+        Rows of each public group; public.
+    arms : tuple of str
+        The control group first; empty without a design.
+    """
+
+    groups: tuple[Group, ...]
+    cells: MomentCells
+    treatment: tuple[str, ...]
+    subgroups: tuple[str, ...]
+    totals: tuple[int, ...]
+    arms: tuple[str, ...] = field(default=())
+
+
+def public_subgroups(subgroups: Sequence[str], design: Design | None, hidden: bool) -> list[str]:
+    """Return the subgroups whose columns the relation takes as public: blocks of the design."""
+    known = () if design is None or hidden else design.uses
+    return [name for name in subgroups if name in known]
+
+
+def grouping_of(
+    table: BoundTable,
+    schema: Schema,
+    comparison: Comparison | None,
+    subgroups: Sequence[str],
+    present_public: Sequence[str],
+    *,
+    hidden: bool,
+    attrition: bool,
+) -> tuple[Grouping, BoundTable]:
+    """Return the groups of a table, and the table with a column for each public missingness.
+
+    Where treatment is private (``hidden``), and for subgroups whose columns are private, the cells
+    are those that design and schema allow, whether or not anybody is in them.
+
+    Raises
+    ------
+    ParameterError
+        If a public design and its columns contradict each other, or an arm has fewer than two rows.
+    """
+    design = None if comparison is None else comparison.design
+    outer = public_subgroups(subgroups, design, hidden)
+    inner = [schema.column(name) for name in subgroups if name not in outer]
+    flags = {name: f"{_HAS}{place}" for place, name in enumerate(present_public)}
+    frame = table.frame
+    if flags:
+        frame = frame.with_columns(
+            *[_present(schema.column(name)).alias(flag) for name, flag in flags.items()]
+        )
+    arms = () if design is None or hidden else design.columns
+    uses = () if design is None or hidden else design.uses
+    wanted = list(dict.fromkeys([*arms, *uses, *outer, *flags.values()]))
+    treatment = () if design is None else design.columns
+    private = _private(comparison if hidden else None, inner)
+    if not wanted:
+        groups = tuple(_cells(Group(rows=table.n), comparison if hidden else None, inner))
+        found = Grouping(
+            _counted(groups, private), private, treatment, tuple(subgroups), (table.n,),
+            _arms(comparison),
+        )  # fmt: skip
+        return found, table
+    rows, combinations = combined(frame, wanted)
+    if design is not None and not hidden:
+        _check_design(design, rows, attrition)
+    keys: list[Any] = []
+    if comparison is not None and not hidden:
+        place = np.empty(len(comparison.order), np.int64)
+        place[list(comparison.order)] = np.arange(len(comparison.order))
+        keys.append(place[comparison.design.groups.codes(rows)])
+    labels = [_labels(rows[name]) for name in outer]
+    keys += [np.array([known.index(x) for x in _values(rows[n])]) for n, known in
+             zip(outer, labels, strict=True)]  # fmt: skip
+    keys += [rows[flag].to_numpy(np.int64) == 0 for flag in flags.values()]
+    matrix = np.column_stack([np.asarray(key, np.int64) for key in keys])
+    number = rows[ROWS].to_numpy(np.int64) if combinations is not None else None
+    distinct, codes = np.unique(matrix, axis=0, return_inverse=True)
+    codes = np.asarray(codes, np.int64).ravel()
+    sizes = np.bincount(codes, weights=number, minlength=len(distinct)).astype(np.int64)
+    publics = [
+        _public(row, size, comparison if not hidden else None, outer, labels, list(flags))
+        for row, size in zip(distinct.tolist(), sizes.tolist(), strict=True)
+    ]
+    if comparison is not None and not hidden:
+        _check_arms(comparison.arms, publics)
+    cells = MomentCells(
+        len(publics), codes, combinations, private.treatment, private.values, private.levels
+    )
+    groups = tuple(
+        cell for one in publics for cell in _cells(one, comparison if hidden else None, inner)
+    )
+    found = Grouping(
+        _counted(groups, cells), cells, treatment, tuple(subgroups),
+        tuple(int(size) for size in sizes), _arms(comparison),
+    )  # fmt: skip
+    return found, table.with_frame(frame)
+
+
+def _present(column: Column) -> nw.Expr:
+    if column.is_text:
+        return (~nw.col(column.name).is_null() & (nw.col(column.name) != "")).cast(nw.Int64)
+    return present(column.name).cast(nw.Int64)
+
+
+def _arms(comparison: Comparison | None) -> tuple[str, ...]:
+    return () if comparison is None else comparison.arms
+
+
+def _counted(groups: tuple[Group, ...], cells: MomentCells) -> tuple[Group, ...]:
+    """Return the groups; the number of rows of a private cell is not public."""
+    if cells.inner == 1:
+        return groups
+    return tuple(replace(group, rows=None) for group in groups)
+
+
+def _private(comparison: Comparison | None, levels: Sequence[Column]) -> MomentCells:
+    if comparison is None:
+        return MomentCells(levels=tuple(levels))
+    groups = comparison.design.groups
+    values = tuple(groups.values[place] for place in comparison.order)
+    return MomentCells(treatment=groups.columns, values=values, levels=tuple(levels))
+
+
+def _cells(public: Group, comparison: Comparison | None, levels: Sequence[Column]) -> list[Group]:
+    """Return the private cells of a public group, in the order of their codes."""
+    arms: list[tuple[str, tuple[tuple[str, Value], ...]]] = [(public.arm, ())]
+    if comparison is not None:
+        groups = comparison.design.groups
+        arms = [
+            (name, tuple(zip(groups.columns, groups.values[place], strict=True)))
+            for name, place in zip(comparison.arms, comparison.order, strict=True)
+        ]
+    known: list[list[tuple[str, Value]]] = []
+    for column in levels:
+        coded = encoding(column)
+        ordinary: list[Value] = [cell[0] for cell in coded.cells]
+        known.append([(column.name, x) for x in [*ordinary, *([None] * len(coded.missing))]])
+    return [
+        replace(
+            public,
+            arm=arm,
+            values=(*values, *public.values, *chosen),
+            told=public.told + len(values),
+        )
+        for arm, values in arms
+        for chosen in product(*known)
+    ]
+
+
+def _public(
+    row: Sequence[int],
+    rows: int,
+    comparison: Comparison | None,
+    outer: Sequence[str],
+    labels: Sequence[list[Value]],
+    flags: Sequence[str],
+) -> Group:
+    """Return the public group of one combination of codes."""
+    arm, values, at = "", [], 0  # type: str, list[tuple[str, Value]], int
+    if comparison is not None:
+        arm, at = comparison.arms[row[0]], 1
+        groups = comparison.design.groups
+        place = comparison.order[row[0]]
+        values += zip(groups.columns, groups.values[place], strict=True)
+    for name, known in zip(outer, labels, strict=True):
+        values.append((name, known[row[at]]))
+        at += 1
+    absent = tuple(name for name, gone in zip(flags, row[at:], strict=True) if gone)
+    told = 0 if comparison is None else len(comparison.design.columns)
+    return Group(arm, tuple(values), absent, int(rows), told)
+
+
+def _values(column: Any) -> list[Value]:
+    return [
+        None if x is None or x != x else x if isinstance(x, str) else float(x)
+        for x in column.tolist()
+    ]
+
+
+def _labels(column: Any) -> list[Value]:
+    """Return the public values of a block column that occur, in order; None last."""
+    return sorted(set(_values(column)), key=lambda x: (x is None, isinstance(x, str), x or 0))
+
+
+def _check_design(design: Design, rows: Any, attrition: bool) -> None:
+    problems = design.groups.problems(rows) or design.broken(rows, attrition=attrition)
+    if problems:
+        raise ParameterError(
+            f"the assignment is not one of the design ({'; '.join(problems)}); declare the design "
+            "that was used, or say attrition=True if rows were lost after it"
+        )
+
+
+def _check_arms(arms: Sequence[str], groups: Sequence[Group]) -> None:
+    for arm in arms:
+        rows = sum(group.rows or 0 for group in groups if group.arm == arm)
+        if rows < 2:
+            raise ParameterError(
+                f"arm {arm!r} has fewer than two people, of which no error can be told; declare "
+                "the arms that were assigned"
+            )
+
+
+def check_subgroups(subgroups: Sequence[str], schema: Schema, design: Design | None) -> None:
+    """Refuse subgroups that are no columns of few levels, or that are the treatment.
+
+    Raises
+    ------
+    ColumnError, ParameterError, SchemaError
+    """
+    for name in subgroups:
+        column = schema.column(name)
+        if design is not None and name in design.columns:
+            raise ParameterError(f"{name!r} is the treatment: every arm is a group already")
+        if column.levels is None:
+            raise SchemaError(
+                f"subgroup {name!r} has no declared levels; declare levels=[...] from public "
+                "knowledge, or derive a column with levels"
+            )
+        encoding(column)

@@ -1,0 +1,503 @@
+"""PrivateMoments: first and second moments of columns, released once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
+from dprct.estimate.moments.groups import check_subgroups, grouping_of, public_subgroups
+from dprct.estimate.moments.layout import (
+    layout_of,
+    one_hot,
+    places_of,
+    radius_of,
+    scales_of,
+    weighted,
+)
+from dprct.estimate.moments.plan import plan_of, promise_of
+from dprct.estimate.moments.release import DrawnMoments, allocation_of, drawn_moments
+from dprct.estimate.moments.results import Moments
+from dprct.estimate.moments.variables import (
+    check_count,
+    checked_column,
+    key_of,
+    listed_terms,
+    regressors_of,
+    variable_of,
+)
+from dprct.formula import parse
+from dprct.model import Facts, Model, Spec
+from dprct.queries.ball import MOST_ROWS
+from dprct.schema.arguments import check_choice, listed_names
+from dprct.schema.columns import check_own, given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dprct.assignment.base import Design
+    from dprct.assignment.groups import Level
+    from dprct.estimate.experiment import Comparison
+    from dprct.estimate.moments.groups import Grouping
+    from dprct.estimate.moments.layout import Layout, Place, Use
+    from dprct.estimate.moments.variables import Variable
+    from dprct.formula.syntax import Formula
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget
+    from dprct.privacy.guarantee import Guarantee, Relation
+    from dprct.privacy.noise import NoiseSource
+    from dprct.results.plan import Plan
+    from dprct.schema import Schema
+
+MissingRule = str | float
+
+MOST_NUMBERS = 1_000_000
+"""Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
+
+RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class MomentsFacts(Facts):
+    """What is public of a release of moments.
+
+    Parameters
+    ----------
+    schema : Schema
+    n : int
+    grouping : Grouping
+    layout : Layout
+    """
+
+    grouping: Grouping
+    layout: Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsSpec(Spec[MomentsFacts]):
+    """What a release of moments is asked for: the options of :class:`PrivateMoments`."""
+
+    method: ClassVar[str] = "PrivateMoments (one Gaussian release of first and second moments)"
+
+    released: tuple[str, ...] = ()
+    formulas: tuple[str, ...] = ()
+    assignment: Design | None = None
+    control: Level | None = None
+    subgroups: tuple[str, ...] = ()
+    sd: Mapping[str, float] | None = None
+    centre: Mapping[str, float] | None = None
+    radius: float | str | None = None
+    missing: MissingRule | Mapping[str, MissingRule] | None = None
+    attrition: bool = False
+    neighbors: str = "replace-one"
+
+    def options(self) -> dict[str, Any]:
+        """Return the options by the names of the constructor."""
+        found = super().options()
+        return {"columns": found.pop("released"), **found}
+
+    @cached_property
+    def parsed(self) -> tuple[Formula, ...]:
+        """The formulas that are to be served best."""
+        return tuple(parse(formula) for formula in self.formulas)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Treatment and subgroups, which are the same for all rows of a group."""
+        design = () if self.assignment is None else self.assignment.columns
+        return tuple(dict.fromkeys([*design, *self.subgroups]))
+
+    @property
+    def hidden(self) -> bool:
+        """Whether who is in which arm is protected."""
+        return self.neighbors == "replace-one"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that are released or make groups, each once."""
+        named = [name for text in self.released for name in parse(_term(text)).names]
+        of_formulas = [name for formula in self.parsed for name in formula.names]
+        uses = () if self.assignment is None or self.hidden else self.assignment.uses
+        return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses]))
+
+    def comparison(self) -> Comparison | None:
+        """Return which arms there are."""
+        if self.assignment is None:
+            if self.control is not None:
+                raise ParameterError("control= needs assignment=, the design that names the arms")
+            return None
+        return compared(
+            None, self.assignment, control=self.control, blocks="ignore", privacy_unit="person",
+            largest_cluster=None,
+        )  # fmt: skip
+
+    def variables(self, schema: Schema) -> tuple[Variable, ...]:
+        """Return the columns of the release, products among them."""
+        found: dict[Any, tuple[str, Any]] = {}
+        names = [name for name in self.released if name not in self.group_columns]
+        regressors = [*listed_terms(names, schema)]
+        for formula in self.parsed:
+            outcomes = [name for name in formula.outcome_names if name not in self.group_columns]
+            regressors += [*listed_terms(outcomes, schema), *regressors_of(formula, schema)]
+        for regressor in regressors:
+            atoms = regressor.without(self.group_columns)
+            if atoms:
+                name = regressor.name if atoms == regressor.atoms else _spelled(atoms)
+                found.setdefault(key_of(atoms), (name, atoms))
+        if not found:
+            raise ParameterError(
+                "columns= and formulas= name no column to release besides treatment and subgroups; "
+                "name the outcomes"
+            )
+        fills = self.fills(schema)
+        return tuple(variable_of(name, atoms, schema, fills) for name, atoms in found.values())
+
+    def fills(self, schema: Schema) -> dict[str, float]:
+        """Return what stands for missing values, of columns that have a number for them."""
+        found = {}
+        for name in self.columns:
+            policy = self.policy(name, schema)
+            if policy not in (None, "public"):
+                column = schema.column(name)
+                if column.is_text or column.bounds is None:
+                    raise ParameterError(
+                        f"missing={policy!r} for {name!r}, which has levels; say missing='public' "
+                        "(who has no value is public)"
+                    )
+                found[name] = constant_of(policy, column)
+        return found
+
+    def policy(self, name: str, schema: Schema) -> MissingRule | None:
+        """Return what happens to missing values of a column; None if it has none.
+
+        Raises
+        ------
+        SchemaError
+            If it may be missing and no policy is declared.
+        """
+        column = schema.column(name)
+        if column.missing == () or (column.is_text and not column.missing):
+            return None
+        if name in self.group_columns:
+            return None  # a missing subgroup is a cell of its own
+        asked = self.missing.get(name) if isinstance(self.missing, Mapping) else self.missing
+        if asked is None:
+            raise SchemaError(
+                f"column {name!r} may be missing; say missing='public' (who has no value is "
+                "public), or a number within its bounds that stands for it, or declare "
+                "missing='never'"
+            )
+        if asked == "private":
+            raise ParameterError(
+                f"missing='private' for {name!r} is not offered for moments; give a number within "
+                "the bounds that stands for a missing value, or say 'public'"
+            )
+        if asked != "public" and (isinstance(asked, bool) or not isinstance(asked, (int, float))):
+            raise ParameterError(
+                f"missing={given(asked)} for {name!r}; allowed: 'public', or a number within the "
+                "bounds"
+            )
+        return asked
+
+    def present_public(self, schema: Schema) -> tuple[str, ...]:
+        """Return the released columns of which it is public who has a value."""
+        used = dict.fromkeys(
+            name for variable in self.variables(schema) for name in variable.columns
+        )
+        return tuple(name for name in used if self.policy(name, schema) == "public")
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """What the formulas explain."""
+        return tuple(dict.fromkeys(n for formula in self.parsed for n in formula.outcome_names))
+
+    @property
+    def use(self) -> Use:
+        """What the release is for: it sets the constant."""
+        if not self.parsed:
+            return "mixed"
+        covariates = [
+            name
+            for formula in self.parsed
+            for name in formula.regressor_names
+            if name not in self.group_columns
+        ]
+        return "regressions" if covariates else "effects"
+
+    def places(self, schema: Schema) -> tuple[Place, ...]:
+        """Return the columns with centres, scales and weights."""
+        variables = self.variables(schema)
+        names = [name for variable in variables for name in variable.columns]
+        known = tuple(dict.fromkeys(names))
+        sd, centre = scales_of(self.sd, "sd", known), scales_of(self.centre, "centre", known)
+        placed = one_hot(places_of(variables, sd, centre))
+        if self.use != "regressions":
+            return placed
+        first = [formula.terms[0][0].label for formula in self.parsed if formula.terms]
+        return weighted(placed, self.outcomes, first)
+
+    def layout(self, schema: Schema) -> Layout:
+        """Return the public layout."""
+        count = self.count_private(schema)
+        return layout_of(self.places(schema), self.radius, self.use, count=count)
+
+    def count_private(self, schema: Schema) -> bool:
+        """Whether there are private cells, whose numbers of rows are released."""
+        outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
+        arms = self.assignment is not None and self.hidden
+        return arms or len(outer) < len(self.subgroups)
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options and columns, whatever the rows are."""
+        schema = facts.schema
+        yield lambda: check_choice("neighbors", self.neighbors, RELATIONS)
+        yield lambda: self._check_design(schema)
+        yield lambda: _check_rows(schema, facts.n)
+        yield lambda: check_sample(schema)
+        yield self.comparison
+        yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
+        yield lambda: self._check_missing(schema)
+        yield lambda: self.variables(schema)
+        yield lambda: self._check_own(schema)
+        yield lambda: self._check_size(schema)
+        yield lambda: radius_of(self.places(schema), self.radius)
+        yield lambda: self.layout(schema)
+
+    def _check_design(self, schema: Schema) -> None:
+        if self.assignment is None:
+            if not self.hidden:
+                raise ParameterError(
+                    "neighbors='replace-one-design-public' needs assignment=, the design whose "
+                    "columns are public; without one use 'replace-one'"
+                )
+            return
+        if any(getattr(part, "cluster_columns", ()) for part in _parts(self.assignment)):
+            raise ParameterError(
+                "clusters were assigned, whose errors need moments of the clusters' totals, which "
+                "are not offered; use PrivateATE"
+            )
+        if self.hidden:
+            check_hidden(self.assignment, schema)
+
+    def _check_own(self, schema: Schema) -> None:
+        """Refuse columns in which one person moves the rows of others; public ones are the same."""
+        outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
+        design = () if self.assignment is None or self.hidden else self.assignment.columns
+        for name in self.group_columns:
+            if name not in (*outer, *design):
+                check_own(checked_column(schema, name))
+
+    def _check_missing(self, schema: Schema) -> None:
+        if isinstance(self.missing, Mapping):
+            for name in self.missing:
+                if name not in self.columns:
+                    raise ParameterError(
+                        f"missing= names {given(name)}, which is no column of this release; it "
+                        f"has {', '.join(self.columns)}"
+                    )
+        for name in self.columns:
+            self.policy(name, schema)
+
+    def _check_size(self, schema: Schema) -> None:
+        from dprct.encoding import encoding
+
+        cells = 1
+        outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
+        for name in self.subgroups:
+            if name not in outer:
+                cells *= encoding(schema.column(name)).size
+        comparison = self.comparison()
+        cells *= 1 if comparison is None else len(comparison.arms)
+        check_count(self.variables(schema), cells, MOST_NUMBERS)
+
+    def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
+        """Return the one mechanism."""
+        return allocation_of(facts.layout, len(facts.grouping.groups), budget)
+
+    def guarantee(self, facts: MomentsFacts, allocation: Allocation) -> Guarantee:
+        """Return what a fit promises."""
+        return promise_of(self, facts, allocation.budget)
+
+    def plan(self, facts: MomentsFacts, allocation: Allocation) -> Plan:
+        """Return prices and the errors to expect."""
+        return plan_of(self, facts, allocation)
+
+
+class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
+    """First and second moments of columns, released once: every linear regression follows.
+
+    Parameters
+    ----------
+    data : data frame
+        pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  Rows of an engine
+        stay there, which adds all sums in one pass.
+    schema : Schema
+        With bounds or levels, and a missing policy, for every column.
+    columns : sequence of str
+        What is released: columns, ``"C(region)"`` for levels, and products such as
+        ``"age:female"`` or ``"I(age ** 2)"``.
+    formulas : sequence of str, optional
+        Regressions to serve best, which are public.  Their columns are released, and they choose
+        where the noise goes; any other regression on released columns remains possible.
+    assignment : Design, optional
+        How treatment was assigned.  Every arm is a group of its own.
+    control : str or float, optional
+        The arm to compare with, where the design has no group that is in no arm.
+    subgroups : sequence of str, optional
+        Columns with levels: every level within every arm is a group.
+    sd : mapping from column to number, optional
+        Scales of columns, from public knowledge; half the width of the bounds where there is none.
+    centre : mapping from column to number, optional
+        Where columns are about, from public knowledge; the middle of the bounds if not given.
+    radius : number or "box", optional
+        Rows further from the centres than this, in units of ``sd``, are moved to that distance.
+        By default 1.5 times that of a typical row if every column has an ``sd``, else ``"box"``,
+        which moves nobody.
+    missing : {"public"}, number, or mapping from column to these, optional
+        ``"public"``: who has no value is public, and makes groups.  A number stands for what is
+        missing, by declaration.  Needed for every column that may be missing.
+    attrition : bool
+        Rows were lost after the assignment: shares are not held against it.
+    neighbors : {"replace-one", "replace-one-design-public"}
+        Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
+
+    Raises
+    ------
+    SchemaError, ColumnError, ParameterError, FormulaError
+        If a public fact is missing, or data, schema and options contradict each other.
+
+    Notes
+    -----
+    Relation: one person's row is replaced by any other legal one; n is public.  A row is a vector
+    r = (h, z), z_j = w_j (x_j - c_j) / s_j, of whole numbers with |z| at most R, where rows that
+    are further out are moved to R.  Each group releases the sum of r r' with Gaussian noise; one
+    person moves all groups together by at most sqrt(2) (h^2 + R^2) in the Euclidean norm
+    (:class:`dprct.queries.MomentsGrid` has the proof), private arms and subgroups among them.
+    ``delta`` must be above 0.  The price is that of the whole table, however many regressions are
+    run on it later.
+
+    The estimand is that of rows which were moved into the ball: with ``radius="box"``, of clipped
+    columns alone.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> age = np.tile(np.arange(20.0, 60.0), 250)
+    >>> data = pd.DataFrame({"wage": 2 * age - 80, "age": age})
+    >>> schema = Schema((Column("wage", bounds=(-50, 50), missing=()),
+    ...                  Column("age", "byte", bounds=(20, 59), missing=())))
+    >>> m = PrivateMoments(data, schema, columns=["wage", "age"]).fit(epsilon=4, delta=1e-6)
+    >>> bool(abs(m.ols("wage ~ age").params["age"] - 2) < 0.2)
+    True
+    """
+
+    saved_types = (DrawnMoments,)
+
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        *,
+        columns: Sequence[str] = (),
+        formulas: Sequence[str] = (),
+        assignment: Design | None = None,
+        control: Level | None = None,
+        subgroups: Sequence[str] = (),
+        sd: Mapping[str, float] | None = None,
+        centre: Mapping[str, float] | None = None,
+        radius: float | str | None = None,
+        missing: MissingRule | Mapping[str, MissingRule] | None = None,
+        attrition: bool = False,
+        neighbors: str = "replace-one",
+    ) -> None:
+        spec = MomentsSpec(
+            released=tuple(dict.fromkeys(listed_names(columns, "columns"))),
+            formulas=tuple(dict.fromkeys(listed_names(formulas, "formulas"))),
+            assignment=assignment, control=control,
+            subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
+            sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
+            neighbors=neighbors,
+        )  # fmt: skip
+        known = self._bind(spec, data, schema)
+        grouping, self._table = grouping_of(
+            self._table, known.schema, spec.comparison(), spec.subgroups,
+            spec.present_public(known.schema), hidden=spec.hidden, attrition=spec.attrition,
+        )  # fmt: skip
+        layout = spec.layout(known.schema)
+        check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
+        self.facts = MomentsFacts(schema=known.schema, n=known.n, grouping=grouping, layout=layout)
+
+    @classmethod
+    def from_formulas(
+        cls, formulas: str | Sequence[str], data: Any, schema: Schema, **options: Any
+    ) -> Self:
+        """Release what formulas need; other arguments as for the class.
+
+        Raises
+        ------
+        FormulaError
+            If a formula is not in the language.
+        """
+        return cls(data, schema, formulas=listed_names(formulas, "formulas"), **options)
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> DrawnMoments:
+        facts, relation = self.facts, self.spec.neighbors
+        assert relation in RELATIONS
+        return drawn_moments(self._table, facts.layout, facts.grouping, relation, allocation, noise)
+
+    def _read(
+        self,
+        drawn: DrawnMoments,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> Moments:
+        return Moments.of(
+            self.facts, drawn, guarantee, ledger, self.spec.method, self.spec.outcomes
+        )
+
+    def __repr__(self) -> str:
+        columns, groups = len(self.facts.layout.places), len(self.facts.grouping.groups)
+        return f"PrivateMoments(n={self.n}, {columns} columns, {groups} groups)"
+
+
+def _term(text: str) -> str:
+    return f"~ {text}" if not _plain(text) else f"~ `{text}`"
+
+
+def _plain(text: str) -> bool:
+    """Whether this can only be a column's name: no sign of the formula language is in it."""
+    return not any(sign in text for sign in "():*`") and not text.isidentifier()
+
+
+def _spelled(atoms: Sequence[Any]) -> str:
+    """Return the name of a product whose group columns were taken out."""
+    said = []
+    for atom in atoms:
+        value = atom.value
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        said.append(atom.column if atom.level is None else f"C({atom.column})[{value}]")
+    return ":".join(said)
+
+
+def _parts(design: Design) -> Iterator[Design]:
+    yield design
+    for factor in getattr(design, "factors", ()):
+        yield from _parts(factor)
+
+
+def _check_rows(schema: Schema, n: int) -> None:
+    if schema.unit.max_rows > 1:
+        raise SchemaError(
+            f"one {schema.unit.name} has several rows, which moments do not offer; give one row "
+            f"per {schema.unit.name}"
+        )
+    if n > MOST_ROWS:
+        raise ParameterError(f"{n:,} rows; moments add at most {MOST_ROWS:,}")

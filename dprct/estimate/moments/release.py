@@ -1,0 +1,115 @@
+"""The one draw of a release of moments: whole numbers with Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.estimate.moments.noisy import NoisyMoments
+from dprct.privacy.allocation import Allocation
+from dprct.privacy.mechanisms import AnalyticGaussian
+from dprct.queries.ball import moment_sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.groups import Grouping
+    from dprct.estimate.moments.layout import Layout
+    from dprct.model import BoundTable
+    from dprct.privacy.budget import Budget
+    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.noise import NoiseSource
+
+MOMENTS = "moments"
+"""The one part of an allocation of :class:`dprct.PrivateMoments`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnMoments:
+    """What was released: twice the noisy sums of every group, and the noise of one draw.
+
+    Parameters
+    ----------
+    sums : (G, d + 1, d + 1) array of int
+        Symmetric.  Off the diagonal the sum of two draws of the same number; on it twice one draw;
+        the corner is twice h^2 times the rows, public or drawn.
+    sigma : float
+        Standard deviation of a draw, in steps squared.
+    """
+
+    sums: NDArray[Any]
+    sigma: float
+
+
+def allocation_of(layout: Layout, groups: int, budget: Budget) -> Allocation:
+    """Return the one mechanism of a release.
+
+    Raises
+    ------
+    ParameterError
+        If delta is 0, or no sampler reaches the scale.
+    """
+    grid = layout.grid
+    mechanism = AnalyticGaussian(budget, grid.l2_squared, groups * grid.size)
+    return Allocation(budget=budget, parts={MOMENTS: mechanism})
+
+
+def gaussian_of(allocation: Allocation) -> AnalyticGaussian:
+    """Return the mechanism of a release."""
+    mechanism = allocation[MOMENTS]
+    assert isinstance(mechanism, AnalyticGaussian)
+    return mechanism
+
+
+def drawn_moments(
+    table: BoundTable,
+    layout: Layout,
+    grouping: Grouping,
+    relation: Relation,
+    allocation: Allocation,
+    noise: NoiseSource,
+) -> DrawnMoments:
+    """Add up the rows and draw the release; the caller has charged the allocation."""
+    mechanism = gaussian_of(allocation)
+    sums = moment_sums(table.frame, layout.grid, grouping.cells, relation)
+    released = mechanism.release(sums, noise).units
+    return DrawnMoments(matrices(layout, grouping, released), mechanism.noise_sd)
+
+
+def matrices(layout: Layout, grouping: Grouping, numbers: Any) -> NDArray[Any]:
+    """Return released numbers as one symmetric matrix of whole numbers for each group."""
+    grid, size = layout.grid, layout.grid.size
+    found = np.empty((len(grouping.groups), grid.width + 1, grid.width + 1), dtype=object)
+    for g, group in enumerate(grouping.groups):
+        found[g] = grid.matrix(numbers[g * size : (g + 1) * size], group.rows or 0)
+    return found
+
+
+def moments_of(layout: Layout, sums: Any, sigma: float, rows: int | None) -> NoisyMoments:
+    """Return the released numbers of one group in units of z; ``rows`` where it is public."""
+    grid, step = layout.grid, layout.step
+    doubled = np.array([[float(cell) for cell in row] for row in sums])
+    s1, s2 = layout.noise(sigma)
+    count = float(rows) if rows is not None else doubled[0, 0] / (2 * grid.constant**2)
+    places = layout.places
+    return NoisyMoments(
+        names=layout.names,
+        n=count,
+        n_is_public=rows is not None,
+        totals=doubled[0, 1:] / (2 * grid.constant) * step,
+        cross=doubled[1:, 1:] / 2 * step**2,
+        s1=s1,
+        s2=s2,
+        centre=np.array([place.centre for place in places]),
+        scale=np.array([place.scale for place in places]),
+        weight=np.array([place.weight for place in places]),
+    )
+
+
+def count_noise(layout: Layout, sigma: float) -> float:
+    """Return the standard deviation of the number of rows of a private cell."""
+    s2 = layout.noise(sigma)[1]
+    return s2 / layout.h**2 if math.isfinite(layout.h) else math.inf

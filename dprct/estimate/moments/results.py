@@ -1,0 +1,565 @@
+"""Released moments: effects, regressions and tests are read off them; no row is."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dprct.errors import ColumnError, FormulaError, ParameterError
+from dprct.estimate.moments.document import document_of, read_document, write_document
+from dprct.estimate.moments.effects import against_control, effects_of
+from dprct.estimate.moments.indices import index_of
+from dprct.estimate.moments.regression import regression_of
+from dprct.estimate.moments.release import moments_of
+from dprct.estimate.moments.system import Regressor
+from dprct.estimate.moments.tables import table_of
+from dprct.estimate.moments.variables import key_of, listed_terms, regressors_of
+from dprct.formula import parse
+from dprct.schema.arguments import check_choice, listed_names
+from dprct.schema.columns import given
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dprct.certificate.certificate import Certificate
+    from dprct.estimate.moments.effects import EffectResults
+    from dprct.estimate.moments.groups import Group, Value
+    from dprct.estimate.moments.joint import WaldTest
+    from dprct.estimate.moments.layout import Layout
+    from dprct.estimate.moments.model import MomentsFacts
+    from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.estimate.moments.regression import RegressionResults
+    from dprct.estimate.moments.release import DrawnMoments
+    from dprct.estimate.moments.variables import Atom
+    from dprct.formula.syntax import Formula
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.results.itt import ITTTable
+    from dprct.schema import Schema
+
+_WIDTH = 88
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments:
+    """What :meth:`dprct.PrivateMoments.fit` released: every linear regression is post-processing.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+    n : int
+        Rows of the table; public.
+    columns : tuple of str
+        What is released, products among them.
+    arms : tuple of str
+        The control group first; empty without a design.
+    groups : tuple of Group
+    ledger : str
+        What was charged, and where.
+
+    Notes
+    -----
+    It holds no row, and may be published: :meth:`save`.  All that is read off it rests on the one
+    release, so that nothing more is spent, whatever is asked and however often.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> import dprct
+    >>> schema = dprct.Schema((dprct.Column("y", bounds=(0, 4), missing=()),
+    ...                        dprct.Column("t", "byte", levels=(0.0, 1.0), missing=())))
+    >>> t = np.tile([0.0, 1.0], 2000)
+    >>> model = dprct.PrivateMoments(pd.DataFrame({"y": 1 + 2 * t, "t": t}), schema,
+    ...                              formulas=["y ~ t"], assignment=dprct.Complete("t", shares=0.5))
+    >>> m = model.fit(epsilon=4, delta=1e-6)
+    >>> bool(1.8 < m.effects().params["t"] < 2.2)
+    True
+    """
+
+    holds_moments: ClassVar[bool] = True
+    """What :func:`dprct.ols` knows released moments by."""
+
+    schema: Schema
+    layout: Layout
+    groups: tuple[Group, ...]
+    totals: tuple[int, ...]
+    arms: tuple[str, ...]
+    treatment: tuple[str, ...]
+    subgroups: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    n: int
+    drawn: DrawnMoments
+    guarantee: Guarantee
+    ledger: str
+    method: str
+    facts_sha256: str
+    sealed: str
+
+    @classmethod
+    def of(
+        cls, facts: MomentsFacts, drawn: DrawnMoments, guarantee: Guarantee, ledger: str,
+        method: str, outcomes: Sequence[str],
+    ) -> Self:  # fmt: skip
+        """Return what was drawn with the public facts that it is read by."""
+        grouping, layout = facts.grouping, facts.layout
+        used = [name for place in layout.places for name in place.variable.columns]
+        names = dict.fromkeys([*used, *grouping.treatment, *grouping.subgroups])
+        schema = facts.schema
+        released = [name for name in outcomes if name in layout.names]
+        return cls(
+            schema=schema.select(names),
+            layout=layout,
+            groups=grouping.groups,
+            totals=grouping.totals,
+            arms=grouping.arms,
+            treatment=grouping.treatment,
+            subgroups=grouping.subgroups,
+            outcomes=tuple(released or _plain(layout)),
+            n=facts.n,
+            drawn=drawn,
+            guarantee=guarantee,
+            ledger=ledger,
+            method=method,
+            facts_sha256=schema.digest(),
+            sealed=str(schema.seal_of),
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is released, products among them; treatment and subgroups make groups."""
+        return self.layout.names
+
+    @cached_property
+    def cells(self) -> tuple[NoisyMoments, ...]:
+        """The released moments of every group, in units of z."""
+        return tuple(
+            moments_of(self.layout, sums, self.drawn.sigma, group.rows)
+            for sums, group in zip(self.drawn.sums, self.groups, strict=True)
+        )
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Treatment and subgroups, which are the same for all rows of a group."""
+        return tuple(dict.fromkeys([*self.treatment, *self.subgroups]))
+
+    def effects(
+        self,
+        outcomes: str | Sequence[str] | None = None,
+        *,
+        where: Mapping[str, Value] | None = None,
+    ) -> EffectResults:
+        """Return the effect of every arm on every outcome, with their joint covariance.
+
+        Parameters
+        ----------
+        outcomes : str or sequence of str, optional
+            By default those of the formulas of the release, else all its columns.
+        where : mapping from subgroup to level, optional
+            Among these people alone.
+
+        Returns
+        -------
+        EffectResults
+            Differences in means: of each arm and the control group.  Where blocks are subgroups,
+            each block weighs as much as it has rows.
+
+        Raises
+        ------
+        ParameterError
+            If the release has no arms.
+        ColumnError
+            If an outcome was not released.
+        """
+        if len(self.arms) < 2:
+            raise ParameterError(
+                "the release has no arms, so no effects; regress the outcome on a released column "
+                "with ols(...), or release again with assignment="
+            )
+        asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
+        for name in asked:
+            self.place(name)
+        pooled = self._pooled(("arm", *self._blocks()), asked, where)
+        labels = [label for label, _ in pooled]
+        cells = [moments for _, moments in pooled]
+        block = [str(label[1:]) for label in labels] if self._blocks() else None
+        contrasts, control = against_control(
+            [str(label[0]) for label in labels], [cell.n for cell in cells], self.arms[0], block
+        )
+        return effects_of(
+            cells,
+            asked,
+            {name: weights.tolist() for name, weights in contrasts.items()},
+            guarantee=self.guarantee,
+            control=control.tolist(),
+            title=f"Effects against {self.arms[0]}, from released moments",
+            notes=(self._estimand(), *self._where_note(where)),
+        )
+
+    def outcome_index(
+        self,
+        outcomes: Sequence[str],
+        *,
+        scales: Mapping[str, float] | None = None,
+        signs: Mapping[str, int] | None = None,
+        name: str = "index",
+        where: Mapping[str, Value] | None = None,
+    ) -> EffectResults:
+        """Return the effects on the mean of outcomes, each in units of its scale.
+
+        Parameters
+        ----------
+        outcomes : sequence of str
+        scales : mapping of outcome to number, optional
+            Public standard deviations; by default those of the control group, as released.
+        signs : mapping of outcome to 1 or -1, optional
+            -1 where less is better.
+        name : str
+        where : mapping from subgroup to level, optional
+            Among these people alone.
+
+        References
+        ----------
+        Kling, Liebman and Katz (2007), Econometrica 75.
+        """
+        asked = listed_names(outcomes, "outcomes")
+        found = self.effects(asked, where=where)
+        if scales is None and self._blocks():
+            raise ParameterError(
+                "the control group is in several blocks, so that no one standard deviation is "
+                "released; give public scales= of the outcomes"
+            )
+        # without blocks there is one cell for each arm, in their order of appearance
+        pooled = self._pooled(("arm",), asked, where)
+        control = [label[0] for label, _ in pooled].index(self.arms[0])
+        return index_of(found, asked, scales=scales, control=control, signs=signs, name=name)
+
+    def itt_table(
+        self,
+        outcomes: Sequence[str] | Mapping[str, str] | None = None,
+        *,
+        arms: Mapping[str, str] | None = None,
+        adjust: bool = False,
+        where: Mapping[str, Value] | None = None,
+        style: str = "paper",
+        title: str = "",
+    ) -> ITTTable:
+        """Return :meth:`effects` in the layout of experimental papers, as :func:`dprct.itt_table`.
+
+        Parameters
+        ----------
+        outcomes : list of str, or mapping of str to str, optional
+            Columns, or columns and what to call them; by default those of :meth:`effects`.
+        arms : mapping of str to str, optional
+            What to call the arms.
+        adjust : bool
+            Print family-wise p-values of all effects of the table instead, by the largest t.
+        where : mapping from subgroup to level, optional
+        style : {"paper", "econ", "aer", "esttab"}
+        title : str
+        """
+        names = list(self.outcomes if outcomes is None else outcomes)
+        labels = {name: self.schema.column(name).label or name if name in self.schema.names
+                  else name for name in names}  # fmt: skip
+        labels |= dict(outcomes) if isinstance(outcomes, Mapping) else {}
+        return table_of(
+            self.effects(names, where=where), labels, {arm: arm for arm in self.arms[1:]}
+            | dict(arms or {}), adjust=adjust, style=style, title=title,
+        )  # fmt: skip
+
+    def ols(
+        self,
+        formula: str,
+        *,
+        cov_type: str | None = None,
+        where: Mapping[str, Value] | None = None,
+    ) -> RegressionResults:
+        """Return least squares of a released column on others, on treatment and on subgroups.
+
+        Parameters
+        ----------
+        formula : str
+            As in :func:`dprct.ols`; products of released columns must have been released, products
+            with treatment and subgroups are there.
+        cov_type : {"by group", "nonrobust"}, optional
+            Whether errors have a variance of their own in every group that the formula tells
+            apart; by default they do where it names treatment or subgroups.
+        where : mapping from treatment or subgroup to level, optional
+            Among these people alone.
+
+        Returns
+        -------
+        RegressionResults
+
+        Raises
+        ------
+        FormulaError
+            If the formula is not in the language, or has several outcomes.
+        ColumnError
+            If a column or a product was not released.
+        """
+        parsed = parse(formula)
+        if len(parsed.outcomes) != 1:
+            raise FormulaError(
+                f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
+            )
+        used = tuple(name for name in parsed.names if name in self.group_columns)
+        cells, terms = self.system(parsed, used, where)
+        if cov_type is None:
+            cov_type = "by group" if used else "nonrobust"
+        check_choice("cov_type", cov_type, ("by group", "nonrobust"))
+        return regression_of(
+            cells,
+            terms[0],
+            terms[1:],
+            guarantee=self.guarantee,
+            by_cell=cov_type == "by group",
+            formula=parsed.text,
+            notes=(self._estimand(), *self._where_note(where)),
+        )
+
+    def system(
+        self, parsed: Formula, used: Sequence[str], where: Mapping[str, Value] | None
+    ) -> tuple[list[NoisyMoments], list[Regressor]]:
+        """Return the groups that a formula tells apart, and its outcome and regressors.
+
+        Raises
+        ------
+        ColumnError
+            If a column or a product was not released.
+        """
+        for name in parsed.names:
+            if name not in self.schema.names:
+                self.place(name)
+        known = {place.variable.key: place.variable.name for place in self.layout.places}
+        terms = [
+            *listed_terms(parsed.outcome_names, self.schema),
+            *regressors_of(parsed, self.schema),
+        ]
+        columns: list[str | None] = []
+        for term in terms:
+            rest = term.without(self.group_columns)
+            if rest and key_of(rest) not in known:
+                said = ":".join(atom.column for atom in rest)
+                self.place(term.name if len(rest) == len(term.atoms) else said)
+            columns.append(known[key_of(rest)] if rest else None)
+        pooled = self._pooled(used, [name for name in columns if name is not None], where)
+        # a row whose treatment or subgroup is missing is left out, as for any other column
+        pooled = [(label, cell) for label, cell in pooled if None not in label]
+        if not pooled:
+            raise ParameterError("no group of the release has values of all these columns")
+        found = []
+        for term, column in zip(terms, columns, strict=True):
+            inside = [atom for atom in term.atoms if atom.column in self.group_columns]
+            by_cell = tuple(
+                math.prod(_value(atom, dict(zip(used, label, strict=True))) for atom in inside)
+                for label, _ in pooled
+            )
+            found.append(Regressor(term.name, column, by_cell if inside else None))
+        return [cell for _, cell in pooled], found
+
+    def wald_test(self, hypothesis: str | Sequence[str]) -> WaldTest:
+        """Return the joint test of restrictions on :meth:`effects`, such as ``"t1 = t2"``."""
+        return self.effects().wald_test(hypothesis)
+
+    def lincom(self, combination: str | Mapping[str, float]) -> EffectResults:
+        """Return a linear combination of :meth:`effects`, such as ``"t1 - t2"``."""
+        return self.effects().lincom(combination)
+
+    def place(self, name: str) -> str:
+        """Return the name of a released column, or refuse."""
+        if name not in self.columns:
+            raise ColumnError(
+                f"column {name!r} was not released; released: {', '.join(self.columns)}"
+                + (f"; groups: {', '.join(self.group_columns)}" if self.group_columns else "")
+            )
+        return name
+
+    def save(self, path: str | Path) -> Path:
+        """Write the release as a document, which may be published; see ``moments.schema.json``.
+
+        Raises
+        ------
+        SimulationError
+            If a seed was given.
+        FileError
+            If it cannot be written.
+        """
+        return write_document(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the release that :meth:`save` wrote.
+
+        Raises
+        ------
+        FileError
+            If it cannot be read, is no such document, or was changed after it was written.
+        """
+        return cls(**read_document(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document as JSON-ready values."""
+        return document_of(self)
+
+    def certificate(self) -> Certificate:
+        """Return the certificate of the release, as of a protected file.
+
+        Raises
+        ------
+        SimulationError
+            If a seed was given.
+        """
+        from dprct.certificate.certificate import Certificate
+
+        return Certificate(
+            guarantee=self.guarantee,
+            method=self.method,
+            facts=dict(self.facts()),
+            dataset_id=self.schema.dataset_id,
+            seal=self.sealed,
+            seal_sha256=self.facts_sha256,
+            header="no file was written: these are released numbers",
+            ledger=self.ledger,
+            fates={},
+            differences=(),
+            limits=(self._estimand(),),
+        )
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return what is public of the release, in words."""
+        s1, s2 = self.layout.noise(self.drawn.sigma)
+        size = len(self.groups) * self.layout.grid.size
+        return (
+            ("n", f"{self.n:,}"),
+            ("columns", ", ".join(self.columns)),
+            ("groups", "; ".join(group.name for group in self.groups)),
+            ("released", f"{size:,} numbers"),
+            ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
+            ("ledger", self.ledger),
+        )
+
+    def summary(self) -> str:
+        """Return what was released, its noise, and the guarantee, as text."""
+        lines = ["Released moments"]
+        width = max(len(key) for key, _ in self.facts())
+        for key, value in self.facts():
+            text, after = f"{key:<{width}}  {value}", " " * (width + 4)
+            lines.append(textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent=after))
+        notes = (self._estimand(), *str(self.guarantee).splitlines())
+        lines += [textwrap.fill(note, _WIDTH) for note in notes]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"Moments({len(self.columns)} columns, {len(self.groups)} groups, n={self.n:,})"
+
+    def _estimand(self) -> str:
+        if self.layout.grid.moves_nobody:
+            return "Estimands are those of columns clipped to their bounds."
+        return (
+            "Estimands are those of columns clipped jointly: rows further from the centres than "
+            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance."
+        )
+
+    def _where_note(self, where: Mapping[str, Value] | None) -> tuple[str, ...]:
+        if not where:
+            return ()
+        said = ", ".join(f"{name}={value}" for name, value in where.items())
+        return (f"Among those with {said}.",)
+
+    def _blocks(self) -> tuple[str, ...]:
+        """Return the subgroups whose cells are public: blocks of a public design."""
+        if any(group.rows is None for group in self.groups):
+            return ()
+        return self.subgroups
+
+    def _pooled(
+        self, by: Sequence[str], columns: Sequence[str], where: Mapping[str, Value] | None
+    ) -> list[tuple[tuple[Value, ...], NoisyMoments]]:
+        """Return the moments of rows that have all ``columns``, added up by group columns.
+
+        ``by`` names group columns, or ``"arm"``.
+        """
+        wanted = self._checked(where)
+        inner = len(self.groups) // len(self.totals)
+        used = [
+            g
+            for g, group in enumerate(self.groups)
+            if all(group.value(name) == value for name, value in wanted.items())
+            and not (set(group.absent) & self._columns_of(columns))
+        ]
+        members: dict[tuple[Value, ...], list[int]] = {}
+        for g in used:
+            group = self.groups[g]
+            label = tuple(group.arm if name == "arm" else group.value(name) for name in by)
+            members.setdefault(label, []).append(g)
+        if not members:
+            raise ParameterError(
+                "no group of the release has values of all these columns; leave one out"
+            )
+        return [(label, self._added(gs, inner)) for label, gs in members.items()]
+
+    def _added(self, groups: Sequence[int], inner: int) -> NoisyMoments:
+        """Return groups together; of all cells of a public group, its public number of rows."""
+        first, *others = [self.cells[g] for g in groups]
+        whole: dict[int, int] = {}
+        for g in groups:
+            whole[g // inner] = whole.get(g // inner, 0) + 1
+        complete = inner > 1 and all(count == inner for count in whole.values())
+        rows = sum(self.totals[one] for one in whole) if complete else None
+        return first.pooled(*others, rows=rows) if others or rows is not None else first
+
+    def _columns_of(self, names: Sequence[str]) -> set[str]:
+        return {
+            column
+            for place in self.layout.places
+            if place.variable.name in names
+            for column in place.variable.columns
+        }
+
+    def _checked(self, where: Mapping[str, Value] | None) -> dict[str, Value]:
+        """Return what a condition on groups says, or refuse it."""
+        if where is None:
+            return {}
+        if not isinstance(where, Mapping):
+            raise ParameterError(f"where={given(where)}; give a mapping, such as {{'female': 1}}")
+        found: dict[str, Value] = {}
+        for name, value in where.items():
+            if name not in self.group_columns:
+                raise ColumnError(
+                    f"where= names {given(name)}, which makes no groups of this release; groups: "
+                    f"{', '.join(self.group_columns) or 'none'}"
+                )
+            known = list(dict.fromkeys(group.value(name) for group in self.groups))
+            if value not in known:
+                raise ParameterError(
+                    f"where= asks for {name}={given(value)}; levels are "
+                    f"{', '.join('.' if x is None else str(x) for x in known)}"
+                )
+            found[name] = value
+        return found
+
+
+def _value(atom: Atom, group: Mapping[str, Value]) -> float:
+    """Return what a treatment or subgroup column, or an indicator of its level, is in a group."""
+    value = group[atom.column]
+    if atom.level is not None:
+        return float(value == atom.value)
+    if value is None or isinstance(value, str):
+        raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
+    return float(value)
+
+
+def _plain(layout: Layout) -> list[str]:
+    """Return the released columns that are no indicators and no products."""
+    found = [
+        place.variable.name
+        for place in layout.places
+        if len(place.variable.parts) == 1 and place.variable.parts[0].level is None
+    ]
+    return found or list(layout.names)

@@ -1,0 +1,309 @@
+"""Which columns, levels and products a release holds: a function of schema and formulas alone."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dprct.encoding import encoding
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.formula import design, parse
+from dprct.queries import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dprct.formula.syntax import Factor, Formula
+    from dprct.schema import Column, Schema
+
+Key = tuple[tuple[str, int], ...]
+"""What a variable is, whatever its name: the columns and levels that are multiplied, sorted."""
+
+INTERCEPT = "Intercept"
+MOST_POWER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A column's value, or whether it has a level; one factor of a product.
+
+    Parameters
+    ----------
+    column : str
+    level : int or None
+        Code of the column's encoding.
+    value : float or str or None
+        What the level is.
+    """
+
+    column: str
+    level: int | None = None
+    value: float | str | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What the atom is, as :attr:`dprct.queries.Part.key`."""
+        return self.column, -1 if self.level is None else self.level
+
+
+@dataclass(frozen=True, slots=True)
+class Regressor:
+    """A column of a design matrix: a product of atoms; none is the constant.
+
+    Parameters
+    ----------
+    name : str
+        As in the results of :func:`dprct.ols`.
+    atoms : tuple of Atom
+    """
+
+    name: str
+    atoms: tuple[Atom, ...]
+
+    def without(self, columns: Iterable[str]) -> tuple[Atom, ...]:
+        """Return the atoms of other columns."""
+        return tuple(atom for atom in self.atoms if atom.column not in set(columns))
+
+
+def key_of(atoms: Iterable[Atom]) -> Key:
+    """Return what a product is, whatever the order of its factors; a level counts once."""
+    keys = [atom.key for atom in atoms]
+    once = dict.fromkeys(key for key in keys if key[1] >= 0)
+    return tuple(sorted([*once, *(key for key in keys if key[1] < 0)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A column of the release: a product of columns and levels, with a name.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> age = Part(Column("age", bounds=(-1, 2), missing=()))
+    >>> Variable("age:age", (age, age)).bounds
+    (0.0, 4.0)
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+
+    @property
+    def key(self) -> Key:
+        """What the variable is."""
+        return tuple(sorted(part.key for part in self.parts))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is a function of."""
+        return tuple(dict.fromkeys(part.column.name for part in self.parts))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest product, by the bounds of its parts; of an even power, from 0."""
+        low = high = 1.0
+        for name in dict.fromkeys(part.key for part in self.parts):
+            same = [part for part in self.parts if part.key == name]
+            a, b = same[0].bounds
+            ends = [a ** len(same), b ** len(same)]
+            if len(same) % 2 == 0 and a < 0 < b:
+                ends.append(0.0)
+            corners = [x * y for x in (low, high) for y in (min(ends), max(ends))]
+            low, high = min(corners), max(corners)
+        return low, high
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether every legal value is one of two: an indicator, or a 0/1 column."""
+        if len(self.parts) == 1 and self.parts[0].level is None:
+            levels = self.parts[0].column.levels
+            return levels is not None and len(levels) == 2
+        return all(part.level is not None or _is_dummy(part.column) for part in self.parts)
+
+
+def _is_dummy(column: Column) -> bool:
+    return column.levels is not None and set(column.levels) == {0.0, 1.0}
+
+
+def variable_of(
+    name: str, atoms: Sequence[Atom], schema: Schema, fills: Mapping[str, float]
+) -> Variable:
+    """Return the column of a release that a product is.
+
+    Raises
+    ------
+    SchemaError, ColumnError
+        If a column has no bounds, levels or missing policy, or one legal value alone.
+    """
+    once = {atom.key: atom for atom in atoms if atom.level is not None}
+    plain = [atom for atom in atoms if atom.level is None]
+    parts = []
+    for atom in sorted([*once.values(), *plain], key=lambda atom: atom.key):
+        column = checked_column(schema, atom.column)
+        if column.levels is not None and len(column.levels) == 1:
+            raise _constant(name)
+        parts.append(Part(column, atom.level, fills.get(atom.column)))
+    found = Variable(name, tuple(parts))
+    low, high = found.bounds
+    if not low < high:
+        raise _constant(name)
+    return found
+
+
+def _constant(name: str) -> SchemaError:
+    return SchemaError(
+        f"{name!r} is a constant: the schema allows one value of it alone; leave it out"
+    )
+
+
+def checked_column(schema: Schema, name: str) -> Column:
+    """Return a column whose values are bounded, or refuse.
+
+    Raises
+    ------
+    SchemaError, ColumnError
+    """
+    column = schema.column(name)
+    if column.bounds is None and column.levels is None:
+        wanted = "its levels" if column.is_text else "bounds=(low, high) or levels=[...]"
+        raise SchemaError(
+            f"column {name!r} has neither bounds nor levels; declare {wanted} from public "
+            "knowledge, never from the data"
+        )
+    if column.missing is None and not column.is_text:
+        raise SchemaError(
+            f"column {name!r} has no declared missing policy; declare missing='never', or the "
+            "codes that are legal, such as missing=['.']"
+        )
+    return column
+
+
+def regressors_of(formula: str | Formula, schema: Schema) -> tuple[Regressor, ...]:
+    """Return the columns of the right side of a formula, by the schema alone.
+
+    Raises
+    ------
+    FormulaError, ColumnError, SchemaError
+
+    Examples
+    --------
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("y", bounds=(0, 1), missing=()),
+    ...                  Column("g", "byte", levels=(1, 2, 3), missing=())))
+    >>> [regressor.name for regressor in regressors_of("y ~ C(g)", schema)]
+    ['Intercept', 'C(g)[T.2]', 'C(g)[T.3]']
+    """
+    parsed = parse(formula) if isinstance(formula, str) else formula
+    for name in parsed.names:
+        checked_column(schema, name)
+    if not parsed.terms:
+        return (Regressor(INTERCEPT, ()),)
+    legal = {name: [_legal_value(schema.column(name))] for name in parsed.names}
+    coded = design(parsed, pd.DataFrame(legal), schema, levels="schema")
+    known = {INTERCEPT: ()} | {
+        name: atoms for term in parsed.terms for name, atoms in _spelled(term, schema).items()
+    }
+    return tuple(Regressor(name, known[name]) for name in coded.columns)
+
+
+def _legal_value(column: Column) -> float | str:
+    if column.levels:
+        return column.levels[0]
+    assert column.bounds is not None
+    return float(column.bounds[0])
+
+
+def _spelled(term: Sequence[Factor], schema: Schema) -> dict[str, tuple[Atom, ...]]:
+    """Return every name that a column of a term can have, with what is multiplied."""
+    found = {}
+    for chosen in product(*(_choices(factor, schema) for factor in term)):
+        name = ":".join(label for label, _ in chosen)
+        found[name] = tuple(atom for _, atoms in chosen for atom in atoms)
+    return found
+
+
+def _choices(factor: Factor, schema: Schema) -> list[tuple[str, tuple[Atom, ...]]]:
+    if factor.expression is not None:
+        tree = ast.parse(factor.expression.source, mode="eval").body
+        return [(factor.label, _monomial(tree, factor))]
+    (name,) = factor.names
+    column = schema.column(name)
+    if factor.kind == "name" and not column.is_text:
+        return [(factor.label, (Atom(name),))]
+    found = []
+    for atom in level_atoms(column):
+        shown = atom.value
+        if isinstance(shown, float) and shown.is_integer():
+            shown = int(shown)
+        found += [(f"{factor.label}[{reduced}{shown}]", (atom,)) for reduced in ("T.", "")]
+    return found
+
+
+def level_atoms(column: Column) -> tuple[Atom, ...]:
+    """Return the levels of a column, in the order of its encoding.
+
+    Raises
+    ------
+    SchemaError
+        If it declares none.
+    """
+    if column.levels is None:
+        raise SchemaError(
+            f"column {column.name!r} is a factor without levels; declare levels=[...]"
+        )
+    cells = encoding(column).cells
+    return tuple(Atom(column.name, code, cell[0]) for code, cell in enumerate(cells))
+
+
+def _monomial(node: ast.expr, factor: Factor) -> tuple[Atom, ...]:
+    """Return the atoms of a product of columns and whole powers of them."""
+    match node:
+        case ast.Name(id=name):
+            return (Atom(factor.names[int(name[1:])]),)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return (*_monomial(left, factor), *_monomial(right, factor))
+        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)) if (
+            1 <= power <= MOST_POWER
+        ):
+            return _monomial(left, factor) * power
+    raise FormulaError(
+        f"{factor.label} is no product of columns and their powers up to {MOST_POWER}, which is "
+        "what a release of moments can hold; add it to the data as a column with its own bounds"
+    )
+
+
+def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...]:
+    """Return what ``columns=`` names: columns, ``C(x)``, products, each as in a formula.
+
+    Raises
+    ------
+    FormulaError, ColumnError, SchemaError
+    """
+    found: dict[Key, Regressor] = {}
+    for name in columns:
+        text = name if name not in schema.names or name.isidentifier() else f"`{name}`"
+        for regressor in regressors_of(f"~ {text}", schema):
+            if regressor.atoms:
+                found.setdefault(key_of(regressor.atoms), regressor)
+    return tuple(found.values())
+
+
+def check_count(variables: Sequence[Variable], groups: int, most: int) -> int:
+    """Return how many numbers a release has, or refuse one that is too large.
+
+    Raises
+    ------
+    ParameterError
+    """
+    size = groups * (len(variables) + 1) ** 2
+    if size > most:
+        raise ParameterError(
+            f"{len(variables)} columns in {groups} groups are {size:,} numbers, which is more than "
+            f"{most:,}; release fewer columns or fewer groups (about "
+            f"{math.isqrt(most // groups) - 1} columns in as many groups)"
+        )
+    return size

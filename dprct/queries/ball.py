@@ -1,0 +1,503 @@
+"""Sums and cross products of the columns of every group, each row within one public ball.
+
+The release of :class:`dprct.PrivateMoments` is these numbers with Gaussian noise; nothing else of
+its rows is ever read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from dprct.encoding import encoding, prepared
+from dprct.errors import ParameterError, SchemaError
+from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.sums import added, check_extent
+from dprct.schema.columns import check_own
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.effects import Combinations
+    from dprct.privacy.guarantee import Relation
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Frame, Table
+
+STEPS = 1 << 16
+"""L: steps of the grid from the centre to the surface of the ball, whatever the number of columns.
+
+A step is a 2^16th of the radius: its rounding is far below the noise, and adds nothing to the
+sensitivity, which is that of the whole numbers.
+"""
+
+FARTHEST = 1 << 20
+"""Steps at which a single value is clipped before its row is moved into the ball."""
+
+MOST_ROWS = 1 << 30
+"""Rows of which every sum of products, each at most 2^32, is below 2^63."""
+
+_CHUNK = 1 << 18
+"""Rows in memory at once; sums of their products are below 2^53, so that doubles add them."""
+
+_QUERY = 6000
+"""Most sums that one query of an engine is asked for."""
+
+_CELL, _SQUARE, _BY = "__cell", "__q", "__f"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A number of a row that is a function of one column: its value, or whether it is a level.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds, or levels; for a level, with an encoding.
+    level : int or None
+        The part is 1 where the column has this code of its encoding, else 0.
+    fill : float or None
+        What stands for a missing value; the middle of the bounds if None.
+    """
+
+    column: Column
+    level: int | None = None
+    fill: float | None = None
+
+    def __post_init__(self) -> None:
+        check_own(self.column)
+        if self.level is not None:
+            return
+        if self.column.is_text or not (self.column.bounds or self.column.levels):
+            raise SchemaError(
+                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                "public knowledge, never from the data"
+            )
+        check_extent(self.column.name, *self.bounds)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        if self.level is not None:
+            return 0.0, 1.0
+        if self.column.bounds is not None:
+            return float(self.column.bounds[0]), float(self.column.bounds[1])
+        numbers = sorted(float(level) for level in self.column.levels or ())
+        return numbers[0], numbers[-1]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What the part is a function of: the column, and the level or -1."""
+        return self.column.name, -1 if self.level is None else self.level
+
+    def value(self) -> nw.Expr:
+        """Return the double of each row, within the bounds, of a frame that is ``prepared``."""
+        if self.level is not None:
+            return (encoding(self.column).expression() == self.level).cast(nw.Float64)
+        low, high = self.bounds
+        fill = low / 2 + high / 2 if self.fill is None else self.fill
+        x = nw.col(self.column.name).cast(nw.Float64)
+        known = nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(fill))).otherwise(x)
+        return known.clip(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A column of the release, or a product of columns, as whole steps about a public centre.
+
+    Parameters
+    ----------
+    name : str
+    parts : tuple of Part
+        The column is their product, from the left.
+    bounds : (low, high)
+        Of the product; public.
+    centre : float
+    per_unit : float
+        m, the public double by which ``x - centre`` is multiplied.
+    exempt : bool
+        Never moved: the ball has room for every legal value.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    bounds: tuple[float, float]
+    centre: float
+    per_unit: float
+    exempt: bool = False
+
+    def steps(self) -> nw.Expr:
+        """Return k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20.
+
+        Clipping, subtraction, multiplication and addition are each rounded in the one way of
+        IEEE 754, and there is no division: every engine has the same bits.
+        """
+        value = reduce(mul, [part.value() for part in self.parts])
+        if len(self.parts) > 1:
+            value = value.clip(*self.bounds)
+        steps = ((value - self.centre) * self.per_unit + 0.5).floor()
+        return steps.clip(-FARTHEST, FARTHEST).cast(nw.Int64)
+
+    def steps_at(self, value: float) -> int:
+        """Return k of one public number."""
+        steps = (value - self.centre) * self.per_unit + 0.5
+        return math.floor(min(max(steps, -FARTHEST), FARTHEST))
+
+    @property
+    def reach(self) -> int:
+        """The largest size of k within the bounds: k rises with x."""
+        return max(abs(self.steps_at(bound)) for bound in self.bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsGrid:
+    """What :func:`moment_sums` releases of a group, and how sensitive it is; public.
+
+    Parameters
+    ----------
+    columns : tuple of Scaled, length d
+    constant : int
+        h in steps, 1 to L.
+    count : bool
+        Whether the number of rows of a group is released too: where it is private.
+
+    Notes
+    -----
+    A record is a vector r = (h, k) of whole numbers with |k|^2 <= L^2, and adds A = r r' to the
+    matrix of its group.  All (d + 1)^2 entries are in the vector, those off the diagonal twice;
+    the corner h^2 only if ``count``.
+
+    *Sensitivity.*  |A|_F = |r|^2 <= h^2 + L^2 = t.  A record that is replaced within its group
+    moves the matrix by A - B with ``|A - B|_F^2 = |A|^2 + |B|^2 - 2 (r's)^2 <= 2 t^2``, and the
+    corner does not move.  One that also goes to another group moves two matrices, by A and by B,
+    which is ``|A|^2 + |B|^2 <= 2 t^2``, the corners among them: where groups are private, their
+    counts are free.  D^2 = 2 (h^2 + L^2)^2 exactly, in whole numbers.  It is attained by k and s on
+    the surface with k's = -h^2, and across groups by any two on the surface.
+
+    *The ball.*  That |k|^2 <= L^2 holds for every row is not left to floating point.  Columns that
+    are exempt have room for their bounds, E^2 at most together (of the levels of one column, a row
+    has one).  The others have S^2 = L^2 - E^2: where q = sum k_j^2 passes it, k_j becomes
+    ``sign(k_j) floor(|k_j| ((S - 1) / sqrt(q)))``, and then, tested in whole numbers, 0 in all of
+    them unless their squares sum to S^2 or less.  sqrt and the division are rounded in one way by
+    IEEE 754, so that every engine has the same bits.
+    """
+
+    columns: tuple[Scaled, ...]
+    constant: int
+    count: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.constant <= STEPS:
+            raise ParameterError(f"constant={self.constant} is not within 1 and {STEPS} steps")
+        if self.room < 0 or (self.room == 0 and any(not c.exempt for c in self.columns)):
+            raise ParameterError("the ball has no room for columns that are never moved")
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return len(self.columns)
+
+    @property
+    def reserved(self) -> int:
+        """E^2, the most that the squares of exempt columns sum to."""
+        levels: dict[str, list[Scaled]] = {}
+        total = 0
+        for column in self.columns:
+            if not column.exempt:
+                continue
+            if len(column.parts) == 1 and column.parts[0].level is not None:
+                levels.setdefault(column.parts[0].column.name, []).append(column)
+            else:
+                total += column.reach**2
+        for group in levels.values():
+            at_zero = [column.steps_at(0.0) ** 2 for column in group]
+            changed = [c.steps_at(1.0) ** 2 - z for c, z in zip(group, at_zero, strict=True)]
+            total += sum(at_zero) + max(0, *changed)
+        return total
+
+    @property
+    def room(self) -> int:
+        """S^2, what is left for the others."""
+        return STEPS**2 - self.reserved
+
+    @property
+    def moves_nobody(self) -> bool:
+        """Whether every legal row is within the ball as it is."""
+        return sum(c.reach**2 for c in self.columns if not c.exempt) <= self.room
+
+    @property
+    def size(self) -> int:
+        """Numbers that are released of one group."""
+        return (self.width + 1) ** 2 - (not self.count)
+
+    @property
+    def l2_squared(self) -> int:
+        """D^2, in squared units of the sums."""
+        return 2 * (self.constant**2 + STEPS**2) ** 2
+
+    @property
+    def l_inf(self) -> int:
+        """By how much one record moves any sum, at most."""
+        return max(STEPS**2, 2 * self.constant * STEPS)
+
+    @property
+    def l1(self) -> int:
+        """By how much one record moves all sums together: |A|_1 = |r|_1^2 <= (d + 1) |r|^2."""
+        return 2 * (self.width + 1) * (self.constant**2 + STEPS**2)
+
+    def vector(self, matrix: NDArray[Any]) -> list[int]:
+        """Return the entries of a (d + 1, d + 1) matrix that are released, row by row."""
+        cells = [int(cell) for cell in matrix.ravel()]
+        return cells if self.count else cells[1:]
+
+    def matrix(self, numbers: NDArray[Any], rows: int = 0) -> NDArray[Any]:
+        """Return released numbers as a matrix of twice the sums, (i, j) and (j, i) added.
+
+        ``rows`` is the public number of rows of the group, where it was not released.
+        """
+        cells = [int(number) for number in numbers]
+        if not self.count:
+            cells.insert(0, rows * self.constant**2)
+        found = np.array(cells, dtype=object).reshape(self.width + 1, self.width + 1)
+        doubled: NDArray[Any] = found + found.T
+        return doubled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentCells:
+    """To which group each row belongs.
+
+    Parameters
+    ----------
+    public : int
+        Number of public groups.
+    codes : (n,) array of int, or (C,) array with ``combinations``, or None
+        Public group of each row (or combination of public columns), -1 for none.
+    combinations : Combinations or None
+        Where rows stay in an engine.
+    treatment : tuple of str
+        Private columns of the treatment.
+    values : tuple of tuples
+        Their values in each private arm; one arm without columns.
+    levels : tuple of Column
+        Private columns whose codes make cells, the missing codes among them.
+    """
+
+    public: int = 1
+    codes: NDArray[np.int64] | None = None
+    combinations: Combinations | None = None
+    treatment: tuple[str, ...] = ()
+    values: tuple[tuple[float | str, ...], ...] = ((),)
+    levels: tuple[Column, ...] = ()
+
+    @property
+    def inner(self) -> int:
+        """Private cells of one public group."""
+        return len(self.values) * math.prod(encoding(column).size for column in self.levels)
+
+    @property
+    def size(self) -> int:
+        """Number of groups, of which ``inner`` are one public group."""
+        return self.public * self.inner
+
+    def cell(self) -> nw.Expr:
+        """Return the private cell of a row, -1 for none, of a frame that is ``prepared``."""
+        found = nw.lit(0, nw.Int64)
+        if self.treatment:
+            found = nw.lit(-1, nw.Int64)
+            for place, values in enumerate(self.values):
+                same = reduce(
+                    lambda a, b: a & b,
+                    [_equal(name, x) for name, x in zip(self.treatment, values, strict=True)],
+                )
+                found = nw.when(same).then(nw.lit(place, nw.Int64)).otherwise(found)
+        for column in self.levels:
+            coded = encoding(column)
+            code = coded.expression().clip(0, coded.size - 1)
+            found = nw.when(found >= 0).then(found * coded.size + code).otherwise(nw.lit(-1))
+        return found.cast(nw.Int64)
+
+
+def _equal(name: str, value: float | str) -> nw.Expr:
+    if isinstance(value, str):
+        return (nw.col(name) == value).fill_null(False)
+    x = nw.col(name).cast(nw.Float64)
+    return (x == float(value)).fill_null(False)
+
+
+def moment_sums(
+    table: Table, grid: MomentsGrid, cells: MomentCells, relation: Relation
+) -> IntegerVector:
+    """Add r r' over the rows of every group, exactly.
+
+    Parameters
+    ----------
+    table : narwhals frame, eager or lazy, at most 2^30 rows
+    grid : MomentsGrid
+        Proves the sensitivity.
+    cells : MomentCells
+        A row in no group counts nowhere.
+    relation : {"replace-one", "replace-one-design-public"}
+        Private cells need ``grid.count``.
+
+    Returns
+    -------
+    IntegerVector
+        Sealed, (G size,): the numbers of the first group, of the second, ...  An engine adds
+        them in one pass.
+
+    Raises
+    ------
+    ParameterError
+        If the relation is add-remove, or private cells come without their counts.
+    """
+    if relation == "add-remove":
+        raise ParameterError(
+            "moments take the number of rows as public, which add-remove protects; use replace-one"
+        )
+    if cells.inner > 1 and not grid.count:
+        raise ParameterError("the numbers of rows of private cells are released; say count=True")
+    found = (
+        _in_engine(table, grid, cells)
+        if isinstance(table, nw.LazyFrame)
+        else _in_memory(table, grid, cells)
+    )
+    values = [number for matrix in found for number in grid.vector(matrix)]
+    return IntegerVector(
+        np.array(values, dtype=object),
+        l1=grid.l1,
+        l2_squared=grid.l2_squared,
+        l_inf=grid.l_inf,
+        relation=relation,
+    )
+
+
+def _columns(grid: MomentsGrid, cells: MomentCells) -> list[Column]:
+    """Return the columns that are coded, each once."""
+    coded = [part.column for c in grid.columns for part in c.parts if part.level is not None]
+    return list({column.name: column for column in (*coded, *cells.levels)}.values())
+
+
+def _in_memory(table: Frame, grid: MomentsGrid, cells: MomentCells) -> list[NDArray[Any]]:
+    """Return the matrix of every group."""
+    total = np.zeros((cells.size, grid.width + 1, grid.width + 1), np.int64)
+    coded = prepared(table, _columns(grid, cells))
+    wanted = [cells.cell().alias(_CELL)]
+    wanted += [column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)]
+    exempt = np.array([column.exempt for column in grid.columns], bool)
+    for start in range(0, len(table), _CHUNK):
+        some = coded[start : start + _CHUNK].select(*wanted)
+        group = np.array(some[_CELL].to_numpy(), np.int64)
+        if cells.codes is not None:
+            outer = cells.codes[start : start + _CHUNK]
+            group = np.where((outer >= 0) & (group >= 0), outer * cells.inner + group, -1)
+        steps = np.full((len(group), grid.width + 1), grid.constant, np.int64)
+        for j in range(grid.width):
+            steps[:, j + 1] = some[f"k{j}"].to_numpy()
+        _move(steps[:, 1:], exempt, grid.room)
+        order = np.argsort(group, kind="stable")
+        rows = steps[order].astype(np.float64)
+        edges = np.searchsorted(group[order], np.arange(cells.size + 1))
+        for g in range(cells.size):
+            part = rows[edges[g] : edges[g + 1]]
+            total[g] += (part.T @ part).astype(np.int64)
+    return list(total)
+
+
+def _move(steps: NDArray[np.int64], exempt: NDArray[np.bool_], room: int) -> None:
+    """Move the rows (n, d) that are outside into the ball, in place."""
+    free = steps[:, ~exempt]
+    square = (free * free).sum(1)
+    by = np.where(
+        square > room, (math.isqrt(room) - 1) / np.sqrt(np.maximum(square, 1).astype(float)), 1.0
+    )
+    moved = np.sign(free) * np.floor(np.abs(free) * by[:, None]).astype(np.int64)
+    inside = (moved * moved).sum(1) <= room
+    steps[:, ~exempt] = np.where(inside[:, None], moved, 0)
+
+
+def _in_engine(table: nw.LazyFrame[Any], grid: MomentsGrid, cells: MomentCells) -> list[Any]:
+    """Return what :func:`_in_memory` returns, added by the engine, which keeps the rows."""
+    d, free = grid.width, [j for j, c in enumerate(grid.columns) if not c.exempt]
+    keys = list(cells.combinations.columns) if cells.combinations is not None else []
+    by = [f"__g{i}" for i in range(len(keys))]
+    rows = prepared(table, _columns(grid, cells)).select(
+        *[nw.col(key).alias(name) for key, name in zip(keys, by, strict=True)],
+        cells.cell().alias(_CELL),
+        *[column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)],
+    )
+    if free and not grid.moves_nobody:
+        rows = _moved(rows, free, d, [*by, _CELL], grid.room)
+    # (0, j) is h times the sum of k_j, and the corner h^2 times the number of rows
+    sums = {f"s{j}": nw.col(f"k{j}") for j in range(d)}
+    sums |= {f"p{i}_{j}": nw.col(f"k{i}") * nw.col(f"k{j}") for i in range(d) for j in range(i, d)}
+    total = np.zeros((cells.size, d + 1, d + 1), dtype=object)
+    names = list(sums)
+    for start in range(0, len(names), _QUERY):
+        asked = names[start : start + _QUERY]
+        answer = added(rows, {name: sums[name] for name in asked}, [*by, _CELL])
+        for *key, cell, found, number in _keyed(answer, len(by), len(asked)):
+            group = _place(key, cells)
+            if cell < 0 or group < 0:
+                continue
+            matrix = total[group * cells.inner + cell]
+            if start == 0:
+                matrix[0, 0] += number * grid.constant**2
+            for name, value in zip(asked, found, strict=True):
+                i, j = _entry(name)
+                value = value * grid.constant if i == 0 else value
+                matrix[i, j] += value
+                if i != j:
+                    matrix[j, i] += value
+    return list(total)
+
+
+def _moved(
+    rows: nw.LazyFrame[Any], free: list[int], d: int, keys: list[str], room: int
+) -> nw.LazyFrame[Any]:
+    """Return the steps with the rows that are outside moved into the ball, as :func:`_move`."""
+    held = [*keys, *[f"k{j}" for j in range(d) if j not in free]]
+    square = nw.sum_horizontal(*[nw.col(f"k{j}") * nw.col(f"k{j}") for j in free])
+    rows = rows.with_columns(square.cast(nw.Int64).alias(_SQUARE))
+    # at least 1, so that no engine meets a division by zero in the branch that is not taken
+    root = nw.max_horizontal(nw.col(_SQUARE), nw.lit(1)).cast(nw.Float64).sqrt()
+    shrunk = nw.lit(float(math.isqrt(room) - 1)) / root
+    outside = nw.col(_SQUARE) > room
+    rows = rows.with_columns(nw.when(outside).then(shrunk).otherwise(nw.lit(1.0)).alias(_BY))
+    moved = []
+    for j in free:
+        k = nw.col(f"k{j}")
+        size = (k.abs().cast(nw.Float64) * nw.col(_BY)).floor().cast(nw.Int64)
+        moved.append(nw.when(k < 0).then(size * -1).otherwise(size).alias(f"k{j}"))
+    rows = rows.select(*held, *moved)
+    inside = (square.cast(nw.Int64) <= room).cast(nw.Int64)
+    rows = rows.with_columns(inside.alias(_SQUARE))
+    return rows.select(*held, *[(nw.col(f"k{j}") * nw.col(_SQUARE)).alias(f"k{j}") for j in free])
+
+
+def _keyed(answer: list[list[Any]], keys: int, sums: int) -> Any:
+    for row in answer:
+        yield (*row[:keys], int(row[keys]), row[keys + 1 : keys + 1 + sums], row[-1])
+
+
+def _place(key: list[Any], cells: MomentCells) -> int:
+    """Return the public group of a combination; -1 for one that was not there at the door."""
+    if cells.combinations is None:
+        return 0
+    place = cells.combinations.places.get(tuple(key))
+    if place is None:
+        return -1
+    return place if cells.codes is None else int(cells.codes[place])
+
+
+def _entry(name: str) -> tuple[int, int]:
+    """Return the place in the matrix of a sum of an engine."""
+    if name[0] == "s":
+        return 0, int(name[1:]) + 1
+    i, j = name[1:].split("_")
+    return int(i) + 1, int(j) + 1
