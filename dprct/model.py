@@ -12,7 +12,7 @@ import hashlib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import narwhals as nw
@@ -33,6 +33,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.charging import Receipt, charged, resumable
 from dprct.results.confidential import HoldsRows
+from dprct.results.plan import planned_draws
 from dprct.schema.arguments import check_schema
 from dprct.schema.tables import (
     COMPANION,
@@ -338,7 +339,9 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         ParameterError
             If the budget is not allowed.
         """
-        return self.spec.plan(self.facts, self._allocated(Budget.asked(epsilon, delta)))
+        allocation = self._allocated(Budget.asked(epsilon, delta))
+        plan = self.spec.plan(self.facts, allocation)
+        return replace(plan, numbers=(*planned_draws(allocation), *plan.numbers))
 
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:

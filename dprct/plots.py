@@ -309,6 +309,65 @@ def boxes(
     return _labelled(ax, title, "", label, "")
 
 
+def coefficients(
+    params: pd.Series[float],
+    interval: pd.DataFrame,
+    *,
+    noise: pd.Series[float] | None = None,
+    title: str = "",
+    label: str = "Coefficient",
+    watermark: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw coefficients with their intervals, from top to bottom.
+
+    Parameters
+    ----------
+    params : (k,) Series
+        By name.
+    interval : (k, 2) DataFrame
+        Lower and upper ends.
+    noise : (k,) Series, optional
+        Half widths that privacy noise alone would give, drawn as thick lines.
+    title, label : str
+        Above the figure, and below its horizontal axis.
+    watermark : str
+    ax : Axes, optional
+        A new one if not given.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import pandas as pd
+    >>> ends = pd.DataFrame([[0.5, 1.5]], index=["t"])
+    >>> ax = coefficients(pd.Series({"t": 1.0}), ends)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['t']
+    >>> plt.close(ax.figure)
+    """
+    ax = _axes(ax)
+    values, ends = params.to_numpy(np.float64), interval.to_numpy(np.float64)
+    place = np.arange(len(values))[::-1]
+    ax.axvline(0, color="grey", linestyle="--", linewidth=1)
+    around = np.abs(ends.T - values)
+    ax.errorbar(values, place, xerr=around, fmt="o", color=ORIGINAL, capsize=3, linewidth=1)
+    if noise is not None:
+        half = noise.to_numpy(np.float64)
+        ax.errorbar(
+            values, place, xerr=half, fmt="none", ecolor=RELEASED, elinewidth=5, alpha=0.6,
+            label="privacy noise alone",
+        )  # fmt: skip
+        ax.legend(fontsize=8)
+    ax.set_yticks(place, [_words(name) for name in params.index])
+    ax.set_ylim(-0.6, len(values) - 0.4)
+    return _labelled(ax, title, label, "", watermark)
+
+
 def stamp(ax: Axes, watermark: str) -> None:
     """Write a watermark across axes.
 

@@ -80,7 +80,7 @@ effects = dprct.itt_table(
 print(effects)
 
 # %% [markdown]
-# Every table is also LaTeX (for `booktabs`, everything escaped), HTML, CSV and a data frame of
+# Every table is also LaTeX (for `booktabs` and `siunitx`), HTML, CSV and a data frame of
 # unrounded numbers.
 
 # %%

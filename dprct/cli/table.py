@@ -58,7 +58,9 @@ def table(
     on: Annotated[
         On, typer.Option("--on", help="Which file the tables are made of.")
     ] = On.protected,
-    latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX (booktabs).")] = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print LaTeX (booktabs, siunitx).")
+    ] = False,
     html: Annotated[bool, typer.Option("--html", help="Print HTML.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, unrounded.")] = False,
     expect: Annotated[

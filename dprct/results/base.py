@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from dprct.errors import ParameterError
+from dprct.plots import coefficients
 from dprct.results.typeset import (
     Grid,
     NumberColumn,
@@ -26,6 +27,7 @@ from dprct.results.typeset import (
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.privacy.guarantee import Guarantee
@@ -72,6 +74,47 @@ def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
     values, around = params.to_numpy(), np.asarray(half, np.float64)
     ends = np.column_stack([values - around, values + around])
     return pd.DataFrame(ends, index=params.index)
+
+
+@runtime_checkable
+class Results(Protocol):
+    """What the results of every fit of numbers offer.
+
+    ``params``, ``bse`` and ``bse_noise`` are Series by name: the numbers, their standard errors
+    and the part of these that is privacy noise (None for an ordinary fit).  Where a method proves
+    no sampling error, ``bse`` is that of the noise alone, or NaN; the notes of the summary say so.
+    """
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Numbers by name."""
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors by name."""
+
+    @property
+    def bse_noise(self) -> pd.Series[float] | None:
+        """The part of each standard error that is privacy noise."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``: columns 0 and 1."""
+
+    def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return one row per number."""
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the fit as a whole."""
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Return the table, which knows its HTML and its LaTeX."""
+
+    def plot(self, *, alpha: float = 0.05, ax: Any = None) -> Axes:
+        """Draw the numbers with their intervals."""
 
 
 class Shown:
@@ -237,6 +280,37 @@ class LinearResults(Shown):
                 "cov_type": [self.cov_type],
             }
         )
+
+    def plot(self, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
+        """Draw the coefficients with their intervals.
+
+        Parameters
+        ----------
+        alpha : float
+            Intervals have level ``1 - alpha``.
+        ax : Axes, optional
+            A new one if not given.
+
+        Returns
+        -------
+        Axes
+            A thin line is the interval, the thick one in it what privacy noise alone would give,
+            were it normal.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        """
+        interval, half = self.conf_int(alpha), None
+        if self.bse_noise is not None:
+            half = self.bse_noise * -float(special.ndtri(alpha / 2))
+        label = f"Coefficient, with {100 * (1 - alpha):g}% interval"
+        watermark = "simulation: no guarantee" if self.guarantee.simulation else ""
+        return coefficients(
+            self.params, interval, noise=half, title=self.outcome, label=label,
+            watermark=watermark, ax=ax,
+        )  # fmt: skip
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""

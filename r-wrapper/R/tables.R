@@ -57,7 +57,7 @@ as.data.frame.dprct_table <- function(x, row.names = NULL, optional = FALSE, ...
 
 #' Results in documents
 #'
-#' `toLatex()` gives the LaTeX of a table (for the package `booktabs`); in \pkg{knitr} documents
+#' `toLatex()` gives the LaTeX of a table (for `booktabs`, `siunitx`, `threeparttable`); in \pkg{knitr} documents
 #' results print as such a table in PDF, and as HTML in HTML.
 #'
 #' @param object,x What [fit()], [ols()] or [itt_table()] returned.

@@ -191,6 +191,42 @@ class AdditiveResults(Shown):
         half = -ndtri(alpha / 2) * table["std.error"]
         return table.assign(low=table["estimate"] - half, high=table["estimate"] + half)
 
+    @property
+    def params(self) -> pd.Series[float]:
+        """The average, and every level as it was released, by ``column level``."""
+        return self._column("raw")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors of :attr:`params`; of the noise alone where sampling is not proved."""
+        return self._column("std.error")
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """The part of each standard error that is privacy noise."""
+        return self._column("std.error.noise")
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return the intervals of :attr:`params`; see the notes of the class for what they cover.
+
+        Parameters
+        ----------
+        alpha : float
+            From 1e-6 to 1.
+
+        Returns
+        -------
+        (k, 2) DataFrame
+            Columns 0 and 1 are the lower and the upper end.
+        """
+        table = self.tidy(alpha)
+        ends = table[["low", "high"]].set_axis([0, 1], axis=1)
+        return ends.set_axis(_row_names(table), axis=0)
+
+    def _column(self, name: str) -> pd.Series[float]:
+        table = self.tidy()
+        return table[name].astype(float).set_axis(_row_names(table), axis=0).rename(None)
+
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return the average and every level of every feature and subgroup, one row each."""
         part = "noise" if self.no_sampling else "all"
@@ -238,8 +274,8 @@ class AdditiveResults(Shown):
             for k, h in zip(keys, heads, strict=True)
         ]
         found = {
-            f"{row['term']} {row['level']}".strip(): {k: float(row[k]) for k in keys}
-            for _, row in table.iterrows()
+            name: {k: float(row[k]) for k in keys}
+            for name, (_, row) in zip(_row_names(table), table.iterrows(), strict=True)
         }
         covered = NOISE if self.no_sampling else ALL
         return Grid(
@@ -462,3 +498,9 @@ def _forest(
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_xlabel(what)
     return ax
+
+
+def _row_names(table: pd.DataFrame) -> list[str]:
+    """Return a name for every row of a tidy table."""
+    pairs = zip(table["term"], table["level"], strict=True)
+    return [f"{term} {level}".strip() for term, level in pairs]

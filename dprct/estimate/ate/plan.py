@@ -15,10 +15,11 @@ from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import exact
 from dprct.privacy.guarantee import Guarantee
+from dprct.queries import EXTREMES
 from dprct.queries.arms import Arms
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import EXTREMES
-from dprct.results.plan import Plan
+from dprct.results.plan import Plan, PlannedNumber
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
@@ -96,6 +97,23 @@ def facts_of(
         )
     price = price_of(outcome, contrasts, epsilon, sd, alphas)
     return found | ({f"{name}: price of hiding treatment": price} if price else {})
+
+
+def numbers_of(
+    outcome: AnyOutcome,
+    contrasts: Sequence[Contrast],
+    epsilon: Fraction,
+    sd: float | None,
+    alphas: Sequence[float],
+) -> Iterator[PlannedNumber]:
+    """Yield the expected errors of the effects on one outcome, for the table of a plan."""
+    for contrast, effect in zip(contrasts, expected(outcome, epsilon, sd, contrasts), strict=True):
+        yield PlannedNumber(
+            kind="coefficient",
+            part=f"{outcome.column.name}: {contrast.name}",
+            noise_sd=effect.noise_sd,
+            std_error=effect.standard_error(alphas),
+        )
 
 
 def warnings_of(
@@ -322,10 +340,12 @@ def plan_of(spec: ATESpec, facts: ATEFacts, budget: Budget) -> Plan:
     sds = sds_of(spec.sd, spec.outcome)
     shown = {"n": f"{facts.n:,} rows", "arms": ", ".join(names)}
     warnings: list[str] = []
+    numbers: list[PlannedNumber] = []
     for outcome in facts.outcomes:
         sd = sds.get(outcome.column.name)
         shown |= facts_of(outcome, names, facts.contrasts, epsilon, sd, alphas)
         warnings += warnings_of(outcome, facts.contrasts, epsilon, sd, alphas)
+        numbers += numbers_of(outcome, facts.contrasts, epsilon, sd, alphas)
     shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
     hidden = any(isinstance(outcome, HiddenOutcome) for outcome in facts.outcomes)
     kind = "a centred Horvitz-Thompson mean" if hidden else "a difference in means"
@@ -334,7 +354,7 @@ def plan_of(spec: ATESpec, facts: ATEFacts, budget: Budget) -> Plan:
         + (" except by the public index" if facts.indexes else ""),
         "the estimand is the effect on the outcome clipped to its bounds",
     )
-    return Plan(spec.method, budget, shown, consequences, tuple(warnings))
+    return Plan(spec.method, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
 
 
 def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:

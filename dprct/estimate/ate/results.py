@@ -379,7 +379,40 @@ class PrivateATEResults(LinearResults):
             )
         return self.effects[place]
 
-    def plot(self, *, alpha: float = 0.05, ax: Axes | Sequence[Axes] | None = None) -> list[Axes]:
+    def plot(
+        self, outcome: str | None = None, *, alpha: float = 0.05, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the effects on one outcome with their intervals.
+
+        Parameters
+        ----------
+        outcome : str, optional
+            The first if not given; :meth:`plot_outcomes` draws all of them.
+        alpha : float
+            Intervals have level ``1 - alpha``.
+        ax : Axes, optional
+            A new one if not given.
+
+        Returns
+        -------
+        Axes
+            A thin line is the interval, the thick one in it what privacy noise alone would give.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such outcome.
+        MissingDependencyError
+            Without matplotlib.
+        """
+        facets = {facet[0]: facet for facet in self._facets(alpha)}
+        name = next(iter(facets)) if outcome is None else outcome
+        check_choice("outcome", name, facets)
+        return effects_plot([facets[name]], alpha, ax=ax, watermark=self._watermark)[0]
+
+    def plot_outcomes(
+        self, *, alpha: float = 0.05, ax: Axes | Sequence[Axes] | None = None
+    ) -> list[Axes]:
         """Draw the effects with their intervals, one panel per outcome.
 
         Parameters
@@ -399,6 +432,14 @@ class PrivateATEResults(LinearResults):
         MissingDependencyError
             Without matplotlib.
         """
+        return effects_plot(self._facets(alpha), alpha, ax=ax, watermark=self._watermark)
+
+    @property
+    def _watermark(self) -> str:
+        return "" if self.guarantee.holds else "simulation: no guarantee"
+
+    def _facets(self, alpha: float) -> list[tuple[str, list[str], tuple[NoisyEffect, ...]]]:
+        """Return outcomes with the names and the effects of each."""
         self.conf_int(alpha)  # refuses what is no level
         outcomes = self.outcomes or (self.outcome,)
         each = len(self.effects) // len(outcomes)
@@ -408,8 +449,7 @@ class PrivateATEResults(LinearResults):
             here = slice(place * each, (place + 1) * each)
             short = [name.removeprefix(f"{outcome}: ") for name in names[here]]
             facets.append((outcome, short, self.effects[here]))
-        watermark = "" if self.guarantee.holds else "simulation: no guarantee"
-        return effects_plot(facets, alpha, ax=ax, watermark=watermark)
+        return facets
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""

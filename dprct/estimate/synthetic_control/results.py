@@ -179,6 +179,43 @@ class SyntheticControlResults(Shown):
         """
         return _placebo_table(self)
 
+    @property
+    def params(self) -> pd.Series[float]:
+        """The effect by period, and its mean, ``mean effect``."""
+        return self._rows(self.effect, self.att)
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard deviations of the privacy noise, the only error that is known here."""
+        return self.bse_noise
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """Standard deviations of the privacy noise of :attr:`params`."""
+        sd = self.released.post.effect_noise.sd
+        return self._rows(pd.Series(sd, index=self.effect.index), self.att_noise.sd)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of the privacy noise alone; see the notes of the class.
+
+        Parameters
+        ----------
+        alpha : float
+            From 1e-6 to 1.
+
+        Returns
+        -------
+        (k, 2) DataFrame
+            Columns 0 and 1 are the lower and the upper end.
+        """
+        band, (low, high) = self.band(alpha), self.att_interval(alpha)
+        ends = {0: self._rows(band["low"], low), 1: self._rows(band["high"], high)}
+        return pd.DataFrame(ends)
+
+    def _rows(self, path: pd.Series[float], mean: float) -> pd.Series[float]:
+        names = pd.Index([f"{time:g}" for time in path.index] + ["mean effect"], dtype=object)
+        return pd.Series([*path.to_numpy(), mean], index=names, dtype=float)
+
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return one row per period: observed, counterfactual, effect and the band of its noise."""
         return _tidy(self, alpha)

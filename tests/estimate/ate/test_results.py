@@ -206,11 +206,11 @@ def test_results_are_plotted_by_outcome(trial: Callable[..., pd.DataFrame], sche
     plt = pytest.importorskip("matplotlib.pyplot")
     options = {"treatment": ["t", "t2"], "missing": "public"}
     result = PrivateATE(trial(), schema, outcome=["y", "got"], **options).fit(epsilon=1, rng=1)
-    axes = result.plot()
+    axes = result.plot_outcomes()
     assert [ax.get_title() for ax in axes] == ["y", "got"]
     assert [text.get_text() for text in axes[0].get_yticklabels()] == ["t", "t2"]
     assert any("simulation" in text.get_text() for text in axes[0].texts)
-    assert len(result.contrast("t - t2").plot(alpha=0.1)) == 2
+    assert len(result.contrast("t - t2").plot_outcomes(alpha=0.1)) == 2
     with pytest.raises(ParameterError, match="alpha"):
         result.plot(alpha=0)
     plt.close("all")

@@ -127,10 +127,10 @@ def test_periods_that_were_not_paid_for_are_not_there(
 
 
 def test_the_sheet_ends_with_the_mean(with_placebo: SyntheticControlResults) -> None:
-    sheet = with_placebo.sheet(0.05)
-    assert [row[0] for row in sheet.rows][-1] == "mean effect"
-    assert f"{with_placebo.att:.3f}" in sheet.rows[-1][1]
-    assert "do not cover" in sheet.notes[0]
+    grid = with_placebo.grid(0.05)
+    assert grid.lines[-1].name == "mean effect"
+    assert f"{with_placebo.att:.3f}" in map(str, grid.lines[-1].cells)
+    assert "do not cover" in grid.notes[0]
 
 
 def test_the_treated_unit_is_the_first_row(with_placebo: SyntheticControlResults) -> None:

@@ -1,0 +1,101 @@
+"""What every strict method returns and plans, in the same words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct import Release
+from dprct.results.base import Results
+from dprct.results.typeset import Summary
+
+COLUMNS = [
+    "kind", "part", "mechanism", "epsilon", "delta", "rho", "share", "scale", "noise_sd",
+    "std_error",
+]  # fmt: skip
+
+
+FITTED: dict[str, Any] = {}
+"""By subject: results do not change, so that one fit serves all tests."""
+
+
+@pytest.fixture
+def results(strict: Any) -> Any:
+    """The numbers that a fit returns; a release of rows alone has none."""
+    if strict.name not in FITTED:
+        FITTED[strict.name] = strict.fit(strict.make(strict.make_table()), rng=3)
+    found = FITTED[strict.name]
+    if isinstance(found, Release):
+        if found.estimates is None:
+            pytest.skip("releases rows and no numbers")
+        return found.estimates
+    return found
+
+
+def test_results_offer_the_same(results: Any) -> None:
+    assert isinstance(results, Results)
+    names = list(results.params.index)
+    assert len(set(names)) == len(names)
+    for values in (results.params, results.bse, results.bse_noise):
+        assert isinstance(values, pd.Series)
+        assert list(values.index) == names
+    assert (results.bse.dropna() >= 0).all()
+    assert isinstance(results.tidy(), pd.DataFrame)
+    assert len(results.glance()) == 1
+
+
+def test_intervals_contain_the_estimate_and_grow_with_the_level(results: Any) -> None:
+    wide, narrow = results.conf_int(0.01), results.conf_int(0.1)
+    assert list(wide.columns) == [0, 1]
+    assert list(wide.index) == list(results.params.index)
+    known = ~narrow[0].isna()
+    for ends in (wide[known], narrow[known]):
+        assert (ends[0] <= results.params[known]).all()
+        assert (ends[1] >= results.params[known]).all()
+    assert (wide[1] - wide[0])[known].ge((narrow[1] - narrow[0])[known] * (1 - 1e-9)).all()
+
+
+def test_a_summary_is_a_text_with_html_and_latex(results: Any) -> None:
+    summary = results.summary()
+    assert isinstance(summary, Summary)
+    assert str(results) == str(summary)
+    assert summary._repr_html_() == results.to_html() == results._repr_html_()
+    assert summary.as_latex() == results.to_latex()
+    assert r"\begin{tabular}" in summary.as_latex()
+
+
+def test_a_plot_returns_its_axes(results: Any) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure, ax = plt.subplots()
+    assert results.plot(alpha=0.1, ax=ax) is ax
+    plt.close(figure)
+
+
+def test_a_plan_has_its_numbers_in_a_table(strict: Any) -> None:
+    model = strict.make(strict.make_table())
+    table = strict.plan(model).table
+    assert list(table.columns) == COLUMNS
+    draws = table[table["kind"] == "draw"]
+    assert len(draws) >= 1
+    assert (draws["share"] <= 1 + 1e-12).all()
+    assert np.allclose(draws["epsilon"], draws["share"] * strict.epsilon)
+    assert (draws["delta"] <= strict.delta + 1e-15).all()
+    assert (draws["scale"].dropna() > 0).all()
+    errors = table[table["kind"] == "coefficient"]
+    assert not (errors["noise_sd"] > errors["std_error"] * (1 + 1e-9)).any()
+
+
+def test_twice_the_budget_halves_a_pure_scale(strict: Any) -> None:
+    if strict.delta:
+        pytest.skip("only Laplace scales are inverse to epsilon")
+    model = strict.make(strict.make_table())
+    once, twice = model.plan(strict.epsilon).table, model.plan(2 * strict.epsilon).table
+    scales = once["scale"].notna() & (once["kind"] == "draw")
+    if not scales.any():
+        pytest.skip("one mechanism that draws several laws has no single scale")
+    ratio = (once["scale"] / twice["scale"])[scales]
+    assert all(math.isclose(one, 2.0, rel_tol=0.3) for one in ratio)
