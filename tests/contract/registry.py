@@ -234,7 +234,8 @@ def _(data: pd.DataFrame) -> Any:
     )
     return dprct.Calibrated(
         data, schema, outcome=["y", "w"], treatment="t", covariates=["C(block)"],
-        specifications=[""], missing={"y": "private", "w": 0.0}, legal="strict", covariate_release="filler",
+        specifications=[""], missing={"y": "private", "w": 0.0}, legal="strict",
+        covariate_release="filler",
         index={"y": "1000 * block"}, index_bounds={"y": (-300_000, 300_000)},
     )  # fmt: skip
 

@@ -200,7 +200,8 @@ for rule in ("auto", "histogram", "marginals", "filler"):
 calibrated("in Polars", {"covariate_release": "histogram"}, engine=True)
 calibrated("shares, specifications, alphas, kept notes",
            {"covariate_release": "marginals", "specifications": ["", "w"],
-            "budget_shares": {"covariates": 0.5, "y": 0.5}, "alphas": (0.1,), "keep": []})  # fmt: skip
+            "budget_shares": {"covariates": 0.5, "y": 0.5}, "alphas": (0.1,),
+            "keep": []})  # fmt: skip
 calibrated("strictly legal", {"covariate_release": "filler", "legal": "strict"})
 calibrated("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments",
            "legal": "calibrated"}, deltas=DELTAS)  # fmt: skip

@@ -298,7 +298,11 @@ def test_from_the_shell(study, capsys):
     assert certificate["guarantee"]["relation"] == "replace-one-design-public"
     robust = certificate["reading"]["ratios"][0]
     assert robust["command"] == "regress y t x, vce(robust)"
-    assert [robust["smallest"], robust["largest"]] == pytest.approx([1, 1], abs=1e-9)
+    assert robust["smallest"] == pytest.approx(1, abs=1e-9)
+    # The two regressions differ in one degree of freedom.  In about one file in a hundred the
+    # filled covariate is so well balanced that no residuals serve both: then the regression with
+    # the covariate has the larger error, by this ratio.
+    assert robust["largest"] <= np.sqrt(398 / 397) + 1e-5
 
 
 def test_one_ledger_takes_a_histogram_and_effects(study):
