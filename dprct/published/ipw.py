@@ -347,7 +347,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     ----------
     Lee, Gresele, Park and Muandet, "Privacy-Preserving Causal Inference via Inverse Probability
     Weighting", Definitions 2 and 3, appendices B, C and F.
-    ALGORITHMS.md, section 6.
+    docs/methods.md, sections 7 and 9.
 
     Examples
     --------

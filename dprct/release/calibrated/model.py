@@ -318,8 +318,9 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         Shares of epsilon of covariates and of moments, where there are some.
     """
 
-    method: ClassVar[str] = (
-        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)"
+    method: ClassVar[str] = "Calibrated (private effects; synthetic covariates)"
+    former: ClassVar[tuple[str, ...]] = (
+        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)",
     )
 
     effects: ATESpec
@@ -429,7 +430,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
 
     References
     ----------
-    ALGORITHMS.md, section 4, "Calibrated release".
+    docs/methods.md, section 5.
 
     Examples
     --------
