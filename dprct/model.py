@@ -195,6 +195,8 @@ class Spec(ABC, Generic[AnyFacts]):
 
     method: ClassVar[str]
     """What ledgers and certificates call the method."""
+    former: ClassVar[tuple[str, ...]] = ()
+    """What ledgers of earlier versions call it; their entries are resumed as well."""
     formula_gives: ClassVar[tuple[str, ...]] = ()
     """The fields that a formula spells; none where the method takes no formula."""
     formula_like: ClassVar[str] = ""
@@ -428,7 +430,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         state = self._saved_for(ledger, entry)
         allocation = self._allocated(entry.budget)
         plan = self.spec.plan(self.facts, allocation)
-        if state.get(_STUDY) != self._study(plan):
+        if state.get(_STUDY) != self._study(replace(plan, method=entry.method)):
             raise LedgerError(
                 f"the data file or what the study declares is not what it was when entry "
                 f"{entry.id} was released; restore both to resume it"
@@ -522,7 +524,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
                 "it is spent and cannot be resumed; what is left pays for a new release"
             )
         state = accountant.recover(entry.id)
-        if entry.method != self.method or not isinstance(state, dict):
+        if entry.method not in (self.method, *self.spec.former) or not isinstance(state, dict):
             raise LedgerError(
                 f"entry {entry.id} paid for {entry.method!r}, not for {self.method!r}; resume it "
                 "with that method"

@@ -129,7 +129,7 @@ calibrated = dprct.Calibrated.from_formula(
     treatment="treat",
     assignment=design,
     specifications=[""],  # the regression without covariates is valid too
-    covariates="filler",
+    covariate_release="filler",
     sd={"re78": 6500},
 )
 release = calibrated.fit(epsilon=1, accountant=accountant)

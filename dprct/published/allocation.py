@@ -114,7 +114,7 @@ class Allocation:
 
     References
     ----------
-    dp_rct.txt, Table 19; ALGORITHMS.md, section 3.
+    Table 19 of "Assessing Utility of Differential Privacy for RCTs".
 
     Examples
     --------

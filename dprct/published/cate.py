@@ -6,7 +6,8 @@ import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -21,31 +22,30 @@ from dprct.errors import (
 )
 from dprct.estimate.additive.model import AdditiveSpec, clip_of
 from dprct.estimate.additive.terms import distinct_names
-from dprct.estimate.base import EstimateModel
 from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code, trim_of
 from dprct.estimate.cate.release import partition, shares_of, sizes_of
-from dprct.estimate.experiment import check_columns, table_of
-from dprct.model import Facts
+from dprct.model import Facts, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.published.charging import charged_or_noted
+from dprct.published.charging import PublishedModel, Unpriced
+from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.queries.additive import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, one_name
 from dprct.schema.tables import eager, numbers_of
-from dprct.schema.validate import validate
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from dprct.assignment.base import Design
-    from dprct.privacy.accountant import Accountant
-    from dprct.privacy.budget import Real
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget, Real
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.charging import Receipt
     from dprct.schema import Schema
+    from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
 
@@ -222,7 +222,120 @@ Learner = Literal["dr", "r", "s"]
 TREATED = "treated"
 
 
-class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
+@dataclass(frozen=True, slots=True)
+class PublishedCATEFacts(Facts):
+    """What is public of a table that DP-EBMs are fitted to.
+
+    Parameters
+    ----------
+    schema, n
+        As of :class:`~dprct.model.Facts`.
+    bounds : tuple of (float, float)
+        Of the features.
+    e : Fraction or None
+        The probability of treatment, where it is known.
+    sizes : mapping from part to int
+        Rows of each part.
+    low, high : float
+        Bounds of the outcome.
+    version : str
+        Of interpret.
+    """
+
+    bounds: tuple[tuple[float, float], ...]
+    e: Fraction | None
+    sizes: Mapping[str, int]
+    low: float
+    high: float
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedCATESpec(Spec[PublishedCATEFacts]):
+    """What the published CATE is asked for; the fields are options of :class:`CATE`."""
+
+    method: ClassVar[str] = "published.CATE (DP-EBM, not certified)"
+
+    outcome: str
+    features: tuple[str, ...]
+    treatment: str
+    assignment: Design | None = None
+    propensity: float | None = None
+    learner: Learner = "dr"
+    parts: Mapping[str, Real] | None = None
+    trim: float = TRIM
+    clip: float | None = None
+    missing: float | None = None
+
+    @property
+    def additive(self) -> AdditiveSpec:
+        """What is asked of outcome and features."""
+        return AdditiveSpec(
+            outcome=self.outcome, features=self.features, bins=2, missing=self.missing
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcome, features and treatment."""
+        return tuple(dict.fromkeys((*self.additive.columns, self.treatment)))
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of columns and options."""
+        schema = facts.schema
+        yield from self.additive.checks(facts)
+        yield lambda: check_treatment(self.treatment, self.outcome, self.features)
+        yield lambda: treatment_code(schema, self.treatment)
+        for name in self.additive.terms(facts).names:
+            yield partial(_bounds, schema, name)
+        yield lambda: _check_learner(self.learner, self.probability(facts))
+        yield lambda: self.target_bound(facts)
+
+    def probability(self, facts: Facts) -> Fraction | None:
+        """Return the probability of treatment, None where it is not known."""
+        return known_propensity(
+            facts.schema, facts.n, self.treatment, self.assignment, self.propensity
+        )
+
+    def target_bound(self, facts: Facts) -> float:
+        """Return the range of the second stage's target, to both sides of zero."""
+        low, high = self.additive.target(facts).bounds
+        e, trim = self.probability(facts), trim_of(self.trim)
+        least = trim if e is None else float(min(e, 1 - e))
+        return clip_of(self.clip, (high - low) / least)
+
+    def allocation(self, facts: Facts, budget: Budget) -> Unpriced:
+        """Return the budget as the parameter of the algorithm."""
+        if not budget.delta:
+            raise ParameterError(
+                "DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n"
+            )
+        return Unpriced(budget=budget)
+
+    def guarantee(self, facts: PublishedCATEFacts, allocation: Allocation) -> Guarantee:
+        """Return that nothing is certified, with the claim of interpret."""
+        version, conditions = facts.version, "; ".join(CONDITIONS)
+        other = "" if version == READ_OFF else f" (the conditions are those of {READ_OFF})"
+        return Guarantee.none(
+            f"{allocation.budget} is as claimed by interpret {version}{other}, under these "
+            f"conditions: {conditions}; it is not certified (its noise is calibrated to adding or "
+            "removing a person, and its residuals may leave the range that it is calibrated to)",
+            not_covered=("anybody, by a certified bound",),
+        )
+
+    def plan(self, facts: PublishedCATEFacts, allocation: Allocation) -> Plan:
+        """Return what is fitted and what is claimed."""
+        clip = self.target_bound(facts)
+        said = {
+            "guarantee": self.guarantee(facts, allocation).sentence(),
+            "rows by part": ", ".join(f"{name} {size:,}" for name, size in facts.sizes.items()),
+            "target of stage 2": f"-{clip:g} to {clip:g}",
+        }
+        return Plan(self.method, allocation.budget, said)
+
+
+class CATE(
+    PublishedModel[PublishedCATESpec, PublishedCATEFacts, dict[str, EBMFit], "PublishedCATEResults"]
+):
     """The published private CATE: nuisances and second stage are interpret's DP-EBMs.
 
     Its guarantee is **as claimed by interpret, under the conditions that are enforced here, and not
@@ -271,8 +384,6 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
     certified; say accept_uncertified=True, or use dprct.CATE
     """
 
-    method = "published.CATE (DP-EBM, not certified)"
-
     def __init__(
         self,
         data: Any,
@@ -295,96 +406,58 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
                 "the guarantee of DP-EBM is claimed by interpret and not certified; say "
                 "accept_uncertified=True, or use dprct.CATE"
             )
-        self.version = installed_version()
-        schema = schema.seal_beside_data()
-        spec = AdditiveSpec(
+        version = installed_version()
+        spec = PublishedCATESpec(
             outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
-            bins=2, missing=missing,
+            treatment=one_name(treatment, "treatment"), assignment=assignment,
+            propensity=propensity, learner=learner, parts=parts, trim=trim, clip=clip,
+            missing=missing,
         )  # fmt: skip
-        self._frame = table_of(data)  # interpret takes arrays of all rows
-        facts = Facts(schema, len(self._frame))
-        names = (*spec.columns, one_name(treatment, "treatment"))
-        check_columns(self._frame, names, None, None)
-        spec.require(facts)
-        check_treatment(treatment, outcome, spec.features)
-        self._treatment, target = treatment_code(schema, treatment), spec.target(facts)
-        self.bounds = tuple(_bounds(schema, name) for name in spec.terms(facts).names)
-        validate(schema, self._frame, names)
-        self.e = known_propensity(schema, facts.n, treatment, assignment, propensity)
-        _check_learner(learner, self.e)
-        self.schema, self.outcome, self.treatment = schema, outcome, treatment
-        self.features, self.n, self.learner = spec.features, facts.n, learner
-        self.column, self.fill, self.trim = target.column, target.fill, trim_of(trim)
+        known = self._bind(spec, data, schema, in_memory=True)  # interpret takes arrays of rows
+        e, (low, high) = spec.probability(known), spec.additive.target(known).bounds
         shares = shares_of(
-            parts or _default_parts(learner, self.e), known=self.e is not None,
-            constant=learner == "s",
-        )  # fmt: skip
-        self.sizes = sizes_of(shares, self.n)
-        self.low, self.high = target.bounds
-        least = self.trim if self.e is None else float(min(self.e, 1 - self.e))
-        self.clip = clip_of(clip, (self.high - self.low) / least)
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return what is fitted and what is claimed; free.
-
-        Parameters
-        ----------
-        epsilon, delta : number
-            Both above 0.
-        """
-        budget = Budget.asked(epsilon, delta)
-        self._check(budget)
-        facts = {
-            "guarantee": self.guarantee(budget).sentence(),
-            "rows by part": ", ".join(f"{name} {size:,}" for name, size in self.sizes.items()),
-            "target of stage 2": f"-{self.clip:g} to {self.clip:g}",
-        }
-        return Plan(self.method, budget, facts)
-
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return that nothing is certified, with the claim of interpret; free."""
-        conditions = "; ".join(CONDITIONS)
-        other = "" if self.version == READ_OFF else f" (the conditions are those of {READ_OFF})"
-        return Guarantee.none(
-            f"{budget} is as claimed by interpret {self.version}{other}, under these conditions: "
-            f"{conditions}; it is not certified (its noise is calibrated to adding or removing a "
-            "person, and its residuals may leave the range that it is calibrated to)",
-            not_covered=("anybody, by a certified bound",),
+            parts or _default_parts(learner, e), known=e is not None, constant=learner == "s"
         )
+        names = spec.additive.terms(known).names
+        self.facts = PublishedCATEFacts(
+            schema=known.schema, n=known.n, e=e, low=low, high=high, version=version,
+            bounds=tuple(_bounds(known.schema, name) for name in names),
+            sizes=sizes_of(shares, known.n),
+        )  # fmt: skip
 
-    def _check(self, budget: Budget) -> None:
-        if not budget.delta:
-            raise ParameterError(
-                "DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n"
-            )
-
-    def _charge(
-        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
-    ) -> Receipt:
-        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
-
-    def _draw(self, budget: Budget, noise: NoiseSource) -> dict[str, EBMFit]:
-        rows = CodedRows.of(self._frame, [], self.column, self.fill, self._treatment)
-        X = np.column_stack([self._numbers(name) for name in self.features])
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, EBMFit]:
+        spec, table = self.spec, self._table.rows()
+        target, code = spec.additive.target(self.facts), treatment_code(self.schema, spec.treatment)
+        rows = CodedRows.of(table, [], target.column, target.fill, code)
+        X = np.column_stack([_numbers(table, name) for name in spec.features])
         found: dict[str, EBMFit] = {}
-        for name, places in partition(self.sizes, noise).items():
+        for name, places in partition(self.facts.sizes, noise).items():
             seed = noise.uniform_below(2**31) if noise.simulation else None
             part = slice(None) if places is None else places
-            found[name] = self._stage(name, X[part], rows.rows(places), found, budget, seed)
+            found[name] = self._stage(
+                name, X[part], rows.rows(places), found, allocation.budget, seed
+            )
         return found
 
-    def _state(self, found: dict[str, EBMFit]) -> dict[str, Any]:
+    def _state(self, drawn: dict[str, EBMFit]) -> dict[str, Any]:
         return {}  # there is no charge with which anything could be kept
 
-    def _results(
-        self, found: dict[str, EBMFit], guarantee: Guarantee, ledger: str
+    def _read(
+        self,
+        drawn: dict[str, EBMFit],
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
     ) -> PublishedCATEResults:
+        spec = self.spec
         return PublishedCATEResults(
-            fits=found,
-            learner=self.learner,
-            features=self.features,
-            treatment=self.treatment,
-            outcome=self.outcome,
+            fits=drawn,
+            learner=spec.learner,
+            features=spec.features,
+            treatment=spec.treatment,
+            outcome=spec.outcome,
             nobs=self.n,
             guarantee=guarantee,
             ledger=ledger,
@@ -400,8 +473,14 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
         seed: int | None,
     ) -> EBMFit:
         """Fit one part, given what was fitted on others."""
-        names, bounds, target = [*self.features], [*self.bounds], (self.low, self.high)
-        with_treatment = self.learner == "s" or (name == "outcome" and self.learner == "dr")
+        names, bounds, target = (
+            [*self.spec.features],
+            [*self.facts.bounds],
+            (self.facts.low, self.facts.high),
+        )
+        with_treatment = self.spec.learner == "s" or (
+            name == "outcome" and self.spec.learner == "dr"
+        )
         if with_treatment:
             names, bounds = [*names, TREATED], [*bounds, (0.0, 1.0)]
             return fitted_ebm(
@@ -411,31 +490,31 @@ class CATE(EstimateModel[dict[str, EBMFit], "PublishedCATEResults"]):
             return fitted_ebm(X, rows.treated, names, bounds, (0.0, 1.0), budget, seed)
         if name == "outcome":
             return fitted_ebm(X, rows.outcome, names, bounds, target, budget, seed)
-        psi = self._pseudo(X, rows, found)
-        return fitted_ebm(X, psi, names, bounds, (-self.clip, self.clip), budget, seed)
+        psi, clip = self._pseudo(X, rows, found), self.spec.target_bound(self.facts)
+        return fitted_ebm(X, psi, names, bounds, (-clip, clip), budget, seed)
 
     def _pseudo(self, X: Array, rows: CodedRows, found: Mapping[str, EBMFit]) -> Array:
         """Return the pseudo-outcomes (n,); nuisances are within public bounds."""
-        e: Array | float = 0.5 if self.e is None else float(self.e)
+        low, high = self.facts.low, self.facts.high
+        e: Array | float = 0.5 if self.facts.e is None else float(self.facts.e)
         if "propensity" in found:
-            e = np.clip(found["propensity"].at(X), self.trim, 1 - self.trim)
-        middle: Array | float = self.low / 2 + self.high / 2
+            trim = trim_of(self.spec.trim)
+            e = np.clip(found["propensity"].at(X), trim, 1 - trim)
+        middle: Array | float = low / 2 + high / 2
         mu = found.get("outcome")
-        if self.learner == "r":
-            mean = middle if mu is None else np.clip(mu.at(X), self.low, self.high)
+        if self.spec.learner == "r":
+            mean = middle if mu is None else np.clip(mu.at(X), low, high)
             return residual_ratio(rows, mean, e)[0]
         if mu is None:
             return doubly_robust(rows, middle, middle, e)
         control, treated = (
-            np.clip(mu.at(_with(X, np.full(len(X), arm))), self.low, self.high) for arm in (0, 1)
+            np.clip(mu.at(_with(X, np.full(len(X), arm))), low, high) for arm in (0, 1)
         )
         return doubly_robust(rows, control, treated, e)
 
-    def _numbers(self, name: str) -> Array:
-        return np.asarray(numbers_of(self._frame, name)[0], np.float64)
-
     def __repr__(self) -> str:
-        return f"published.CATE(n={self.n}, outcome: {self.outcome}, learner: {self.learner})"
+        spec = self.spec
+        return f"published.CATE(n={self.n}, outcome: {spec.outcome}, learner: {spec.learner})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -523,6 +602,10 @@ class PublishedCATEResults:
         return self.summary()
 
     __repr__ = __str__
+
+
+def _numbers(frame: Frame, name: str) -> Array:
+    return np.asarray(numbers_of(frame, name)[0], np.float64)
 
 
 def _with(X: Array, column: Array) -> Array:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dprct.errors import ParameterError
+from dprct.errors import LedgerError, ParameterError
+from dprct.model import AnyFacts, AnySpec, Drawn, Model, Result
 from dprct.privacy.allocation import Allocation
 from dprct.results.charging import Receipt, charged, noted
 
@@ -70,3 +71,22 @@ def charged_or_noted(
             "total; leave accountant out"
         )
     return Receipt(UNCHARGED + noted(schema, guarantee, method, noise))
+
+
+class PublishedModel(Model[AnySpec, AnyFacts, Drawn, Result]):
+    """A published algorithm bound to a table; a fit is charged if it promises anything."""
+
+    def _charge(
+        self,
+        guarantee: Guarantee,
+        allocation: Allocation,
+        accountant: Accountant | None,
+        noise: NoiseSource,
+    ) -> Receipt:
+        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn:
+        raise LedgerError(
+            f"published.{type(self).__name__} saves nothing that it could be resumed from; fit it "
+            "again"
+        )

@@ -454,7 +454,7 @@ class GenModel(ModelInformed[GenModelSpec]):
     ``S~`` plus the Laplace noise.  The private variance estimates ``s^2 (n - k) / n``: the
     published last step, kept here, draws outcomes with that much less spread.
 
-    Misprints are corrected as ALGORITHMS.md says: the squared residuals, the standard deviation
+    Misprints are corrected: the squared residuals, the standard deviation
     in the ranges, clipping, and 1/B in the noise.  The authors' own code differs from both (it
     divides the residual sd by n, and its range search falls to the lowest bin), which is where
     the paper's standard errors of 0.00 and effects of -675 come from.

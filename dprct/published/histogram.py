@@ -325,8 +325,8 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
 
     References
     ----------
-    Algorithm 1 of "Assessing Utility of Differential Privacy for RCTs", corrected in
-    ALGORITHMS.md, section 1: bin edges lack a factor k in print, midpoints have a minus.
+    Algorithm 1 of "Assessing Utility of Differential Privacy for RCTs", with two
+    misprints corrected: bin edges lack a factor k in print, midpoints have a minus.
 
     Examples
     --------

@@ -670,7 +670,7 @@ class Hybrid(ModelInformed[HybridSpec]):
 
     References
     ----------
-    Algorithm 2 of "Assessing Utility of Differential Privacy for RCTs"; ALGORITHMS.md, section 2.
+    Algorithm 2 of "Assessing Utility of Differential Privacy for RCTs".
 
     Examples
     --------

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,29 +13,28 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from dprct.errors import ParameterError
-from dprct.estimate.base import EstimateModel
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
+from dprct.model import BoundTable, Facts, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.calibration import analytic_gaussian
 from dprct.privacy.composition import gdp_delta
 from dprct.privacy.guarantee import Guarantee
-from dprct.published.charging import charged_or_noted
+from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import check_own, given
-from dprct.schema.validate import validate
+from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
-    from dprct.privacy.accountant import Accountant
-    from dprct.privacy.budget import Real
+    from dprct.formula import Formula
+    from dprct.privacy.allocation import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.charging import Receipt
 
     Array = NDArray[np.float64]
 
@@ -152,7 +151,151 @@ class PublishedIPWResults:
         )
 
 
-class IPW(EstimateModel[Drawn, PublishedIPWResults]):
+@dataclass(frozen=True, kw_only=True)
+class PublishedIPWSpec(Spec[Facts]):
+    """What PP-IPW is asked for; the fields are options of :class:`IPW`."""
+
+    method: ClassVar[str] = "published.IPW (PP-IPW)"
+
+    formula: str
+    outcome: str
+    estimand: Estimand = "ate"
+    scale: Scaling = "max_norm"
+    norm_bound: float | None = None
+    outcome_bound: float | None = None
+    trim: float | None = None
+    intercept: Intercept = "none"
+    lam: float = 0.1
+    split: float = 0.5
+    sampling: Sampling = "split"
+    classical: bool = True
+    override: bool = False
+
+    @property
+    def parsed(self) -> Formula:
+        """The outcome, the treatment and the covariates."""
+        return parse(f"{self.outcome} + {self.formula}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Everything that the formula names, and the outcome."""
+        return tuple(dict.fromkeys(self.parsed.names))
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of the options, and of the schema where something is promised."""
+        yield lambda: check_choice("estimand", self.estimand, get_args(Estimand))
+        yield lambda: check_choice("scale", self.scale, get_args(Scaling))
+        yield lambda: check_choice("intercept", self.intercept, get_args(Intercept))
+        yield lambda: check_choice("sampling", self.sampling, get_args(Sampling))
+        yield self._check_numbers
+        if not self.reasons():
+            yield lambda: _check_promise(facts.schema, self.columns)
+
+    def _check_numbers(self) -> None:
+        if (self.norm_bound is not None) != (self.scale == "norm_bound"):
+            raise ParameterError("norm_bound= goes with scale='norm_bound', and only with it")
+        for name in ("norm_bound", "outcome_bound"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ParameterError(f"{name}={given(value)}; give a number above 0")
+        if self.trim is not None and not 0 < self.trim < 0.5:
+            raise ParameterError(
+                f"trim={given(self.trim)}; give a number between 0 and 0.5, or None"
+            )
+        penalty_of(self.lam)
+
+    @property
+    def penalty(self) -> float:
+        """The penalty lam."""
+        return penalty_of(self.lam) or 0.1
+
+    def sizes(self, n: int) -> tuple[int, int]:
+        """Return how many of n complete rows the weights get, and the effect."""
+        return split_of(self.split, n)
+
+    def reasons(self) -> tuple[str, ...]:
+        """Return everything that breaks the published proof in this set-up."""
+        wrong = {
+            "covariates are divided by their largest norm in the sample, which shows through": (
+                self.scale == "max_norm"
+            ),
+            "rows are drawn with replacement, so that a person in k copies is protected with k "
+            "times epsilon at best": self.sampling == "replacement",
+            "the intercept is not penalised, so that one person can move it without bound": (
+                self.intercept == "unpenalised"
+            ),
+            "the outcome has no public bound": self.outcome_bound is None,
+            "propensities are not trimmed, so that the noise depends on the data": (
+                self.trim is None
+            ),
+            "the ATT and the ATC divide by how many are in an arm, which is not public and changes "
+            "with one person": self.estimand != "ate",
+        }
+        return tuple(reason for reason, holds in wrong.items() if holds)
+
+    def multiplier(self, budget: Budget) -> float:
+        """Return the noise per unit of sensitivity."""
+        if not self.classical:
+            return analytic_gaussian(Fraction(1), 1, budget).sigma
+        epsilon, delta = float(budget.epsilon), float(budget.delta)
+        return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+    def allocation(self, facts: Facts, budget: Budget) -> Unpriced:
+        """Return the budget as the parameter of the algorithm."""
+        if not budget.delta:
+            raise ParameterError("PP-IPW needs delta > 0; give one far below 1/n")
+        if self.classical and budget.epsilon >= 1 and not self.override:
+            raise ParameterError(
+                f"epsilon={float(budget.epsilon):g} with the classical noise is not proved from 1 "
+                "on; use classical=False, or override=True to get the delta that holds"
+            )
+        return Unpriced(budget=budget)
+
+    def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
+        """Return what really holds."""
+        reasons, budget = self.reasons(), allocation.budget
+        if reasons:
+            return Guarantee.none("; ".join(reasons), not_covered=("anybody",))
+        really = budget
+        if self.classical:
+            mu = 1 / self.multiplier(budget)
+            holds = gdp_delta(Fraction(mu * (1 + 1e-12)), budget.epsilon)
+            really = Budget(budget.epsilon, sorted((holds, budget.delta))[-1])
+        return Guarantee.of(
+            really,
+            "replace-one",
+            unit=facts.schema.unit.name,
+            public_facts=(
+                f"the number of rows, n = {facts.n}",
+                facts.schema.unit.said,
+                f"the bounds {self.norm_bound:g} of the norm of covariates and "
+                f"{self.outcome_bound:g} of the outcome",
+                f"the penalty {self.penalty:g} and trimming at {self.trim:g}",
+            ),
+            not_covered=(
+                "who has complete values",
+                "what floating-point draws show in the last bits of the result",
+            ),
+        )
+
+    def plan(self, facts: Facts, allocation: Allocation) -> Plan:
+        """Return the parameters of the algorithm, and what it promises."""
+        budget = allocation.budget
+        n1, n2 = self.sizes(facts.n)
+        multiplier = self.multiplier(budget)
+        said = {
+            "guarantee": self.guarantee(facts, allocation).sentence(),
+            "rows": f"{n1:,} for the weights, {n2:,} for the effect ({self.sampling})",
+            "penalty": f"{self.penalty:g}",
+            "noise of weights": f"sd {multiplier * 2 / (n1 * self.penalty):.4g}",
+        }
+        if self.trim is not None and self.outcome_bound is not None:
+            sd = multiplier * 2 * self.outcome_bound / (n2 * self.trim)
+            said["noise of the effect"] = f"sd {sd:.4g}"
+        return Plan(self.method, budget, said)
+
+
+class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     """PP-IPW: Gaussian noise on logistic weights and on the weighted difference, as published.
 
     Parameters
@@ -205,7 +348,7 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
     ----------
     Lee, Gresele, Park and Muandet, "Privacy-Preserving Causal Inference via Inverse Probability
     Weighting", Definitions 2 and 3, appendices B, C and F.
-    ALGORITHMS.md, section 6.
+    docs/methods.md, sections 7 and 9.
 
     Examples
     --------
@@ -236,33 +379,22 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
         classical: bool = True,
         override: bool = False,
     ) -> None:
-        check_choice("estimand", estimand, get_args(Estimand))
-        check_choice("scale", scale, get_args(Scaling))
-        check_choice("intercept", intercept, get_args(Intercept))
-        check_choice("sampling", sampling, get_args(Sampling))
-        if (norm_bound is not None) != (scale == "norm_bound"):
-            raise ParameterError("norm_bound= goes with scale='norm_bound', and only with it")
-        for name, value in (("norm_bound", norm_bound), ("outcome_bound", outcome_bound)):
-            if value is not None and not 0 < value < math.inf:
-                raise ParameterError(f"{name}={given(value)}; give a number above 0")
-        if trim is not None and not 0 < trim < 0.5:
-            raise ParameterError(f"trim={given(trim)}; give a number between 0 and 0.5, or None")
-        self.schema, self.estimand = schema.seal_beside_data(), estimand
-        self.scale, self.norm_bound, self.outcome_bound = scale, norm_bound, outcome_bound
-        self.trim, self.intercept, self.sampling = trim, intercept, sampling
-        parsed = parse(f"{outcome} + {formula}")
-        if not self.reasons():
-            _check_promise(self.schema, data, parsed.names)
-        found = design(parsed, data, self.schema, levels="schema")
-        y, t = found.y[:, 0], found.y[:, 1]
-        if not np.isin(t, (0.0, 1.0)).all():
-            raise ParameterError("the treatment is not 0 or 1; recode it")
-        self.n, self.lam = len(t), penalty_of(lam) or 0.1
-        self.classical, self.override = bool(classical), bool(override)
-        self.sizes = split_of(split, self.n)
-        keep = [j for j, name in enumerate(found.columns) if name != "Intercept"]
-        self._X, self._t, self._y = found.X[:, keep], t == 1, y
-        self.method = "published.IPW (PP-IPW)"
+        spec = PublishedIPWSpec(
+            formula=formula, outcome=outcome, estimand=estimand, scale=scale,
+            norm_bound=norm_bound, outcome_bound=outcome_bound, trim=trim, intercept=intercept,
+            lam=lam, split=split, sampling=sampling, classical=bool(classical),
+            override=bool(override),
+        )  # fmt: skip
+        if spec.reasons():  # nothing is promised, so data are not held against the schema
+            self.spec, self._table = spec, BoundTable(data, in_memory=True)
+            known = Facts(schema.seal_beside_data(), self._table.n)
+            spec.require(known)
+        else:
+            known = self._bind(spec, data, schema, in_memory=True)
+        self.facts = known  # the levels of a factor are those of the schema
+        _, t, _ = self._numbers()
+        self.facts = replace(known, n=len(t))
+        spec.sizes(self.n)
 
     @classmethod
     def from_formula(
@@ -283,160 +415,96 @@ class IPW(EstimateModel[Drawn, PublishedIPWResults]):
         formula = f"t ~ {' + '.join(names)}"
         return cls(table, schema, formula=formula, outcome="y", **options)
 
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return the parameters of the algorithm and what it promises; free."""
-        budget = Budget.asked(epsilon, delta)
-        self._check(budget)
-        n1, n2 = self.sizes
-        sd = self._multiplier(budget) * 2 / (n1 * self.lam)
-        facts = {
-            "guarantee": self.guarantee(budget).sentence(),
-            "rows": f"{n1:,} for the weights, {n2:,} for the effect ({self.sampling})",
-            "penalty": f"{self.lam:g}",
-            "noise of weights": f"sd {sd:.4g}",
-        }
-        if self.trim is not None and self.outcome_bound is not None:
-            facts["noise of the effect"] = (
-                f"sd {self._multiplier(budget) * 2 * self.outcome_bound / (n2 * self.trim):.4g}"
-            )
-        return Plan(self.method, budget, facts)
-
     def reasons(self) -> tuple[str, ...]:
         """Return everything that breaks the published proof in this set-up."""
-        wrong = {
-            "covariates are divided by their largest norm in the sample, which shows through": (
-                self.scale == "max_norm"
-            ),
-            "rows are drawn with replacement, so that a person in k copies is protected with k "
-            "times epsilon at best": self.sampling == "replacement",
-            "the intercept is not penalised, so that one person can move it without bound": (
-                self.intercept == "unpenalised"
-            ),
-            "the outcome has no public bound": self.outcome_bound is None,
-            "propensities are not trimmed, so that the noise depends on the data": (
-                self.trim is None
-            ),
-            "the ATT and the ATC divide by how many are in an arm, which is not public and changes "
-            "with one person": self.estimand != "ate",
-        }
-        return tuple(reason for reason, holds in wrong.items() if holds)
+        return self.spec.reasons()
 
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what really holds; free."""
-        reasons = self.reasons()
-        if reasons:
-            return Guarantee.none("; ".join(reasons), not_covered=("anybody",))
-        really = budget
-        if self.classical:
-            mu = 1 / self._multiplier(budget)
-            holds = gdp_delta(Fraction(mu * (1 + 1e-12)), budget.epsilon)
-            really = Budget(budget.epsilon, sorted((holds, budget.delta))[-1])
-        return Guarantee.of(
-            really,
-            "replace-one",
-            unit=self.schema.unit.name,
-            public_facts=(
-                f"the number of rows, n = {self.n}",
-                self.schema.unit.said,
-                f"the bounds {self.norm_bound:g} of the norm of covariates and "
-                f"{self.outcome_bound:g} of the outcome",
-                f"the penalty {self.lam:g} and trimming at {self.trim:g}",
-            ),
-            not_covered=(
-                "who has complete values",
-                "what floating-point draws show in the last bits of the result",
-            ),
-        )
+    def _state(self, drawn: Drawn) -> dict[str, Any]:
+        return {"weights": drawn.weights.tolist(), "effect": drawn.partial + drawn.noise}
 
-    def _check(self, budget: Budget) -> None:
-        if not budget.delta:
-            raise ParameterError("PP-IPW needs delta > 0; give one far below 1/n")
-        if self.classical and budget.epsilon >= 1 and not self.override:
-            raise ParameterError(
-                f"epsilon={float(budget.epsilon):g} with the classical noise is not proved from 1 "
-                "on; use classical=False, or override=True to get the delta that holds"
-            )
-
-    def _charge(
-        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
-    ) -> Receipt:
-        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
-
-    def _state(self, found: Drawn) -> dict[str, Any]:
-        return {"weights": found.weights.tolist(), "effect": found.partial + found.noise}
-
-    def _results(self, found: Drawn, guarantee: Guarantee, ledger: str) -> PublishedIPWResults:
+    def _read(
+        self,
+        drawn: Drawn,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> PublishedIPWResults:
         unprotected = guarantee.measure == "none" or guarantee.simulation
         return PublishedIPWResults(
-            params=pd.Series([found.partial + found.noise], index=[self.estimand.upper()]),
-            partial=found.partial if unprotected else math.nan,
-            weights=found.weights,
-            weight_sd=found.weight_sd,
-            effect_sd=found.effect_sd,
+            params=pd.Series([drawn.partial + drawn.noise], index=[self.spec.estimand.upper()]),
+            partial=drawn.partial if unprotected else math.nan,
+            weights=drawn.weights,
+            weight_sd=drawn.weight_sd,
+            effect_sd=drawn.effect_sd,
             guarantee=guarantee,
             method=self.method,
             ledger=ledger,
         )
 
-    def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
-        X, y, radius = self._scaled()
-        (n1, n2), rng = self.sizes, noise.post_processing_rng()
-        if self.sampling == "split":
+    def _numbers(self) -> tuple[Array, NDArray[np.bool_], Array]:
+        """Return covariates (n, p), treatment and outcome (n,) of the complete rows."""
+        found = design(self.spec.parsed, self._table.rows(), self.schema, levels="schema")
+        y, t = found.y[:, 0], found.y[:, 1]
+        if not np.isin(t, (0.0, 1.0)).all():
+            raise ParameterError("the treatment is not 0 or 1; recode it")
+        keep = [j for j, name in enumerate(found.columns) if name != "Intercept"]
+        return found.X[:, keep], t == 1, y
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
+        spec, lam = self.spec, self.spec.penalty
+        X, t, y, radius = self._scaled()
+        (n1, n2), rng = spec.sizes(self.n), noise.post_processing_rng()
+        if spec.sampling == "split":
             order = rng.permutation(self.n)
             first, second = order[:n1], order[n1:]
         else:
             first, second = rng.integers(self.n, size=n1), rng.integers(self.n, size=n2)
-        free = self.intercept == "unpenalised"
-        w = logistic_weights(X[first], self._t[first], self.lam, free_last=free)
-        multiplier = self._multiplier(budget)
-        weight_sd = multiplier * 2 / (n1 * self.lam)
+        free = spec.intercept == "unpenalised"
+        w = logistic_weights(X[first], t[first], lam, free_last=free)
+        multiplier = spec.multiplier(allocation.budget)
+        weight_sd = multiplier * 2 / (n1 * lam)
         w = w + rng.normal(0.0, weight_sd, len(w))
         e = expit(X[second] @ w)
-        if self.trim is not None:
-            e = e.clip(self.trim, 1 - self.trim)
-        partial, reach = weighted_difference(self.estimand, self._t[second], y[second], e)
-        if self.trim is not None:
-            reach = 2 * radius / self.trim / n2 if self.estimand == "ate" else reach * radius
+        if spec.trim is not None:
+            e = e.clip(spec.trim, 1 - spec.trim)
+        partial, reach = weighted_difference(spec.estimand, t[second], y[second], e)
+        if spec.trim is not None:
+            reach = 2 * radius / spec.trim / n2 if spec.estimand == "ate" else reach * radius
         else:
             reach *= radius
         effect_sd = multiplier * reach
         return Drawn(w, weight_sd, partial, effect_sd, float(rng.normal(0, effect_sd)))
 
-    def _scaled(self) -> tuple[Array, Array, float]:
-        """Return rows within the unit ball, outcomes, and the bound on these."""
-        norms = np.sqrt(np.square(self._X).sum(axis=1))
-        if self.scale == "norm_bound":
-            assert self.norm_bound is not None
-            X = self._X / np.maximum(norms, self.norm_bound)[:, None]
+    def _scaled(self) -> tuple[Array, NDArray[np.bool_], Array, float]:
+        """Return rows within the unit ball, treatment, outcomes, and the bound on outcomes."""
+        spec, (X, t, y) = self.spec, self._numbers()
+        norms = np.sqrt(np.square(X).sum(axis=1))
+        if spec.scale == "norm_bound":
+            assert spec.norm_bound is not None
+            X = X / np.maximum(norms, spec.norm_bound)[:, None]
         else:
-            X = self._X / max(float(norms.max()), 1e-300)
-        if self.intercept != "none":
-            X = np.column_stack([X, np.ones(self.n)])
-            X = X / math.sqrt(2) if self.intercept == "penalised" else X
-        if self.outcome_bound is None:
-            return X, self._y, float(np.abs(self._y).max())
-        return X, self._y.clip(-self.outcome_bound, self.outcome_bound), self.outcome_bound
-
-    def _multiplier(self, budget: Budget) -> float:
-        """Return the noise per unit of sensitivity."""
-        if not self.classical:
-            return analytic_gaussian(Fraction(1), 1, budget).sigma
-        epsilon, delta = float(budget.epsilon), float(budget.delta)
-        return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+            X = X / max(float(norms.max()), 1e-300)
+        if spec.intercept != "none":
+            X = np.column_stack([X, np.ones(len(X))])
+            X = X / math.sqrt(2) if spec.intercept == "penalised" else X
+        if spec.outcome_bound is None:
+            return X, t, y, float(np.abs(y).max())
+        return X, t, y.clip(-spec.outcome_bound, spec.outcome_bound), spec.outcome_bound
 
     def __repr__(self) -> str:
-        return f"published.IPW(n={self.n}, estimand={self.estimand!r})"
+        return f"published.IPW(n={self.n}, estimand={self.spec.estimand!r})"
 
 
-def _check_promise(schema: Schema, data: Any, names: Iterable[str]) -> None:
+def _check_promise(schema: Schema, names: Iterable[str]) -> None:
     """Refuse tables on which noise for one row would not protect a person, as the strict IPW does.
 
     Raises
     ------
     SchemaError
-        If a person may have several rows, can move the rows of others, or data are not legal.
+        If a person may have several rows, or can move the rows of others.
     """
     check_unweighted(schema, None)
     for name in names:
         check_own(schema.column(name))
-    validate(schema, data, names)

@@ -181,7 +181,7 @@ class DPVariance:
     References
     ----------
     Karwa and Vadhan (2017), Finite sample differentially private confidence intervals,
-    Algorithm 2; ALGORITHMS.md, section 3.
+    Algorithm 2.
 
     Examples
     --------
@@ -266,7 +266,7 @@ class DPRange:
 
     References
     ----------
-    Karwa and Vadhan (2017), Algorithm 1; ALGORITHMS.md, section 3.
+    Karwa and Vadhan (2017), Algorithm 1.
 
     Examples
     --------

@@ -13,25 +13,23 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from dprct.errors import ParameterError
-from dprct.estimate.base import EstimateModel
 from dprct.estimate.synthetic_control.model import penalty_of
-from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, panel_of, scale_of
-from dprct.model import BoundTable
-from dprct.privacy.budget import Budget
+from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, PanelFacts, panel_of, scale_of
+from dprct.model import Spec, revived
 from dprct.privacy.guarantee import Guarantee
-from dprct.published.charging import charged_or_noted
+from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import check_own, given
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from dprct.estimate.synthetic_control.panel import Bound, Name, Panel
-    from dprct.privacy.accountant import Accountant
-    from dprct.privacy.budget import Real
+    from dprct.model import Facts
+    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.charging import Receipt
     from dprct.schema import Schema
 
     Array = NDArray[np.float64]
@@ -283,7 +281,125 @@ REASON = (
 )
 
 
-class SyntheticControl(OfArrays, EstimateModel[Drawn, PublishedControlResults]):
+@dataclass(frozen=True, kw_only=True)
+class PublishedControlSpec(Spec[PanelFacts]):
+    """What DPSC is asked for; the fields are options of :class:`SyntheticControl`."""
+
+    outcome: str
+    treated: Name
+    treatment_time: float
+    unit: str | None = None
+    time: str | None = None
+    donors: Iterable[Name] | None = None
+    perturb: Perturb = "output"
+    lam: float | None = None
+    bound: Bound | None = None
+    split: float = 0.5
+    c: float | None = None
+
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """What ledgers call the method: its two algorithms promise different things."""
+        return f"published.SyntheticControl (perturb={self.perturb!r})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcome, unit and time."""
+        named = (self.outcome, self.unit, self.time)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of the options."""
+        yield lambda: scale_of(self.bound, facts.schema.column(self.outcome))
+        yield lambda: check_choice("perturb", self.perturb, get_args(Perturb))
+        yield self._check_numbers
+        if self.perturb == "output":  # which has a guarantee to keep
+            yield lambda: check_own(facts.schema.column(self.outcome))
+        if isinstance(facts, PanelFacts):
+            yield lambda: self.penalty(facts)
+
+    def _check_numbers(self) -> None:
+        if isinstance(self.split, bool) or not 0 < self.split < 1:
+            raise ParameterError(f"split={given(self.split)}; give a share between 0 and 1")
+        if self.c is not None and not 0 < self.c < math.inf:
+            raise ParameterError(f"c={given(self.c)}; give a number above 0")
+
+    def penalty(self, facts: PanelFacts) -> float:
+        """Return lam, which is ``T0`` in the paper."""
+        T0 = facts.panel.T0
+        return float(T0) if self.lam is None else penalty_of(self.lam, T0)
+
+    def allocation(self, facts: PanelFacts, budget: Budget) -> Unpriced:
+        """Return the budget as the parameter of the algorithm."""
+        if budget.delta and self.perturb == "output":
+            raise ParameterError(
+                f"delta={float(budget.delta):g} buys nothing with perturb='output'; leave it out"
+            )
+        return Unpriced(budget=budget)
+
+    def epsilons(self, budget: Budget) -> tuple[float, float]:
+        """Return what the two steps spend."""
+        epsilon = float(budget.epsilon)
+        return self.split * epsilon, (1 - self.split) * epsilon
+
+    def noise(self, facts: PanelFacts, budget: Budget) -> float | Objective:
+        """Return the scale of Algorithm 2's noise, or the parameters of Algorithm 3."""
+        (eps1, _), T0 = self.epsilons(budget), facts.panel.T0
+        donors, lam = len(facts.panel.names), self.penalty(facts)
+        if self.perturb == "output":
+            return output_scale(donors, T0, lam, eps1)
+        return objective_of(donors, T0, lam, eps1, float(budget.delta), self.c)
+
+    def guarantee(self, facts: PanelFacts, allocation: Allocation) -> Guarantee:
+        """Return what really holds."""
+        panel = facts.panel
+        treated = f"the treated unit {panel.treated!r}, whose series is public"
+        if self.perturb == "objective":
+            return Guarantee.none(REASON, not_covered=("any donor", treated))
+        scale = scale_of(self.bound, facts.schema.column(self.outcome))
+        return Guarantee.of(
+            allocation.budget,
+            "replace-one",
+            unit="donor",
+            public_facts=(
+                f"who the {len(panel.names)} donors are (one record is one donor's whole series; a "
+                "donor may be a state, not a person)",
+                f"the periods, {panel.T0} of them before treatment",
+                f"the bounds {scale.low:g} to {scale.high:g} of {self.outcome}",
+                f"the penalty lam = {self.penalty(facts):g}",
+                f"the series of {panel.treated!r}",
+            ),
+            not_covered=(treated, "what floating-point draws show in the last bits of the result"),
+        )
+
+    def plan(self, facts: PanelFacts, allocation: Allocation) -> Plan:
+        """Return the parameters of the algorithm, and what it promises."""
+        budget, panel = allocation.budget, facts.panel
+        eps1, eps2 = self.epsilons(budget)
+        K = len(panel.times) - panel.T0
+        said = {
+            "guarantee": self.guarantee(facts, allocation).sentence(),
+            "one record": "one donor's whole series; a donor may be a state, not a person",
+            "budget": f"eps1 = {eps1:g} for the weights, eps2 = {eps2:g} for the donors",
+            "penalty": f"{self.penalty(facts):g}",
+        }
+        scale = self.noise(facts, budget)
+        if isinstance(scale, Objective):
+            said["noise of the objective"] = (
+                f"scale {scale.scale:.4g}, Delta = {scale.extra:.4g}, eps0 = {scale.eps0:.4g}"
+            )
+        else:
+            said["noise of weights"] = f"L2-Laplace of scale {scale:.4g}, mean length n times it"
+        said["noise of donors"] = (
+            f"one L2-Laplace draw in {len(panel.names) * K:,} dimensions, scale "
+            f"{2 * math.sqrt(K) / eps2:.4g}"
+        )
+        return Plan(self.method, budget, said)
+
+
+class SyntheticControl(
+    OfArrays, PublishedModel[PublishedControlSpec, PanelFacts, Drawn, PublishedControlResults]
+):
     """Synthetic control as published: noise on the weights or the objective, and on all donors.
 
     One record is one donor's whole series: a donor may be a state, not a person.
@@ -359,152 +475,67 @@ class SyntheticControl(OfArrays, EstimateModel[Drawn, PublishedControlResults]):
         split: float = 0.5,
         c: float | None = None,
     ) -> None:
-        schema = schema.seal_beside_data()
-        table = BoundTable(data, in_memory=True)
-        panel = panel_of(
-            table.rows(), schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
-            unit=unit, time=time, donors=donors,
+        self._set_up(
+            data, schema, None, outcome=outcome, treated=treated, treatment_time=treatment_time,
+            unit=unit, time=time, donors=donors, perturb=perturb, lam=lam, bound=bound,
+            split=split, c=c,
         )  # fmt: skip
-        self._bind(table, schema, panel, bound, perturb=perturb, lam=lam, split=split, c=c)
 
-    def _set_up(
-        self, data: Any, schema: Schema, panel: Panel, *, bound: Bound, **options: Any
-    ) -> None:
-        for name in ("outcome", "treated", "treatment_time"):  # the panel says them
-            del options[name]
-        self._bind(BoundTable(data, in_memory=True), schema, panel, bound, **options)
+    def _set_up(self, data: Any, schema: Schema, panel: Panel | None, **options: Any) -> None:
+        """Bind a table, whose panel is known already where it was given as arrays."""
+        spec = PublishedControlSpec(**options)
+        known = self._bind(spec, data, schema, in_memory=True)
+        rows = self._table.rows()
+        if panel is None:
+            panel = panel_of(
+                rows, known.schema, outcome=spec.outcome, treated=spec.treated,
+                treatment_time=spec.treatment_time, unit=spec.unit, time=spec.time,
+                donors=spec.donors,
+            )  # fmt: skip
+        self.facts = PanelFacts(known.schema, known.n, panel, panel.target(rows))
+        spec.require(self.facts)
 
-    def _bind(
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
+        """Draw the noisy weights, and the path in the unit of the outcome."""
+        spec, panel, budget = self.spec, self.facts.panel, allocation.budget
+        clip = scale_of(spec.bound, self.schema.column(spec.outcome))
+        T0, rows = panel.T0, self._table.rows()
+        X = clip.clipped(panel.donors(rows)) / clip.bound
+        y = clip.clipped(panel.target(rows)[:T0]) / clip.bound
+        scale, (_, eps2) = spec.noise(self.facts, budget), spec.epsilons(budget)
+        rng, normal, lam = noise.post_processing_rng(), bool(budget.delta), spec.penalty(self.facts)
+        weights, path = published_path(X, y, lam, scale, eps2, rng, normal=normal)
+        return weights, clip.bound * path
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn:
+        weights, path = revived(state["drawn"])
+        return weights, path
+
+    def _read(
         self,
-        table: BoundTable,
-        schema: Schema,
-        panel: Panel,
-        bound: Bound | None,
-        *,
-        perturb: Perturb = "output",
-        lam: float | None = None,
-        split: float = 0.5,
-        c: float | None = None,
-    ) -> None:
-        outcome = panel.outcome.name
-        self.scale = scale_of(bound, schema.column(outcome))
-        check_choice("perturb", perturb, get_args(Perturb))
-        if isinstance(split, bool) or not 0 < split < 1:
-            raise ParameterError(f"split={given(split)}; give a share between 0 and 1")
-        if c is not None and not 0 < c < math.inf:
-            raise ParameterError(f"c={given(c)}; give a number above 0")
-        if perturb == "output":  # which has a guarantee to keep
-            check_own(panel.outcome)
-        self._table, self._panel, self.schema, self.outcome = table, panel, schema, outcome
-        self.perturb, self.split, self.c, self.n = perturb, split, c, len(panel.names)
-        self.lam = float(panel.T0) if lam is None else penalty_of(lam, panel.T0)
-        self.method = f"published.SyntheticControl (perturb={perturb!r})"
-
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return the parameters of the algorithm and what it promises; free.
-
-        Parameters
-        ----------
-        epsilon : number
-            Above 0.
-        delta : number, default 0
-            Above 0 for the normal noise of Algorithm 3.
-        """
-        budget = Budget.asked(epsilon, delta)
-        self._check(budget)
-        eps1, eps2 = self._epsilons(budget)
-        K = len(self._panel.times) - self._panel.T0
-        facts = {
-            "guarantee": self.guarantee(budget).sentence(),
-            "one record": "one donor's whole series; a donor may be a state, not a person",
-            "budget": f"eps1 = {eps1:g} for the weights, eps2 = {eps2:g} for the donors",
-            "penalty": f"{self.lam:g}",
-        }
-        scale = self._scale(budget)
-        if isinstance(scale, Objective):
-            facts["noise of the objective"] = (
-                f"scale {scale.scale:.4g}, Delta = {scale.extra:.4g}, eps0 = {scale.eps0:.4g}"
-            )
-        else:
-            facts["noise of weights"] = f"L2-Laplace of scale {scale:.4g}, mean length n times it"
-        facts["noise of donors"] = (
-            f"one L2-Laplace draw in {self.n * K:,} dimensions, scale {2 * math.sqrt(K) / eps2:.4g}"
-        )
-        return Plan(self.method, budget, facts)
-
-    def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what really holds; free."""
-        return _guarantee_of(self, budget)
-
-    def _check(self, budget: Budget) -> None:
-        if budget.delta and self.perturb == "output":
-            raise ParameterError(
-                f"delta={float(budget.delta):g} buys nothing with perturb='output'; leave it out"
-            )
-
-    def _charge(
-        self, guarantee: Guarantee, accountant: Accountant | None, noise: NoiseSource
-    ) -> Receipt:
-        return charged_or_noted(self.schema, guarantee, self.method, accountant, noise)
-
-    def _draw(self, budget: Budget, noise: NoiseSource) -> Drawn:
-        """Return the noisy weights, and the path in the unit of the outcome."""
-        T0, bound, rows = self._panel.T0, self.scale.bound, self._table.rows()
-        X = self.scale.clipped(self._panel.donors(rows)) / bound
-        y = self.scale.clipped(self._panel.target(rows)[:T0]) / bound
-        scale, (_, eps2) = self._scale(budget), self._epsilons(budget)
-        rng, normal = noise.post_processing_rng(), bool(budget.delta)
-        weights, path = published_path(X, y, self.lam, scale, eps2, rng, normal=normal)
-        return weights, bound * path
-
-    def _state(self, found: Drawn) -> dict[str, Any]:
-        return {"weights": found[0].tolist(), "path": found[1].tolist()}
-
-    def _results(self, found: Drawn, guarantee: Guarantee, ledger: str) -> PublishedControlResults:
-        weights, path = found
+        drawn: Drawn,
+        plan: Plan,
+        allocation: Allocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> PublishedControlResults:
+        weights, path = drawn
+        panel = self.facts.panel
+        assert self.facts.target is not None
         return PublishedControlResults(
             noisy_path=path,
             noisy_weights=weights,
-            donors=self._panel.names,
-            treated=self._panel.treated,
-            target=self._panel.target(self._table.rows()),
-            times=self._panel.times,
-            T0=self._panel.T0,
+            donors=panel.names,
+            treated=panel.treated,
+            target=self.facts.target,
+            times=panel.times,
+            T0=panel.T0,
             guarantee=guarantee,
             method=self.method,
             ledger=ledger,
         )
 
-    def _scale(self, budget: Budget) -> float | Objective:
-        """Return the scale of Algorithm 2's noise, or the parameters of Algorithm 3."""
-        (eps1, _), T0 = self._epsilons(budget), self._panel.T0
-        if self.perturb == "output":
-            return output_scale(self.n, T0, self.lam, eps1)
-        return objective_of(self.n, T0, self.lam, eps1, float(budget.delta), self.c)
-
-    def _epsilons(self, budget: Budget) -> tuple[float, float]:
-        epsilon = float(budget.epsilon)
-        return self.split * epsilon, (1 - self.split) * epsilon
-
     def __repr__(self) -> str:
-        return f"published.SyntheticControl({self.n} donors, perturb={self.perturb!r})"
-
-
-def _guarantee_of(model: SyntheticControl, budget: Budget) -> Guarantee:
-    treated = f"the treated unit {model._panel.treated!r}, whose series is public"
-    if model.perturb == "objective":
-        return Guarantee.none(REASON, not_covered=("any donor", treated))
-    return Guarantee.of(
-        budget,
-        "replace-one",
-        unit="donor",
-        public_facts=(
-            f"who the {model.n} donors are (one record is one donor's whole series; a donor may "
-            "be a state, not a person)",
-            f"the periods, {model._panel.T0} of them before treatment",
-            f"the bounds {model.scale.low:g} to {model.scale.high:g} of {model.outcome}",
-            f"the penalty lam = {model.lam:g}",
-            f"the series of {model._panel.treated!r}",
-        ),
-        not_covered=(treated, "what floating-point draws show in the last bits of the result"),
-    )
+        donors, perturb = len(self.facts.panel.names), self.spec.perturb
+        return f"published.SyntheticControl({donors} donors, perturb={perturb!r})"

@@ -227,7 +227,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
     References
     ----------
     Algorithm 1 of "Assessing Utility of Differential Privacy for RCTs", corrected in
-    ALGORITHMS.md, section 1.
+    docs/methods.md, section 1.
 
     Examples
     --------
@@ -322,7 +322,7 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
 
     References
     ----------
-    ALGORITHMS.md, section 1.
+    docs/methods.md, section 2.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def check_target(path: Path) -> None:
 
 
 def check_name(path: Path, guarantee: Guarantee) -> None:
-    """Refuse a name that hides that nothing is promised (ALGORITHMS.md, section 10.6).
+    """Refuse a name that hides that nothing is promised.
 
     Raises
     ------
@@ -248,7 +248,7 @@ _REASONS = {
 _UNPROMISED = "synthetic, drawn from the confidential data without a privacy guarantee"
 
 NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
-"""How the data set's label begins where nothing is promised (ALGORITHMS.md, 10.6)."""
+"""How the data set's label begins where nothing is promised."""
 
 _LABEL_LENGTH = 80
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
+from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.ate.index import indexes_of, is_file
 from dprct.estimate.ate.model import policy_of
 from dprct.estimate.experiment import cluster_unit, compared, constant_of, levels_of, with_bounds
 from dprct.privacy.allocation import split as shares_of
+from dprct.privacy.allocation import split as split_budget
+from dprct.privacy.budget import Real, exact
 from dprct.release.calibrated.covariates import covariates_of
 from dprct.release.calibrated.layout import Layout, design_problems, prepared_schema
-from dprct.release.calibrated.model import Calibrated, share_of
+from dprct.release.calibrated.model import (
+    COVARIATES,
+    MOMENTS,
+    Calibrated,
+    Wanted,
+    shares_of,
+)
 from dprct.release.calibrated.regressions import Regressions, check_slopes, regressions_of, split
 from dprct.study.design_section import absent, check_choice, design_from
 from dprct.study.sections import section
@@ -31,17 +41,16 @@ Numbers = float | tuple[float, ...]
 Level = str | float
 Indexes = str | Mapping[str, str]
 Pairs = tuple[float, float] | Mapping[str, tuple[float, float]]
-ByOutcome = Mapping[str, float]
+Shares = Mapping[str, Real]
 Policies = str | float | Mapping[str, str | float]
 
-_COVARIATES = ("auto", "histogram", "marginals", "filler")
+_RELEASES = get_args(Wanted)
 _LEGAL = ("calibrated", "strict")
 _GAMMA = ("zero", "moments")
 _BLOCKS = ("weight", "ignore")
 _UNITS = ("person", "cluster")
 _POLICIES = ("public", "private")
 _OPTIONS = (
-    "share",
     "budget_shares",
     "sd",
     "missing",
@@ -49,7 +58,7 @@ _OPTIONS = (
     "privacy_unit",
     "largest_cluster",
     "control",
-    "covariates",
+    "covariate_release",
     "legal",
     "gamma",
     "index",
@@ -57,8 +66,13 @@ _OPTIONS = (
 )
 """Keys that are arguments of the class under the same name."""
 
-_RENAMED = {"weights": "budget_shares", "unit": "privacy_unit"}
-"""Old names of keys."""
+_RENAMED = {
+    "weights": "budget_shares",
+    "unit": "privacy_unit",
+    "covariates": "covariate_release",
+    "levels": "alphas",
+}
+"""Old names of keys, which are still read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +81,12 @@ class CalibratedSpec:
 
     Parameters
     ----------
-    covariates : {"auto", "histogram", "marginals", "filler"}
-        How the covariates are made.
-    share : number
-        Share of epsilon for them.
+    covariate_release : {"auto", "histogram", "marginals", "filler"}
+        How the covariates are drawn.
     specifications : list of str
         Further covariate sets that readers may use, each as the right side of a formula
         (``"age + C(town)"``; ``""`` is none).
-    levels : number or list of numbers
+    alphas : number or list of numbers
         Sizes of tests at which intervals are to be valid, such as ``[0.05, 0.01]``.
     legal : {"calibrated", "strict"}
         Whether released outcomes may be real numbers, or are rounded to legal values.
@@ -85,8 +97,12 @@ class CalibratedSpec:
         adjusted before it is clipped.
     index_bounds : [low, high], or table of these
         Bounds of the outcome less its index.
-    budget_shares, sd : table of numbers
-        By outcome: shares of the budget, and declared standard deviations for the plan.
+    budget_shares : table of numbers
+        Shares of epsilon, of sum one: of ``covariates`` unless they are filler, of ``moments`` with
+        ``gamma = "moments"``, and of each outcome; or of the outcomes alone, which divide what the
+        others leave.
+    sd : table of numbers
+        By outcome: declared standard deviations, for the plan.
     clip : list of str
         Outcomes whose values beyond their bounds are moved to the bound, row by row, before
         anything is computed; without, such values are refused.  Effects are those on the clipped
@@ -98,23 +114,22 @@ class CalibratedSpec:
     privacy_unit : {"person", "cluster"}
         What is protected where clusters were assigned.
     largest_cluster : int
-        Most rows that a cluster can have; for ``unit = "cluster"``.
+        Most rows that a cluster can have; for ``privacy_unit = "cluster"``.
     control : str or number
         The group to compare with, where the design has no group that is in no arm.
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
     """
 
-    covariates: str | None = None
-    share: float | None = None
+    covariate_release: str | None = None
     specifications: tuple[str, ...] = ()
-    levels: Numbers | None = None
+    alphas: Numbers | None = None
     legal: str | None = None
     gamma: str | None = None
     index: Indexes | None = None
     index_bounds: Pairs | None = None
-    budget_shares: ByOutcome | None = None
-    sd: ByOutcome | None = None
+    budget_shares: Shares | None = None
+    sd: Mapping[str, float] | None = None
     clip: tuple[str, ...] = ()
     missing: Policies | None = None
     blocks: str | None = None
@@ -185,8 +200,8 @@ class CalibratedExperiment:
         options = {
             name: getattr(spec, name) for name in _OPTIONS if getattr(spec, name) is not None
         }
-        if spec.levels is not None:
-            options["levels"] = _listed(spec.levels)
+        if spec.alphas is not None:
+            options["alphas"] = _listed(spec.alphas)
         return Calibrated.from_formula(
             self.formula,
             _clipped(data, schema, spec.clip),
@@ -230,7 +245,9 @@ class CalibratedExperiment:
                     constant_of(policy, column)
             except DprctError as error:
                 found.append(str(error))
-        shares_of(spec.budget_shares, dict.fromkeys(regressions.outcomes, 1))
+        release = cast("Wanted", spec.covariate_release or "auto")
+        moments = spec.gamma == "moments"
+        shares_of(spec.budget_shares, release, regressions.outcomes, moments=moments)
         if spec.gamma == "moments":
             check_slopes(regressions)
         assert self.design is not None
@@ -271,14 +288,16 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
     --------
     >>> from dprct.study.release_section import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
-    >>> document = {"calibrated": {"covariates": "filler", "levels": [0.05, 0.01]}}
-    >>> calibrated_from(document, release).calibrated.levels
+    >>> document = {"calibrated": {"covariate_release": "filler", "alphas": [0.05, 0.01]}}
+    >>> calibrated_from(document, release).calibrated.alphas
     (0.05, 0.01)
     """
+    design = design_from(document)
     table = _renamed(document.get("calibrated", {}))
+    share = table.pop("share", None) if isinstance(table, dict) else None
     spec: CalibratedSpec = section(CalibratedSpec, table, "[calibrated]")
     for key, allowed in (
-        ("covariates", _COVARIATES),
+        ("covariate_release", _RELEASES),
         ("legal", _LEGAL),
         ("gamma", _GAMMA),
         ("blocks", _BLOCKS),
@@ -293,26 +312,70 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
             'with numbers such as "0.8 * before"'
         )
     try:
-        share_of(spec.share, "filler" if spec.covariates == "filler" else "auto")
-        if spec.levels is not None:
-            levels_of(_listed(spec.levels))
+        if spec.alphas is not None:
+            levels_of(_listed(spec.alphas))
+        if share is not None:
+            spec = replace(spec, budget_shares=_with_share(spec, share, release.formula, design))
     except ParameterError as error:
         raise StudyError(f"[calibrated] {error}") from None
-    return CalibratedExperiment(release.formula, design_from(document), spec)
+    return CalibratedExperiment(release.formula, design, spec)
 
 
 def _renamed(table: Any) -> Any:
     """Return a table with the keys of this version; those of earlier ones are still read."""
     if not isinstance(table, Mapping):
         return table
+    if "covariates" in table and table["covariates"] not in _RELEASES:
+        raise StudyError(
+            f"[calibrated] covariates = {table['covariates']!r}; the covariates are the terms of "
+            "[release] formula, and covariate_release says how they are drawn: "
+            f"{', '.join(_RELEASES)}"
+        )
     for old, new in _RENAMED.items():
         if old in table and new in table:
             raise StudyError(f"[calibrated] has {old} and {new}, which are the same; keep {new}")
     return {_RENAMED.get(key, key): value for key, value in table.items()}
 
 
-def _listed(levels: Numbers) -> tuple[float, ...]:
-    return levels if isinstance(levels, tuple) else (levels,)
+def _with_share(
+    spec: CalibratedSpec, share: object, formula: str | None, design: Design | None
+) -> Shares | None:
+    """Return the shares that the key ``share`` of earlier study files means.
+
+    It was the share of epsilon of covariates; moments got their default, and outcomes divided the
+    rest.
+    """
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ParameterError(
+            f"share = {share!r} is that of covariates in earlier study files, between 0 and 1; "
+            "write budget_shares = {covariates = ..., y = ...}"
+        )
+    if spec.covariate_release == "filler":
+        raise ParameterError(
+            'share is that of covariates, and covariate_release = "filler" costs nothing; remove it'
+        )
+    if formula is None or design is None:
+        return spec.budget_shares  # either is missing, which problems() says
+    outcomes, _, _ = split(formula, design.columns)
+    if spec.budget_shares is not None and not set(spec.budget_shares) <= set(outcomes):
+        raise ParameterError(
+            "share and a budget_shares that names more than outcomes say the same; keep "
+            "budget_shares"
+        )
+    moments = MOMENT_SHARE if spec.gamma == "moments" else Fraction(0)
+    mine = exact(share, "share")
+    if mine + moments >= 1:
+        raise ParameterError(
+            f"share={float(mine):g} plus {float(moments):g} for gamma='moments' leaves nothing for "
+            "the effects; lower it"
+        )
+    inner = split_budget(spec.budget_shares, dict.fromkeys(outcomes, 1))
+    found = {COVARIATES: mine} | ({MOMENTS: moments} if moments else {})
+    return found | {name: inner[name] * (1 - mine - moments) for name in outcomes}
+
+
+def _listed(alphas: Numbers) -> tuple[float, ...]:
+    return alphas if isinstance(alphas, tuple) else (alphas,)
 
 
 def _clipped(data: Any, schema: Schema, names: tuple[str, ...]) -> Any:

@@ -43,9 +43,9 @@ delta = 0.0
 # block = ""                       # the column of blocks, if there is one
 # cluster = ""                     # the column of clusters, if there is one
 # [calibrated]
-# covariates = "auto"              # or histogram, marginals, filler
+# covariate_release = "auto"       # or histogram, marginals, filler
 # specifications = []              # other covariate sets, such as "age" or "C(village)"
-# levels = [0.05]                  # sizes of tests at which intervals are to be valid
+# alphas = [0.05]                  # sizes of tests at which intervals are to be valid
 # legal = "calibrated"             # or "strict": legal values, which break the calibration
 # missing = "public"               # or "private", or a number that stands for missing outcomes
 # clip = []                        # outcomes whose values beyond their bounds count as the bound

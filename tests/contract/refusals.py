@@ -423,20 +423,23 @@ def file_case(name: str, private: str, *, used: str, **options: Any) -> None:
 
 
 ON_T: dict[str, Any] = {"outcome": "y", "treatment": "t"}
-file_case("auto", "y x id", used="y x t", terms=["x"], **ON_T)
+file_case("auto", "y x id", used="y x t", covariates=["x"], **ON_T)
 for rule in ("histogram", "marginals", "filler"):
-    file_case(rule, "y x k", used="y x k t", terms=["x", "C(k)"], covariates=rule, **ON_T)
-file_case("options", "y x", used="y x t", terms=["x"], share=0.3, levels=(0.05,), legal="strict",
-          keep=["note1"], specifications=[""], sd={"y": 1.0}, neighbors="replace-one-design-public",
+    file_case(
+        rule, "y x k", used="y x k t", covariates=["x", "C(k)"], covariate_release=rule, **ON_T
+    )
+file_case("options", "y x", used="y x t", covariates=["x"], alphas=(0.05,),
+          budget_shares={"covariates": 0.3, "y": 0.7}, legal="strict", keep=["note1"],
+          specifications=[""], sd={"y": 1.0}, neighbors="replace-one-design-public",
           effects="arms", **ON_T)  # fmt: skip
 file_case(
     "moments",
     "y x",
     used="y x t",
-    terms=["x"],
+    covariates=["x"],
     gamma="moments",
     delta=1e-3,
-    covariates="histogram",
+    covariate_release="histogram",
     **ON_T,
 )
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
@@ -445,11 +448,11 @@ file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster",
           assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
 file_case("a control group", "y", used="y c", outcome="y", control="cash",
           assignment=dprct.Complete(["cash", "none"], arm="c"))  # fmt: skip
-file_case("an index", "y x", used="y x t", terms=["x"], index=steep_of_x, index_columns=["x"],
+file_case("an index", "y x", used="y x t", covariates=["x"], index=steep_of_x, index_columns=["x"],
           index_bounds=(-3, 3), **ON_T)  # fmt: skip
 file_case("two outcomes", "y g", used="y g t", outcome=["y", "g"], treatment="t", missing=1.0,
           budget_shares={"y": 0.25, "g": 0.75})  # fmt: skip
-file_case("missing public", "g x", used="g x t", outcome="g", treatment="t", terms=["x"],
+file_case("missing public", "g x", used="g x t", outcome="g", treatment="t", covariates=["x"],
           missing="public", present=("g",), lists=HAS)  # fmt: skip
-file_case("missing private", "g x", used="g x t", outcome="g", treatment="t", terms=["x"],
+file_case("missing private", "g x", used="g x t", outcome="g", treatment="t", covariates=["x"],
           missing="private")  # fmt: skip

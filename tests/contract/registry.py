@@ -197,7 +197,7 @@ def _(data: pd.DataFrame) -> Any:
 @subject("Calibrated", modelled=("y", "w"), design=("t", "block"), tail_draws=True, **CONFIRMED)
 def _(data: pd.DataFrame) -> Any:
     return dprct.Calibrated.from_formula(
-        "y ~ t + w", data, designed_schema(), treatment="t", covariates="histogram"
+        "y ~ t + w", data, designed_schema(), treatment="t", covariate_release="histogram"
     )
 
 
@@ -208,7 +208,7 @@ def _(data: pd.DataFrame) -> Any:
 def _(data: pd.DataFrame) -> Any:
     schema = designed_schema().declare(y={"missing": [".", ".a"]})
     return dprct.Calibrated.from_formula(
-        "y ~ t + w", data, schema, treatment="t", covariates="histogram", missing="private"
+        "y ~ t + w", data, schema, treatment="t", covariate_release="histogram", missing="private"
     )
 
 
@@ -219,7 +219,7 @@ def _(data: pd.DataFrame) -> Any:
 def _(data: pd.DataFrame) -> Any:
     schema = designed_schema().declare(y={"missing": ["."]}, block={"fate": "public"})
     return dprct.Calibrated.from_formula(
-        "y ~ t + w + C(block)", data, schema, treatment="t", covariates="marginals",
+        "y ~ t + w + C(block)", data, schema, treatment="t", covariate_release="marginals",
         gamma="moments", missing=0.0, assignment=dprct.Block("t", block="block"),
     )  # fmt: skip
 
@@ -233,8 +233,9 @@ def _(data: pd.DataFrame) -> Any:
         y={"missing": ["."]}, w={"missing": ["."]}, block={"fate": "public"}
     )
     return dprct.Calibrated(
-        data, schema, outcome=["y", "w"], treatment="t", terms=["C(block)"], specifications=[""],
-        missing={"y": "private", "w": 0.0}, legal="strict", covariates="filler",
+        data, schema, outcome=["y", "w"], treatment="t", covariates=["C(block)"],
+        specifications=[""], missing={"y": "private", "w": 0.0}, legal="strict",
+        covariate_release="filler",
         index={"y": "1000 * block"}, index_bounds={"y": (-300_000, 300_000)},
     )  # fmt: skip
 
@@ -251,7 +252,7 @@ def _(data: pd.DataFrame) -> Any:
     data = data.assign(home=homes.astype(float), t=(homes % 2).astype(float))
     return dprct.Calibrated(
         data, schema, outcome="y", treatment="t", assignment=dprct.Cluster("t", cluster="home"),
-        missing=0.0, covariates="filler", privacy_unit="cluster", largest_cluster=4,
+        missing=0.0, covariate_release="filler", privacy_unit="cluster", largest_cluster=4,
     )  # fmt: skip
 
 

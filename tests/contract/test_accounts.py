@@ -49,7 +49,7 @@ def test_a_default_accountant_takes_a_default_effect_and_a_histogram() -> None:
     assert accountant.together is not None
     assert accountant.together.relations == ("replace-one", "replace-one-design-public")
     calibrated = dprct.Calibrated(
-        data(), SCHEMA, outcome="y", assignment=dprct.Cluster("t", cluster="g"), terms=["u"]
+        data(), SCHEMA, outcome="y", assignment=dprct.Cluster("t", cluster="g"), covariates=["u"]
     )
     release = calibrated.fit(epsilon=0.5, accountant=accountant, confirm=True)
     result = effect().fit(epsilon=0.5, accountant=accountant)

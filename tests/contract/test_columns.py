@@ -128,9 +128,11 @@ CASES: dict[tuple[Any, str], Make] = {
     (Calibrated, "outcome"): lambda d, s, v: Calibrated(
         d, few(s, v, "t"), outcome=v, treatment="t"
     ),
-    (Calibrated, "terms"): lambda d, s, v: calibrated(d, s, v, terms=[v], covariates="histogram"),
+    (Calibrated, "covariates"): lambda d, s, v: calibrated(
+        d, s, v, covariates=[v], covariate_release="histogram"
+    ),
     (Calibrated, "specifications"): lambda d, s, v: calibrated(
-        d, s, v, specifications=[v], covariates="marginals"
+        d, s, v, specifications=[v], covariate_release="marginals"
     ),
     (Calibrated, "index"): lambda d, s, v: calibrated(d, s, v, index=f"1.0*{v}", **INDEX),
     (Calibrated, "index_columns"): lambda d, s, v: calibrated(
@@ -187,7 +189,6 @@ CASES: dict[tuple[Any, str], Make] = {
 _PUBLIC = "public by the guarantee: the same in all neighbours"
 PUBLIC: dict[tuple[Any, str], str] = {
     (Calibrated, "treatment"): _PUBLIC,
-    (Calibrated, "covariates"): "how they are drawn; terms= names them",
     (Calibrated, "assignment"): _PUBLIC,
     (SyntheticControl, "unit"): _PUBLIC,
     (SyntheticControl, "time"): _PUBLIC,
@@ -201,7 +202,7 @@ PUBLIC: dict[tuple[Any, str], str] = {
 
 _NONE = """
 self data schema zeta keep control missing weights sd effects blocks privacy_unit largest_cluster
-index_bounds levels attrition neighbors share legal gamma options estimand noise lam trim split
+index_bounds attrition neighbors covariate_release legal gamma options estimand noise lam trim split
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
 treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
 scale norm_bound outcome_bound intercept sampling classical override families x_method

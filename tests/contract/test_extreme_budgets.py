@@ -115,7 +115,7 @@ def _effect(y: Bounds, w: Bounds, **options: Any) -> Any:
 def _calibrated(y: Bounds, w: Bounds, covariates: Any) -> Any:
     schema = declared(y, w, "y", "w").declare(t={"fate": "public"})
     return dprct.Calibrated.from_formula(
-        "y ~ t + w", rows(y, w), schema, treatment="t", covariates=covariates
+        "y ~ t + w", rows(y, w), schema, treatment="t", covariate_release=covariates
     )
 
 

@@ -67,7 +67,7 @@ def test_every_fit_without_a_promise_is_seen_by_who_adds_up_the_ledger(
         published.IPW.from_arrays(X, t, t),
     )
     for model in models:
-        model.schema = beside(tmp_path, model.schema)
+        model.facts = replace(model.facts, schema=beside(tmp_path, model.schema))
         result = model.fit(0.5, 1e-6)
         assert "says that it was made without a guarantee" in result.ledger
     assert [entry.method for entry in purse.ledger] == [model.method for model in models]

@@ -167,7 +167,7 @@ def test_rows_and_outcomes_stay_within_what_the_noise_covers(intercept: Any) -> 
     """A row has norm 1 at most, its constant included, and an outcome its public bound."""
     X, t, y = arrays()
     model = IPW.from_arrays(100 * X, t, 100 * y, **SOUND, intercept=intercept)
-    rows, outcomes, bound = model._scaled()
+    rows, _, outcomes, bound = model._scaled()
     norms = np.sqrt(np.square(rows).sum(axis=1))
     assert norms.max() <= 1 + 1e-12
     assert norms.max() == pytest.approx(1)

@@ -154,4 +154,4 @@ def test_delta_buys_nothing_in_the_output_form() -> None:
 
 
 def test_lam_is_t0_as_in_the_paper() -> None:
-    assert model().lam == 4
+    assert model().spec.penalty(model().facts) == 4

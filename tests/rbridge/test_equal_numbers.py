@@ -85,7 +85,7 @@ class InPython:
             self.rest,
             treatment="treat",
             assignment=self.half,
-            covariates="filler",
+            covariate_release="filler",
             sd={"re78": 6500},
         )
         return model.fit(1, rng=10).protected.sum()

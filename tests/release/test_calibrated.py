@@ -165,7 +165,7 @@ def test_protected_clusters_pay_for_all_their_rows(make_trial: Trial, trial_sche
     data = data.assign(t=(arm == 1) * 1.0, t2=(arm == 2) * 1.0)
     model = calibrated(
         data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
-        privacy_unit="cluster", largest_cluster=30, covariates="marginals",
+        privacy_unit="cluster", largest_cluster=30, covariate_release="marginals",
     )  # fmt: skip
     facts = model.plan(30).facts
     assert "1/30" in facts["covariates: price of clusters"]
@@ -184,7 +184,7 @@ def test_the_parts_of_a_release_cost_what_was_charged(
     rows, limit = (30, {"largest_cluster": 30}) if unit == "cluster" else (1, {})
     model = calibrated(
         data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
-        privacy_unit=unit, covariates="marginals", gamma="moments", **limit,
+        privacy_unit=unit, covariate_release="marginals", gamma="moments", **limit,
     )  # fmt: skip
     of_rows: list[Budget] = []
     of_units: list[Budget] = []
@@ -235,7 +235,7 @@ def test_a_column_of_codes_is_a_treatment(trial: pd.DataFrame, trial_schema: Sch
 @pytest.mark.parametrize("how", ["histogram", "marginals", "filler"])
 def test_covariates_are_drawn_as_asked(how: str, trial: pd.DataFrame, trial_schema: Schema) -> None:
     data = trial.assign(female=0.0)
-    model = calibrated(data, trial_schema, "earn ~ t + t2 + female + old", covariates=how)
+    model = calibrated(data, trial_schema, "earn ~ t + t2 + female + old", covariate_release=how)
     release = model.fit(epsilon=60, confirm=True)
     women = release.protected["female"].mean()
     assert women == pytest.approx(0.5, abs=0.11) if how == "filler" else women < 0.01
@@ -258,7 +258,12 @@ def test_auto_spends_where_covariates_will_resemble_the_originals(
 
 
 def test_the_whole_budget_is_charged_once(trial: pd.DataFrame, trial_schema: Schema) -> None:
-    model = calibrated(trial, trial_schema, covariates="marginals", share=0.25)
+    model = calibrated(
+        trial,
+        trial_schema,
+        covariate_release="marginals",
+        budget_shares={"covariates": 0.25, "earn": 0.75},
+    )
     accountant = Accountant(3, relation="replace-one-design-public")
     release = model.fit(epsilon=2, accountant=accountant)
     (entry,) = accountant.ledger
@@ -285,7 +290,7 @@ def test_the_guarantee_is_that_of_the_effects_and_of_the_file(
     assert set(effects.not_covered) <= set(whole.not_covered)
 
 
-@pytest.mark.parametrize("how", [{}, {"gamma": "moments", "covariates": "marginals"}])
+@pytest.mark.parametrize("how", [{}, {"gamma": "moments", "covariate_release": "marginals"}])
 def test_a_crashed_release_is_resumed_from_its_saved_state(
     how: dict[str, Any], trial: pd.DataFrame, trial_schema: Schema, tmp_path: Path
 ) -> None:
@@ -345,7 +350,7 @@ def test_the_certificate_names_the_seal_of_the_declaration(
     schema = trial_schema.declare(works={"fate": "withheld"})
     left_out = [replace(c, fate=None) if c.name == "age" else c for c in schema.columns]
     schema = replace(schema, columns=tuple(left_out), opened=False).seal(by="Ada").as_opened()
-    release = calibrated(trial, schema, covariates=covariates).fit(epsilon=20)
+    release = calibrated(trial, schema, covariate_release=covariates).fit(epsilon=20)
     certificate = release.certificate()
     assert "declared by Ada" in certificate.seal
     assert "before the data were read" in certificate.seal
@@ -354,10 +359,12 @@ def test_the_certificate_names_the_seal_of_the_declaration(
 
 
 def test_delta_buys_covariates_only(trial: pd.DataFrame, trial_schema: Schema) -> None:
-    release = calibrated(trial, trial_schema, covariates="histogram").fit(2, 1e-6, confirm=True)
+    release = calibrated(trial, trial_schema, covariate_release="histogram").fit(
+        2, 1e-6, confirm=True
+    )
     assert release.guarantee.measure == "approximate"
     with pytest.raises(ParameterError, match="nothing of this release uses it"):
-        calibrated(trial, trial_schema, covariates="filler").plan(2, 1e-6)
+        calibrated(trial, trial_schema, covariate_release="filler").plan(2, 1e-6)
 
 
 def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schema) -> None:
@@ -365,7 +372,7 @@ def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schem
     earn = np.clip(0.8 * data["age"].fillna(40) + 6 * data["t"], 0, 100)
     data = data.assign(earn=earn.astype(np.float32).astype(float))
     formula = "earn ~ t + t2 + age + C(region)"
-    model = calibrated(data, trial_schema, formula, gamma="moments", covariates="marginals")
+    model = calibrated(data, trial_schema, formula, gamma="moments", covariate_release="marginals")
     accountant = Accountant(9, 1e-6, relation="replace-one-design-public")
     release = model.fit(8, 1e-6, accountant=accountant)
     agrees(release, formula)
@@ -384,8 +391,8 @@ def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schem
     [
         ("earn ~ t + t2 + age", {"specifications": [""]}, "calibrates one covariate set"),
         ("earn ~ t + t2", {}, "needs covariates"),
-        ("earn ~ t + t2 + age", {"share": 0.8, "covariates": "marginals"}, "lower share"),
-        ("earn ~ t + t2 + age", {"covariates": "filler"}, "nothing of this release uses it"),
+        ("earn ~ t + t2 + age", {"share": 0.8, "covariate_release": "marginals"}, "lower share"),
+        ("earn ~ t + t2 + age", {"covariate_release": "filler"}, "nothing of this release uses it"),
     ],
 )
 def test_slopes_that_nobody_could_see_are_refused(
@@ -396,7 +403,7 @@ def test_slopes_that_nobody_could_see_are_refused(
 
 
 def test_slopes_need_a_delta(trial: pd.DataFrame, trial_schema: Schema) -> None:
-    model = calibrated(trial, trial_schema, gamma="moments", covariates="marginals")
+    model = calibrated(trial, trial_schema, gamma="moments", covariate_release="marginals")
     with pytest.raises(ParameterError, match="needs a delta"):
         model.plan(2)
 
@@ -466,7 +473,7 @@ def test_the_protected_table_is_legal_in_its_schema(
 def test_releases_pickle_and_hold_no_confidential_value(
     trial: pd.DataFrame, trial_schema: Schema, secrets: tuple[bytes, ...]
 ) -> None:
-    model = calibrated(trial, trial_schema, covariates="marginals")
+    model = calibrated(trial, trial_schema, covariate_release="marginals")
     release = model.fit(epsilon=2)
     stored = pickle.dumps(release)
     secret = np.float64(trial["earn"][0])
@@ -493,7 +500,7 @@ def test_nothing_is_charged_for_what_is_refused(
     trial: pd.DataFrame, trial_schema: Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accountant = Accountant(3, relation="replace-one-design-public")
-    model = calibrated(trial, trial_schema, covariates="histogram")
+    model = calibrated(trial, trial_schema, covariate_release="histogram")
 
     def never(*_args: object) -> None:
         pytest.fail("the confidential rows were counted although the fit was refused")
@@ -507,7 +514,13 @@ def test_nothing_is_charged_for_what_is_refused(
 
 
 def test_the_plan_prices_the_covariates(trial: pd.DataFrame, trial_schema: Schema) -> None:
-    model = calibrated(trial, trial_schema, covariates="marginals", share=0.5, sd={"earn": 10})
+    model = calibrated(
+        trial,
+        trial_schema,
+        covariate_release="marginals",
+        sd={"earn": 10},
+        budget_shares={"covariates": 0.5, "earn": 0.5},
+    )
     plan = str(model.plan(1))
     for words in ("divide the noise of every effect by 2", "each of 3 columns adds 2",
                   "not adjusted for covariates", "half epsilon", "80% power"):  # fmt: skip
@@ -537,7 +550,7 @@ def test_rehearsal_writes_the_header_that_the_file_will_have(
         ("earn ~ t + t2 + age", {"legal": "loose"}, ParameterError, "allowed: calibrated"),
         ("earn ~ t + t2 + age", {"share": 1}, ParameterError, "between 0 and 1"),
         ("earn ~ t + t2", {"neighbors": "replace-one"}, ParameterError, "who is in which arm"),
-        ("earn ~ t + t2 + I(2 * old) + old", {"share": 0.1, "covariates": "filler"},
+        ("earn ~ t + t2 + I(2 * old) + old", {"share": 0.1, "covariate_release": "filler"},
          ParameterError, "costs nothing"),
         ("works ~ t + t2", {}, SchemaError, "may be missing"),
     ],

@@ -77,8 +77,8 @@ class Scenario:
             data, true = self.experiment(rng)
             design = Cluster(self.arms, cluster="school") if self.clusters else None
             model = Calibrated.from_formula(
-                formula, data, SCHEMA, treatment=self.arms, assignment=design, levels=LEVELS,
-                covariates=self.covariates,
+                formula, data, SCHEMA, treatment=self.arms, assignment=design, alphas=LEVELS,
+                covariate_release=self.covariates,
             )  # fmt: skip
             release = model.fit(self.epsilon, rng=rng)
             fit = ols(formula, release.protected, release.schema, **how)

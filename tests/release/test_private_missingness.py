@@ -66,29 +66,32 @@ def gone() -> pd.DataFrame:
 
 
 def model(data: Any, **options: Any) -> Calibrated:
-    options = {"terms": ["x", "C(village)"], "missing": {"y": "private"}, **options}
+    options = {"covariates": ["x", "C(village)"], "missing": {"y": "private"}, **options}
     if "outcome" in options:
         return Calibrated(data, BOTH, treatment=["t", "t2"], **options)
     return Calibrated(data, ONE, outcome="y", treatment=["t", "t2"], **options)
 
 
 MODELS: dict[str, Callable[[Any], Calibrated]] = {
-    "filler": lambda data: model(data, covariates="filler"),
-    "marginals": lambda data: model(data, covariates="marginals"),
-    "no covariates": lambda data: model(data, terms=(), covariates="filler"),
-    "several sets": lambda data: model(data, covariates="filler", specifications=["", "x"]),
-    "strict": lambda data: model(data, covariates="filler", legal="strict"),
+    "filler": lambda data: model(data, covariate_release="filler"),
+    "marginals": lambda data: model(data, covariate_release="marginals"),
+    "no covariates": lambda data: model(data, covariates=(), covariate_release="filler"),
+    "several sets": lambda data: model(data, covariate_release="filler", specifications=["", "x"]),
+    "strict": lambda data: model(data, covariate_release="filler", legal="strict"),
     "index": lambda data: model(
-        data, covariates="filler", index="0.1 * x", index_bounds=(-1.0, 1.0)
+        data, covariate_release="filler", index="0.1 * x", index_bounds=(-1.0, 1.0)
     ),
-    "slopes": lambda data: model(data, covariates="marginals", gamma="moments"),
+    "slopes": lambda data: model(data, covariate_release="marginals", gamma="moments"),
     "two outcomes, two policies": lambda data: model(
-        data, outcome=["w", "y"], covariates="filler", missing={"y": "private", "w": "public"}
+        data,
+        outcome=["w", "y"],
+        covariate_release="filler",
+        missing={"y": "private", "w": "public"},
     ),
     "blocks that are left out": lambda data: model(
-        data, covariates="filler", blocks="ignore", assignment=Complete(["t", "t2"])
+        data, covariate_release="filler", blocks="ignore", assignment=Complete(["t", "t2"])
     ),
-    "an engine": lambda data: model(pl.from_pandas(data).lazy(), covariates="filler"),
+    "an engine": lambda data: model(pl.from_pandas(data).lazy(), covariate_release="filler"),
 }
 
 
@@ -208,7 +211,7 @@ def test_the_rows_with_a_value_return_effects_and_errors(name: str, epsilon: flo
 def test_as_many_rows_have_a_value_as_were_released() -> None:
     data = table()
     # the counts have noise of scale 2 / (.35 * 400): all are right but with a chance below 1e-9
-    release = model(data, covariates="filler").fit(epsilon=2000)
+    release = model(data, covariate_release="filler").fit(epsilon=2000)
     for arm in ("t", "t2"):
         want = int(data["y"][data[arm] == 1].notna().sum())
         assert int(release.protected["y"][release.protected[arm] == 1].notna().sum()) == want
@@ -222,7 +225,7 @@ def test_missing_values_stand_at_random_within_arms() -> None:
     """
     data = table(0.0)
     data.loc[data["village"] == 2, "y"] = np.nan
-    one = model(data, covariates="filler", terms=())
+    one = model(data, covariate_release="filler", covariates=())
     for _ in range(5):
         rows = one.fit(epsilon=500).protected
         assert rows["y"][rows["village"] == 2].notna().any()
@@ -273,9 +276,9 @@ def test_what_was_saved_without_counts_is_not_resumed(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("dprct.release.calibrated.model.states_of", older)
     accountant = Accountant(9, relation="replace-one-design-public")
-    private = model(table(), covariates="filler")
+    private = model(table(), covariate_release="filler")
     private.fit(epsilon=1, accountant=accountant)
-    filled = model(table(), covariates="filler", missing=0.5)
+    filled = model(table(), covariate_release="filler", missing=0.5)
     filled.fit(epsilon=1, accountant=accountant)
     with pytest.raises(LedgerError, match="who has a value of 'y' is private, so that no file"):
         private.resume("1", accountant=accountant)
@@ -284,7 +287,7 @@ def test_what_was_saved_without_counts_is_not_resumed(monkeypatch: pytest.Monkey
 
 def test_released_counts_are_saved() -> None:
     accountant = Accountant(9, relation="replace-one-design-public")
-    model(table(), covariates="filler").fit(epsilon=8, accountant=accountant)
+    model(table(), covariate_release="filler").fit(epsilon=8, accountant=accountant)
     state = json.loads(json.dumps(accountant.recover(accountant.ledger[0].id)))
     (one,) = [restored(effects) for effects in state["drawn"]["effects"]]
     assert len(one.counts) == 3
@@ -292,7 +295,7 @@ def test_released_counts_are_saved() -> None:
 
 
 def test_the_file_says_that_its_missing_values_are_drawn() -> None:
-    release = model(table(), covariates="filler").fit(epsilon=1)
+    release = model(table(), covariate_release="filler").fit(epsilon=1)
     assert "rows without one stand at random within arms" in release.certificate().to_text()
     release.schema.validate(release.protected)
 
@@ -304,7 +307,7 @@ def test_a_missing_outcome_is_legal_in_the_released_schema(legal: Any, missing: 
     data = table()
     data["y"] = np.where(data["y"].isna(), tagged(np.ones(N)), data["y"])
     schema = SCHEMA.declare(y={"missing": [".a"]}, w={"fate": "withheld"})
-    options: dict[str, Any] = {"missing": missing, "legal": legal, "covariates": "filler"}
+    options: dict[str, Any] = {"missing": missing, "legal": legal, "covariate_release": "filler"}
     made = Calibrated(data, schema, outcome="y", treatment=["t", "t2"], **options)
     release = made.fit(epsilon=50)
     assert release.protected["y"].isna().any()
@@ -316,4 +319,4 @@ def test_weighted_blocks_are_refused_as_in_an_effect() -> None:
     design = Block(["t", "t2"], block="village")
     data = table().assign(t=np.arange(N) % 3 == 1, t2=np.arange(N) % 3 == 2).astype(float)
     with pytest.raises(ParameterError, match="not offered with clusters or weighted blocks"):
-        model(data, assignment=design, covariates="filler")
+        model(data, assignment=design, covariate_release="filler")

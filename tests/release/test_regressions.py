@@ -7,6 +7,7 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.release.calibrated.regressions import (
     arm_terms,
     check_arms,
+    check_covariates,
     check_options,
     check_slopes,
     cluster_column,
@@ -70,9 +71,24 @@ def test_effects_that_no_regression_returns_are_refused() -> None:
 def test_unknown_options_are_refused_with_the_nearest() -> None:
     with pytest.raises(ParameterError, match="did you mean covariates="):
         check_options({"covariate": "auto"})
-    with pytest.raises(ParameterError, match="allowed: assignment, attrition"):
+    with pytest.raises(ParameterError, match="allowed: alphas, assignment"):
         check_options({"zzz": 1})
-    check_options({"sd": {}, "budget_shares": {}, "effects": "arms"})
+    check_options({"sd": {}, "effects": "arms"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("terms", "covariates="), ("levels", "alphas="), ("share", "budget_shares=")]
+)
+def test_an_old_name_is_refused_with_the_new_one(old: str, new: str) -> None:
+    with pytest.raises(ParameterError, match=new):
+        check_options({old: 1})
+
+
+@pytest.mark.parametrize("word", ["auto", "histogram", "marginals", "filler"])
+def test_how_covariates_are_drawn_is_not_read_as_a_covariate(word: str) -> None:
+    with pytest.raises(ParameterError, match=f"covariate_release='{word}'"):
+        check_covariates(word)
+    check_covariates([word])
 
 
 def test_slopes_belong_to_one_set() -> None:

@@ -39,7 +39,7 @@ def table(seed: int = 1) -> pd.DataFrame:
 def calibrated(data: pd.DataFrame, schema: Schema = SCHEMA, **options: Any) -> Calibrated:
     schema = schema.declare(t={"fate": "public"})
     model: Calibrated = Calibrated.from_formula(
-        "y ~ t + a", data, schema, treatment="t", **{"covariates": "histogram", **options}
+        "y ~ t + a", data, schema, treatment="t", **{"covariate_release": "histogram", **options}
     )
     return model
 
@@ -48,7 +48,7 @@ MODELS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "MVHistogram": lambda data: MVHistogram(data, SCHEMA),
     "Marginals": lambda data: Marginals(data, SCHEMA),
     "Calibrated": calibrated,
-    "Calibrated, filler": lambda data: calibrated(data, covariates="filler"),
+    "Calibrated, filler": lambda data: calibrated(data, covariate_release="filler"),
 }
 
 
@@ -170,7 +170,9 @@ def test_another_regression_is_not_resumed() -> None:
     accountant = Accountant(4, relation="replace-one-design-public")
     calibrated(table()).fit(epsilon=4, accountant=accountant, confirm=True)
     schema = SCHEMA.declare(t={"fate": "public"})
-    other = Calibrated.from_formula("y ~ t", table(), schema, treatment="t", covariates="histogram")
+    other = Calibrated.from_formula(
+        "y ~ t", table(), schema, treatment="t", covariate_release="histogram"
+    )
     with pytest.raises(LedgerError, match="is not what it was when entry 1-"):
         other.resume("1", accountant=accountant)
 
@@ -188,7 +190,7 @@ def test_another_method_s_entry_is_named_whatever_it_was_charged() -> None:
     accountant = Accountant(4, 1e-6, relation="replace-one-design-public")
     Marginals(table(), SCHEMA).fit(1, 1e-6, accountant=accountant)
     with pytest.raises(LedgerError, match="paid for 'Marginals"):
-        calibrated(table(), covariates="filler").resume("1", accountant=accountant)
+        calibrated(table(), covariate_release="filler").resume("1", accountant=accountant)
     with pytest.raises(LedgerError, match="paid for 'Marginals"):
         published.MVHistogram(table(), SCHEMA).resume("1", accountant=accountant)
 

@@ -189,47 +189,51 @@ def calibrated(name: str, given: dict[str, Any], *, private: str = "y w x", publ
     named = {name: FILE[name] for name in (*private.split(), *public.split()) if name in FILE}
     case(
         dprct.Calibrated, name, private=private, public=public, facts={**named, **(facts or {})},
-        given={"outcome": "y", "treatment": "t", "terms": ["w", "C(x)"], **given},
+        given={"outcome": "y", "treatment": "t", "covariates": ["w", "C(x)"], **given},
         **{"sizes": (40, 16), **CONFIRM, **more},
     )  # fmt: skip
 
 
 for rule in ("auto", "histogram", "marginals", "filler"):
-    calibrated(f"covariates {rule}", {"covariates": rule}, deltas=(0.0,) if rule == "filler" else
-               (0.0, 1e-4))  # fmt: skip
-calibrated("in Polars", {"covariates": "histogram"}, engine=True)
-calibrated("share, specifications, levels, kept notes",
-           {"covariates": "marginals", "share": 0.5, "specifications": ["", "w"],
-            "levels": (0.1,), "keep": []})  # fmt: skip
-calibrated("strictly legal", {"covariates": "filler", "legal": "strict"})
-calibrated("coefficients of covariates", {"covariates": "marginals", "gamma": "moments",
+    calibrated(f"covariates {rule}", {"covariate_release": rule},
+               deltas=(0.0,) if rule == "filler" else (0.0, 1e-4))  # fmt: skip
+calibrated("in Polars", {"covariate_release": "histogram"}, engine=True)
+calibrated("shares, specifications, alphas, kept notes",
+           {"covariate_release": "marginals", "specifications": ["", "w"],
+            "budget_shares": {"covariates": 0.5, "y": 0.5}, "alphas": (0.1,),
+            "keep": []})  # fmt: skip
+calibrated("strictly legal", {"covariate_release": "filler", "legal": "strict"})
+calibrated("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments",
            "legal": "calibrated"}, deltas=DELTAS)  # fmt: skip
-calibrated("no coefficients, public column", {"covariates": "filler", "gamma": "zero"},
+calibrated("no coefficients, public column", {"covariate_release": "filler", "gamma": "zero"},
            public="t v", facts=_fates(v="public"))  # fmt: skip
 for rule in ("public", "private"):
     for engine in (False, True):
         calibrated(f"missing {rule}" + ", in Polars" * engine,
-                   {"covariates": "filler", "missing": rule}, may_miss={"y": rule},
+                   {"covariate_release": "filler", "missing": rule}, may_miss={"y": rule},
                    engine=engine)  # fmt: skip
-calibrated("missing is a number", {"covariates": "filler", "missing": 0.5},
+calibrated("missing is a number", {"covariate_release": "filler", "missing": 0.5},
            may_miss={"y": "private"})  # fmt: skip
-calibrated("covariates may be missing", {"covariates": "histogram"}, may_miss={"x": "private"})
-calibrated("two outcomes, weights, sd", {"outcome": ["y", "y2"], "terms": ["w"],
-           "covariates": "filler", "budget_shares": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
+calibrated(
+    "covariates may be missing", {"covariate_release": "histogram"}, may_miss={"x": "private"}
+)
+calibrated("two outcomes, weights, sd", {"outcome": ["y", "y2"], "covariates": ["w"],
+           "covariate_release": "filler", "budget_shares": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
            private="y y2 w", facts=_fates(y2="modelled"))  # fmt: skip
 for rule in ("weight", "ignore"):
-    calibrated(f"blocks, {rule}", {"terms": ["w", "C(block)"], "covariates": "filler",
+    calibrated(f"blocks, {rule}", {"covariates": ["w", "C(block)"], "covariate_release": "filler",
                "treatment": None, "assignment": dprct.Block("t", block="block"), "blocks": rule},
                private="y w", public="t block", facts=_fates(block="public"))  # fmt: skip
-calibrated("clusters", {"terms": ["w"], "covariates": "marginals", "treatment": None,
+calibrated("clusters", {"covariates": ["w"], "covariate_release": "marginals", "treatment": None,
            "assignment": CLUSTERS, "privacy_unit": "cluster", "largest_cluster": 2},
            private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
 calibrated("another control, attrition",
-           {"terms": ["w"], "covariates": "filler", "treatment": None, "attrition": True,
-            "assignment": CODES, "control": 0.0},
+           {"covariates": ["w"], "covariate_release": "filler", "treatment": None,
+            "attrition": True, "assignment": CODES, "control": 0.0},
            private="y w", public="arm", facts=_fates(arm="public"), sizes=(36, 18))  # fmt: skip
 for words, index in INDEX.items():
-    calibrated(f"index is {words}", {"covariates": "filler", **index, "index_bounds": (-1, 1)},
+    calibrated(f"index is {words}",
+               {"covariate_release": "filler", **index, "index_bounds": (-1, 1)},
                bounds=(NARROW, SIGNED))  # fmt: skip
 
 

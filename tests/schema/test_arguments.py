@@ -40,7 +40,7 @@ OF_EFFECT = (
     "index_columns", "index_bounds", "control", "blocks", "privacy_unit",
 )  # fmt: skip
 OF_RELEASE = ("columns", "keep", "zeta", "schema")
-OF_FILE = ("covariates", "legal", "gamma", "keep", "terms", "specifications", "share")
+OF_FILE = ("covariates", "covariate_release", "legal", "gamma", "keep", "specifications")
 
 
 def refused(call: Any, parameter: str) -> None:

@@ -184,7 +184,12 @@ def test_calibrated(computed_once: Any, certified: Any) -> None:
     schema = schema.declare(t={"fate": "public"})
     models = tuple(
         Calibrated.from_formula(
-            "y ~ t + a", data, schema, treatment="t", covariates="histogram", share=Fraction(1, 2)
+            "y ~ t + a",
+            data,
+            schema,
+            treatment="t",
+            covariate_release="histogram",
+            budget_shares={"covariates": 0.5, "y": 0.5},
         )
         for data in tables
     )

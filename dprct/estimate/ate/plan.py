@@ -18,7 +18,6 @@ from dprct.privacy.guarantee import Guarantee
 from dprct.queries import EXTREMES
 from dprct.queries.arms import Arms
 from dprct.queries.horvitz_thompson import PrivateArms
-from dprct.queries.sums import EXTREMES
 from dprct.results.plan import Plan, PlannedNumber
 from dprct.schema.columns import given
 

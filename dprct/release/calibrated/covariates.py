@@ -310,7 +310,7 @@ def coefficients(
 
     References
     ----------
-    ALGORITHMS.md, section 4, "Calibrated release".
+    docs/methods.md, section 5.
     """
     layout = MomentsLayout.of(covariates, outcomes)
     squares, products = layout.matrices(released.units, n)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,8 @@ from dprct.estimate.ate import (
 )
 from dprct.estimate.ate import released as released_effects
 from dprct.privacy.allocation import Allocation
-from dprct.privacy.budget import Budget, exact
+from dprct.privacy.allocation import split as split_budget
+from dprct.privacy.budget import Budget
 from dprct.privacy.composition import sequential
 from dprct.privacy.noise import source
 from dprct.queries.arms import observed
@@ -40,6 +42,7 @@ from dprct.release.calibrated.outcomes import (
 from dprct.release.calibrated.regressions import (
     arm_terms,
     check_arms,
+    check_covariates,
     check_options,
     check_slopes,
     cluster_column,
@@ -54,7 +57,7 @@ from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -97,57 +100,65 @@ class Division:
         return sequential([self.covariates, self.effects, self.slopes])
 
 
-def share_of(share: Real | None, wanted: Wanted) -> Fraction:
-    """Return the share of epsilon that drawn covariates get, checked.
+COVARIATES, MOMENTS = "covariates", "moments"
+"""Parts of a budget that belong to no outcome."""
+
+
+def shares_of(
+    asked: Mapping[str, Real] | None, wanted: Wanted, outcomes: Sequence[str], *, moments: bool
+) -> tuple[dict[str, Fraction], dict[str, Fraction] | None]:
+    """Return the shares of covariates and moments, and how outcomes divide what these leave.
+
+    ``asked`` names every part, or the outcomes alone: then covariates and moments get what they
+    get by default.
 
     Raises
     ------
     ParameterError
-        If it is not between 0 and 1, or given for filler.
+        If another part is named, one is missing or not positive, or shares do not add up to one.
+
+    Examples
+    --------
+    >>> shares_of({"covariates": 0.2, "y": 0.6, "z": 0.2}, "auto", ["y", "z"], moments=False)
+    ({'covariates': Fraction(1, 5)}, {'y': Fraction(3, 4), 'z': Fraction(1, 4)})
     """
-    if share is None:
-        return COVARIATE_SHARE
-    found = exact(share, "share")
-    if not 0 < found < 1:
+    default = {COVARIATES: COVARIATE_SHARE} if wanted != "filler" else {}
+    if moments:
+        default[MOMENTS] = MOMENT_SHARE
+    if asked is None:
+        return default, None
+    both = [name for name in outcomes if name in (COVARIATES, MOMENTS)]
+    if both:
         raise ParameterError(
-            f"share={float(found):g}; give the share of covariates between 0 and 1, or "
-            "covariates='filler' to spend nothing on them"
+            f"budget_shares= cannot tell the outcome {both[0]!r} from the part of the budget with "
+            "that name; rename the column, or leave budget_shares= out"
         )
-    if wanted == "filler":
-        raise ParameterError("covariates='filler' costs nothing; leave share= out")
-    return found
+    if not isinstance(asked, Mapping) or set(asked) <= set(outcomes):
+        return default, split_budget(asked, dict.fromkeys(outcomes, 1))
+    found = split_budget(asked, dict.fromkeys((*default, *outcomes), 1))
+    left = sum(found[name] for name in outcomes)
+    shares = {name: found[name] / left for name in outcomes}
+    return {name: found[name] for name in default}, shares
 
 
 def division(
-    budget: Budget, share: Fraction, wanted: Wanted, covariates: Covariates, slopes: Fraction
+    budget: Budget, shares: Mapping[str, Fraction], wanted: Wanted, covariates: Covariates
 ) -> Division:
-    """Divide a budget between covariates and effects, by public facts.
+    """Divide a budget between covariates, moments and effects, by public facts.
 
-    Parameters
-    ----------
-    budget : Budget
-    share : Fraction
-        Of epsilon for covariates that are drawn; they get all of delta, the effects being pure.
-    wanted : {"auto", "histogram", "marginals", "filler"}
-    covariates : Covariates
-
-    slopes : Fraction
-        Share of epsilon for coefficients of covariates, which then get all of delta.
+    ``shares`` are those of :func:`shares_of`; effects get the rest of epsilon.  Effects are pure,
+    so that all of delta goes to the moments if there are some, and else to the covariates.
 
     Raises
     ------
     ParameterError
         If delta is not 0 and nothing uses it, or 0 and something needs it.
     """
+    share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
     if slopes and not budget.delta:
         raise ParameterError(
             "gamma='moments' is Gaussian noise and needs a delta, far below 1/n; give one, or say "
             "gamma='zero'"
-        )
-    if share + slopes >= 1:
-        raise ParameterError(
-            f"share={float(share):g} beside {float(slopes):g} for gamma='moments' leaves nothing "
-            "for the effects; lower share"
         )
     part = Budget(budget.epsilon * share, 0 if slopes else budget.delta)
     if not covariates.names:
@@ -302,24 +313,26 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     ----------
     effects : ATESpec
         The private effects.
-    covariates, share, legal, gamma
+    covariate_release, legal, gamma
         As for :class:`Calibrated`.
+    shares : mapping from part to Fraction
+        Shares of epsilon of covariates and of moments, where there are some.
     """
 
-    method: ClassVar[str] = (
-        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)"
+    method: ClassVar[str] = "Calibrated (private effects; synthetic covariates)"
+    former: ClassVar[tuple[str, ...]] = (
+        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)",
     )
 
     effects: ATESpec
-    covariates: Wanted = "auto"
-    share: Fraction = COVARIATE_SHARE
+    covariate_release: Wanted = "auto"
+    shares: Mapping[str, Fraction] = field(default_factory=lambda: {COVARIATES: COVARIATE_SHARE})
     legal: Legal = "calibrated"
     gamma: Gamma = "zero"
 
     def allocation(self, facts: CalibratedFacts, budget: Budget) -> CalibratedAllocation:
         """Return the mechanisms, each calibrated to all rows of one protected unit."""
-        moments = MOMENT_SHARE if self.gamma == "moments" else Fraction(0)
-        part = division(budget, self.share, self.covariates, facts.covariates, moments)
+        part = division(budget, self.shares, self.covariate_release, facts.covariates)
         parts: dict[str, Mechanism] = {
             "effects": self.effects.allocation(facts.effects, part.effects)
         }
@@ -362,18 +375,23 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Several outcomes divide the budget.
     treatment : str or sequence of str, optional
         The 0/1 columns of the arms; who is in none is a control.
-    terms : sequence of str
+    covariates : sequence of str
         Covariate terms of the regression, such as ``["age", "C(block)"]``.
     assignment : Design, optional
         How treatment was assigned; complete randomisation of rows if not given.
-    covariates : {"auto", "histogram", "marginals", "filler"}
-        How the modelled covariates are drawn.  ``"auto"`` spends on them only where they will
-        resemble the originals (:func:`dprct.defaults.resembles_jointly`), and fills them else.
+    covariate_release : {"auto", "histogram", "marginals", "filler"}
+        How the modelled covariates are drawn: from their joint histogram, column by column, or
+        uniformly over their public domain, which costs nothing.  ``"auto"`` spends on them only
+        where they will resemble the originals (:func:`dprct.defaults.resembles_jointly`).
     specifications : sequence of str or of sequences of str
         Further covariate sets for which the file is calibrated; ``""`` is none.
-    share : number, optional
-        Share of epsilon for covariates that are drawn; a fifth if not given.
-    levels : sequence of float
+    budget_shares : mapping from part to number, optional
+        Shares of epsilon, of sum one: of ``"covariates"`` unless they are filler, of ``"moments"``
+        with ``gamma="moments"``, and of each outcome.  A mapping that names the outcomes alone
+        divides among them what is left; covariates and moments get a fifth each then, as they do
+        if nothing is given.  Covariates that ``"auto"`` does not draw leave their share to the
+        outcomes.
+    alphas : sequence of float
         Sizes of tests at which ``coefficient -+ z error`` is to be valid.
     legal : {"calibrated", "strict"}
         Outcomes are real numbers, stored as double; or they are rounded and clipped to legal
@@ -385,8 +403,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     keep : iterable of str
         Characteristics to keep besides the allow-list.
     **options
-        Of :class:`dprct.PrivateATE`: ``budget_shares``, ``missing``, ``blocks``, ``privacy_unit``,
-        ``sd``, ``control``, ``largest_cluster``, ``attrition``.
+        Of :class:`dprct.PrivateATE`: ``missing``, ``blocks``, ``privacy_unit``, ``sd``,
+        ``control``, ``largest_cluster``, ``index``, ``index_columns``, ``index_bounds``,
+        ``attrition``.
 
     Raises
     ------
@@ -412,7 +431,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
 
     References
     ----------
-    ALGORITHMS.md, section 4, "Calibrated release".
+    docs/methods.md, section 5.
 
     Examples
     --------
@@ -441,18 +460,19 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         *,
         outcome: str | Sequence[str],
         treatment: str | Sequence[str] | None = None,
-        terms: Sequence[str] = (),
+        covariates: Sequence[str] = (),
         assignment: Design | None = None,
-        covariates: Rule | Literal["auto"] = "auto",
+        covariate_release: Rule | Literal["auto"] = "auto",
         specifications: Iterable[str | Sequence[str]] = (),
-        share: Real | None = None,
-        levels: Sequence[float] = VALID_LEVELS,
+        budget_shares: Mapping[str, Real] | None = None,
+        alphas: Sequence[float] = VALID_LEVELS,
         legal: Legal = "calibrated",
         gamma: Gamma = "zero",
         keep: Iterable[str] = (),
         **options: Any,
     ) -> None:
-        check_choice("covariates", covariates, ("auto", "histogram", "marginals", "filler"))
+        check_covariates(covariates)
+        check_choice("covariate_release", covariate_release, get_args(Wanted))
         check_choice("legal", legal, ("calibrated", "strict"))
         check_choice("gamma", gamma, ("zero", "moments"))
         check_options(options)
@@ -462,21 +482,26 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
                 "neighbors='replace-one' is for dprct.PrivateATE; a calibrated file has the true "
                 "arm sizes, so that treatment must be public"
             )
+        shares, by_outcome = shares_of(
+            budget_shares, covariate_release, names, moments=gamma == "moments"
+        )
         self.ate = PrivateATE(
             data, schema, outcome=names, treatment=treatment, assignment=assignment,
-            alphas=levels, **options,
+            alphas=alphas, budget_shares=by_outcome, **options,
         )  # fmt: skip
         effects = self.ate.facts
         experiment = effects.experiment
         arms = arm_terms(experiment.design, experiment.arms)
-        regressions = regressions_of(names, arms, terms, specifications, experiment.design.columns)
+        regressions = regressions_of(
+            names, arms, covariates, specifications, experiment.design.columns
+        )
         if gamma == "moments":
             check_slopes(regressions)
         self._clusters = cluster_column(experiment.design)
         prepared = prepared_schema(schema, regressions, effects.design_columns)
         spec = CalibratedSpec(
             columns=tuple(modelled(fated(prepared, None))), keep=listed_names(keep, "keep"),
-            effects=self.ate.spec, covariates=covariates, share=share_of(share, covariates),
+            effects=self.ate.spec, covariate_release=covariate_release, shares=shares,
             legal=legal, gamma=gamma,
         )  # fmt: skip
         present = [o.column for o in effects.outcomes if o.presence_public]
@@ -488,7 +513,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             layout.covariates,
             layout.complete,
             known.n,
-            filler=covariates == "filler",
+            filler=covariate_release == "filler",
             rows=experiment.largest if experiment.unit == "cluster" else 1,
         )
         layout.check_public(self._public)
@@ -508,10 +533,13 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         FormulaError
             If it has no plain outcome, no intercept, lacks the treatment or interacts it.
         """
+        if "covariates" in options:
+            check_covariates(options["covariates"])
+            raise ParameterError("covariates= are the terms of the formula; leave covariates= out")
         columns = treatment_of(formula, options.get("treatment"), options.get("assignment"))
         outcomes, arms, terms = split(formula, columns)
         model = cls(
-            data, schema, outcome=outcomes, terms=terms, **{**options, "treatment": columns}
+            data, schema, outcome=outcomes, covariates=terms, **{**options, "treatment": columns}
         )
         check_arms(arms, model.facts.regressions.arms)
         return model

@@ -291,7 +291,7 @@ def constructed(
 
     Notes
     -----
-    ``y = m_0 + (X - mean_control X) g + sum_j tau_j T_j + e`` (ALGORITHMS.md, section 4), with e
+    ``y = m_0 + (X - mean_control X) g + sum_j tau_j T_j + e`` (docs/methods.md, section 5), with e
     orthogonal to the arms, so that the control group's mean is m_0.  X g is an index of which only
     what the first covariate set explains is used.
     """

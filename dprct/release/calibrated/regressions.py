@@ -170,7 +170,7 @@ def regressions_of(
     """
     one = isinstance(more, str) or is_data(more) or not isinstance(more, Iterable)
     others: Iterable[Any] = [more] if one else more
-    sets = [_listed(terms, "terms"), *(_listed(one, "specifications") for one in others)]
+    sets = [_listed(terms, "covariates"), *(_listed(one, "specifications") for one in others)]
     found = Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets)))
     both = [name for name in found.columns if name in found.outcomes]
     if both:
@@ -244,7 +244,6 @@ def check_arms(written: TermSet, expected: TermSet) -> None:
 _KNOWN = (
     "attrition",
     "blocks",
-    "budget_shares",
     "control",
     "effects",
     "index",
@@ -256,7 +255,25 @@ _KNOWN = (
     "privacy_unit",
     "sd",
 )
-_OWN = ("assignment", "covariates", "gamma", "keep", "legal", "levels", "share", "specifications")
+_OWN = (
+    "alphas",
+    "assignment",
+    "budget_shares",
+    "covariate_release",
+    "covariates",
+    "gamma",
+    "keep",
+    "legal",
+    "specifications",
+)
+
+_RENAMED = {
+    "terms": "covariates= lists the covariate terms",
+    "levels": "the sizes of tests are alphas=",
+    "share": 'the share of covariates is a part of budget_shares=, as in {"covariates": 0.3, '
+    '"y": 0.7}',
+}
+"""Options that have another name now, and what it is."""
 
 
 def check_options(options: Mapping[str, object]) -> None:
@@ -267,6 +284,8 @@ def check_options(options: Mapping[str, object]) -> None:
     ParameterError
     """
     for name in options:
+        if name in _RENAMED:
+            raise ParameterError(f"Calibrated has no option {name}= now; {_RENAMED[name]}")
         if name not in _KNOWN:
             close = difflib.get_close_matches(name, (*_KNOWN, *_OWN), n=1)
             known = ", ".join(sorted((*_KNOWN, *_OWN)))
@@ -281,6 +300,16 @@ def check_options(options: Mapping[str, object]) -> None:
         raise ParameterError(
             f"effects={options['effects']!r}; a calibrated regression returns each arm against "
             "control; take other contrasts from the estimates, where they are free"
+        )
+
+
+def check_covariates(covariates: object) -> None:
+    """Refuse, as covariates of the regression, the word that said how these are drawn."""
+    if isinstance(covariates, str) and covariates in ("auto", "histogram", "marginals", "filler"):
+        raise ParameterError(
+            f"covariates={covariates!r} says how covariates are drawn, which is "
+            f"covariate_release={covariates!r}; covariates= lists the covariate terms of the "
+            "regression"
         )
 
 

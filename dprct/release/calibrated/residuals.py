@@ -271,7 +271,7 @@ class Errors:
     For effects j <= l, ``D_jl = n/(n-k) diag(A_ij A_il)`` (HC1), or
     ``G/(G-1) (n-1)/(n-k) sum_g a_gj a_gl'`` with a_g the influences of the rows of cluster g
     (CR1).  The classical error is right where ``e'e = s^2 (n - k)``, s^2 being the target variance
-    over its part of ``(W'W)^-1`` (ALGORITHMS.md, section 4).  No n x n matrix is ever formed.
+    over its part of ``(W'W)^-1`` (docs/methods.md, section 5).  No n x n matrix is ever formed.
     """
 
     influence: Influence
@@ -526,7 +526,7 @@ def arm_wise(
     Z and to the treatments, which are constant within the arm, whatever sigma_a is.  The sigma_a^2
     solve a linear system: the variances of the effects, the mean of their covariances and, for one
     effect, the classical variance.  It needs more rows than controls in each arm, and a positive
-    solution (ALGORITHMS.md, section 4).
+    solution.
     """
     arms, count = _arms(specifications)
     controls = _controls(specifications, basis)
@@ -620,7 +620,7 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
 
     References
     ----------
-    ALGORITHMS.md, section 4, "Calibrated release".
+    docs/methods.md, section 5.
 
     Examples
     --------

@@ -35,7 +35,7 @@ nsw_ate <- function(data = nsw()) {
 
 nsw_calibrated <- function(...) {
   calibrated(re78 ~ treat, nsw(),
-    treatment = "treat", assignment = design_of_nsw(), covariates = "filler",
+    treatment = "treat", assignment = design_of_nsw(), covariate_release = "filler",
     sd = list(re78 = 6500), ...
   )
 }

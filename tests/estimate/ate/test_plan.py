@@ -117,9 +117,10 @@ def liberia(outcomes: int, folder: Path, **how: Any) -> Calibrated:
 def test_one_outcome_and_all_of_epsilon_on_effects_is_sixteen_times_as_precise(
     shared: Path,
 ) -> None:
-    one = liberia(1, shared, covariates="filler").power(1).xs("tpassonly", level="effect")
+    halves = {"covariates": 0.5, **{f"y{j}": 0.0625 for j in range(8)}}
+    one = liberia(1, shared, covariate_release="filler").power(1).xs("tpassonly", level="effect")
     eight = (
-        liberia(8, shared, covariates="marginals", share=0.5)
+        liberia(8, shared, covariate_release="marginals", budget_shares=halves)
         .power(1)
         .xs("cashassonly", level="effect")
     )

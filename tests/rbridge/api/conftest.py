@@ -54,7 +54,7 @@ def release(nsw: Table, design: dict[str, Any]) -> Any:
     options = {
         "assignment": design,
         "treatment": "treat",
-        "covariates": "filler",
+        "covariate_release": "filler",
         "sd": {"re78": 6500.0},
     }
     model = exported("model")("Calibrated", nsw, options, "re78 ~ treat").live

@@ -57,7 +57,7 @@ def test_what_a_method_does_not_take_is_refused(effect: Any) -> None:
 
 
 def test_options_of_a_calibrated_release_reach_its_estimate(nsw: Table, design: Any) -> None:
-    options = {"assignment": design, "sd": {"re78": 6500.0}, "covariates": "filler"}
+    options = {"assignment": design, "sd": {"re78": 6500.0}, "covariate_release": "filler"}
     assert exported("model")("Calibrated", nsw, options, "re78 ~ treat").live is not None
     with pytest.raises(ParameterError, match="did you mean sd"):
         exported("model")("Calibrated", nsw, {"sdd": 1.0}, "re78 ~ treat")
