@@ -56,7 +56,8 @@ def checked(target: T) -> T:
     if inspect.isclass(target):
         _check_methods(target)
         return target
-    return _checked(target)
+    found: T = _checked(target)
+    return found
 
 
 def _check_methods(one: type) -> None:
@@ -161,7 +162,7 @@ def _one(part: str) -> tuple[Kind, str] | None:
 
 def _is_no_table(value: object) -> bool:
     """Whether this is no table of data, which no word, number or rule is, and no one truth has."""
-    return not (hasattr(value, "columns") or len(getattr(value, "shape", ())) > 1)
+    return not (hasattr(value, "columns") or len(bool(getattr(value, "shape", ()))) > 1)
 
 
 def _is_list(value: object) -> bool:
@@ -198,7 +199,7 @@ def _is_bool(value: object) -> bool:
 
 
 def _is_int(value: object) -> bool:
-    if isinstance(value, bool) or getattr(value, "shape", ()):
+    if isinstance(value, bool) or bool(getattr(value, "shape", ())):
         return False
     return hasattr(value, "__index__")
 

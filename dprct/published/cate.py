@@ -29,11 +29,9 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
-from dprct.queries.additive import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, one_name
 from dprct.schema.tables import eager, numbers_of
-from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -25,7 +25,6 @@ from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import check_own, given
-from dprct.schema.validate import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

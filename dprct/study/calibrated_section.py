@@ -14,7 +14,6 @@ from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.ate.index import indexes_of, is_file
 from dprct.estimate.ate.model import policy_of
 from dprct.estimate.experiment import cluster_unit, compared, constant_of, levels_of, with_bounds
-from dprct.privacy.allocation import split as shares_of
 from dprct.privacy.allocation import split as split_budget
 from dprct.privacy.budget import Real, exact
 from dprct.release.calibrated.covariates import covariates_of

@@ -22,6 +22,7 @@ from dprct.estimate.moments.joint import (
 )
 from dprct.estimate.moments.raised import kappa, p_value, rounded_up
 from dprct.results.base import LinearResults, checked_alpha
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -331,17 +332,33 @@ class EffectResults(LinearResults):
         estimate = asked.weights @ self.params.to_numpy() - asked.values
         return wald_test(estimate, cov, "; ".join(asked.texts))
 
-    def plot(self, *, alpha: float = 0.05, ax: Axes | Sequence[Axes] | None = None) -> list[Axes]:
-        """Draw the effects with their intervals, one panel per outcome.
+    def plot(
+        self, outcome: str | None = None, *, alpha: float = 0.05, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the effects on one outcome, the first by default, with their intervals.
 
         A thin line is the interval, the thick one in it what privacy noise alone would give.
         """
-        panels = [
+        panels = {panel[0]: panel for panel in self._panels()}
+        name = next(iter(panels)) if outcome is None else outcome
+        check_choice("outcome", name, panels)
+        return effects_plot([panels[name]], checked_alpha(alpha), ax=ax, watermark=self._mark)[0]
+
+    def plot_outcomes(
+        self, *, alpha: float = 0.05, ax: Axes | Sequence[Axes] | None = None
+    ) -> list[Axes]:
+        """Draw the effects with their intervals, one panel per outcome, as :meth:`plot` does."""
+        return effects_plot(self._panels(), checked_alpha(alpha), ax=ax, watermark=self._mark)
+
+    @property
+    def _mark(self) -> str:
+        return "" if self.guarantee.holds else "no guarantee"
+
+    def _panels(self) -> list[tuple[str, Sequence[str], list[Combined]]]:
+        return [
             (outcome, names, [self.effects[i] for i in places])
             for outcome, names, places in self.facets
         ]
-        watermark = "" if self.guarantee.holds else "no guarantee"
-        return effects_plot(panels, checked_alpha(alpha), ax=ax, watermark=watermark)
 
 
 def _numbered(texts: Sequence[str], count: int) -> tuple[str, ...]:

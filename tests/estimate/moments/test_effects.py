@@ -158,7 +158,7 @@ def test_a_private_cell_of_few_rows_is_not_estimated(from_rows, scales):
 def test_it_is_drawn_and_printed(exact):
     pytest.importorskip("matplotlib")
     found = effects_of(exact, ["a", "b"], ARMS, guarantee=NONE)
-    axes = found.plot()
+    axes = found.plot_outcomes()
     assert [ax.get_title() for ax in axes] == ["a", "b"]
     assert "of which noise" in found.summary()
     assert list(found.tidy().columns)[-1] == "std.error.noise"
