@@ -17,7 +17,6 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.estimate.additive.model import AdditiveSpec, clip_of
-from dprct.estimate.additive.terms import distinct_names
 from dprct.estimate.base import EstimateModel
 from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code, trim_of
 from dprct.estimate.cate.release import partition, shares_of, sizes_of
@@ -29,7 +28,7 @@ from dprct.published.charging import charged_or_noted
 from dprct.published.ebm import CONDITIONS, READ_OFF, EBMFit, fitted_ebm, installed_version
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, one_name
+from dprct.schema.arguments import check_choice, distinct_names, one_name
 from dprct.schema.legal import validate
 from dprct.schema.table import eager, numbers_of
 

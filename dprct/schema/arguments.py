@@ -44,6 +44,25 @@ def listed_names(names: object, parameter: str) -> tuple[str, ...]:
     )
 
 
+def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
+    """Return names of columns, each once.
+
+    Raises
+    ------
+    ParameterError
+        If they are no text, or one is given twice.
+
+    Examples
+    --------
+    >>> distinct_names(["age", "site"], "features")
+    ('age', 'site')
+    """
+    listed = listed_names(names, parameter)
+    if len(set(listed)) < len(listed):
+        raise ParameterError(f"{parameter}= must name columns, each once")
+    return listed
+
+
 def one_name(name: object, parameter: str) -> str:
     """Return the name of one column.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -23,13 +24,13 @@ from dprct.estimate.additive.release import (
     released_sums,
 )
 from dprct.estimate.additive.results import AdditiveResults
-from dprct.estimate.additive.terms import distinct_names, distinct_pairs, terms_of
+from dprct.estimate.additive.terms import distinct_pairs, terms_of
 from dprct.estimate.door import check_sample, constant_of, with_bounds
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import EXTREMES, Block, CodedRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import one_name
+from dprct.schema.arguments import distinct_names, one_name
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class Target:
 class ShapesSpec(Spec[Facts]):
     """What every additive model is asked for: an outcome, features, and what to release of them."""
 
+    formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "features", "categorical", "pairs")
+    formula_like: ClassVar[str] = "y ~ age + C(village)"
+    renamed: ClassVar[Mapping[str, str]] = {"groups": "subgroups"}
+
     outcome: str
     features: tuple[str, ...]
     clip: float | None = None
@@ -102,6 +107,17 @@ class ShapesSpec(Spec[Facts]):
     projection: tuple[str, ...] = ()
     missing: float | None = None
     neighbors: str = "replace-one"
+
+    @classmethod
+    def of_formula(cls, formula: str) -> dict[str, Any]:
+        """Return outcome, features, those in ``C()``, and pairs of ``"y ~ x1 + C(g) + x1:x2"``.
+
+        Raises
+        ------
+        FormulaError
+            If the formula has anything else, or a pair whose features are not in it alone.
+        """
+        return dict(zip(cls.formula_gives, features_of_formula(formula), strict=True))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -291,9 +307,9 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         FormulaError
             If the formula has anything but columns, ``C()`` and pairs.
         """
-        outcome, features, categorical, pairs = features_of_formula(formula)
-        options = {"categorical": categorical, "pairs": pairs, **options}
-        return cls(data, schema, outcome=outcome, features=features, **options)
+        named = AdditiveSpec.of_formula(formula)
+        check_not_named(options, "outcome", "features")
+        return cls(data, schema, **{**named, **options})
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> AdditiveSums:
         bought, frame = as_additive(allocation), self._table.frame
@@ -342,6 +358,13 @@ def check_rows_of_units(schema: Schema) -> None:
         raise SchemaError(
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}"
         )
+
+
+def check_not_named(options: Mapping[str, Any], *names: str) -> None:
+    """Refuse options that a formula gives already."""
+    for name in names:
+        if name in options:
+            raise ParameterError(f"{name}= follows from the formula; leave it out")
 
 
 def fill_of(column: Column, missing: object) -> float | None:

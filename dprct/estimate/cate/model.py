@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
@@ -13,7 +14,7 @@ from dprct.assignment.base import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encode import encodings
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.additive.model import ShapesSpec, as_additive, clip_of, features_of_formula
+from dprct.estimate.additive.model import ShapesSpec, as_additive, check_not_named, clip_of
 from dprct.estimate.additive.release import (
     AdditiveSums,
     Cells,
@@ -21,7 +22,7 @@ from dprct.estimate.additive.release import (
     noise_facts,
     noise_warnings,
 )
-from dprct.estimate.additive.terms import distinct_names, distinct_pairs
+from dprct.estimate.additive.terms import distinct_pairs
 from dprct.estimate.cate.release import (
     EFFECT,
     Learner,
@@ -35,12 +36,12 @@ from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block, CompactRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, one_name
+from dprct.schema.arguments import check_choice, distinct_names, one_name
 from dprct.schema.facts import given
 from dprct.schema.table import check_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dprct.encode import Coded
     from dprct.estimate.additive.release import AdditiveAllocation
@@ -270,9 +271,8 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
             If the formula has anything but columns, ``C()`` and pairs.  The treatment is given
             beside it: features are what the effect may vary with.
         """
-        outcome, features, categorical, pairs = features_of_formula(formula)
-        options = {"categorical": categorical, "pairs": pairs, **options}
-        return cls(data, schema, outcome=outcome, features=features, **options)
+        check_not_named(options, "outcome", "features")
+        return cls(data, schema, **{**CATESpec.of_formula(formula), **options})
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, AdditiveSums]:
         bought, frame = as_additive(allocation), self._table.frame
