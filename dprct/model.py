@@ -15,7 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_args
 
 import narwhals as nw
 import numpy as np
@@ -269,7 +269,7 @@ class Spec(ABC, Generic[AnyFacts]):
         can be drawn for no table.  A method whose public facts are those of the header yields
         these; one that cannot tell yields nothing.
         """
-        if type_argument(type(self), Spec, 0) is Facts:
+        if type_argument(type(self), Facts) is Facts:
             yield facts  # type: ignore[misc]
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
@@ -351,7 +351,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
     @classmethod
     def specification(cls) -> type[Spec[Any]]:
         """Return the class of the specification, whose fields are the options."""
-        found: type[Spec[Any]] = type_argument(cls, Model, 0)
+        found: type[Spec[Any]] = type_argument(cls, Spec)
         return found
 
     def _bind(
@@ -594,13 +594,14 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         return state
 
 
-def type_argument(kind: type[Any], generic: type[Any], place: int) -> Any:
-    """Return the type that a class gives for a parameter of a generic base, its own first."""
+def type_argument(kind: type[Any], wanted: type[Any]) -> Any:
+    """Return the first kind of ``wanted`` that a class gives a generic base, its own base first."""
     for base in kind.__mro__:
         for parent in base.__dict__.get("__orig_bases__", ()):
-            if get_origin(parent) is generic and isinstance(get_args(parent)[place], type):
-                return get_args(parent)[place]
-    raise TypeError(f"{kind.__name__} does not say what it is a {generic.__name__} of")
+            for argument in get_args(parent):
+                if isinstance(argument, type) and issubclass(argument, wanted):
+                    return argument
+    raise TypeError(f"{kind.__name__} does not say with which {wanted.__name__} it works")
 
 
 def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:

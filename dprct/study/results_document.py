@@ -52,6 +52,10 @@ _HEADINGS = {
 """How columns of a tidy table are headed and spelled; others by their names, as numbers."""
 
 
+_LABELS = ("time",)
+"""Columns of numbers that name the rows of a tidy table."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResultsDocument:
     """The results of an estimate as they are written.
@@ -100,23 +104,30 @@ class ResultsDocument:
         table = self.frame
         named = [c for c in table.columns if not pd.api.types.is_numeric_dtype(table[c].dtype)]
         words = [c for c in named if table[c].map(lambda cell: isinstance(cell, str)).any()]
+        words += [c for c in _LABELS if c in table]
         shown = [c for c in _HEADINGS if c in table] + [
             c for c in table.columns if c not in (*words, *_HEADINGS)
         ]
         rows = tuple(
             (
-                " ".join(str(row[c]) for c in words),
+                " ".join(_label(row[c]) for c in words).strip(),
                 tuple(_HEADINGS.get(c, (c, render.number))[1](_number(row[c])) for c in shown),
             )
             for row in table.to_dict("records")
         )
         return render.Sheet(
             title=str(self.content["title"]),
-            facts=(("Data set", str(self.content["dataset_id"])),),
+            facts=(("Data set", str(self.content["dataset_id"])), *self._about()),
             headings=tuple(_HEADINGS.get(c, (c, None))[0] for c in shown),
             rows=rows,
             notes=(*self.content["notes"], *self.content["guarantee"]["text"].splitlines()),
         )
+
+    def _about(self) -> list[tuple[str, str]]:
+        """Return the numbers about the fit as a whole, such as a mean effect over all periods."""
+        [about] = self.content["glance"]
+        told = {name: _label(cell) for name, cell in about.items() if cell is not None}
+        return [(name, cell) for name, cell in told.items() if cell != str(math.inf)]
 
 
 def results_document(
@@ -300,6 +311,9 @@ def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
 
 def _parts(result: Any) -> dict[str, pd.DataFrame | pd.Series[Any]]:
     """Return the further tables of a result by name: they were released and paid for too."""
+    if hasattr(result, "tables"):
+        own: dict[str, pd.DataFrame | pd.Series[Any]] = dict(result.tables)
+        return own
     named = (
         {f.name: getattr(result, f.name) for f in fields(result)} if is_dataclass(result) else {}
     )
@@ -312,6 +326,8 @@ def _parts(result: Any) -> dict[str, pd.DataFrame | pd.Series[Any]]:
 
 def _as_table(part: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
     frame = part.to_frame("value") if isinstance(part, pd.Series) else part
+    if isinstance(frame.index, pd.RangeIndex):
+        return frame
     return frame.rename_axis("name").reset_index()
 
 
@@ -339,6 +355,12 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, float) and not math.isfinite(cell):
         return None if math.isnan(cell) else str(cell)
     return cell if cell is None or isinstance(cell, (bool, int, float, str)) else str(cell)
+
+
+def _label(cell: Any) -> str:
+    """Return a cell that names a row, or says something of the fit as a whole."""
+    number = isinstance(cell, (int, float)) and not isinstance(cell, bool)
+    return f"{cell:.6g}" if number else str(cell)
 
 
 def _number(cell: Any) -> float:

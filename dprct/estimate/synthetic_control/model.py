@@ -133,10 +133,11 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         yield lambda: self.scale(facts)
         yield lambda: penalty_of(self.lam, 1)
         known = isinstance(self.donor_weights, str) and self.donor_weights in get_args(Weights)
+        if isinstance(facts, PanelFacts) and known:
+            yield lambda: placebos_of(self.placebos, facts.panel)
         if known:
             yield lambda: [self.shares(rule) for rule in self.rules]
         if isinstance(facts, PanelFacts) and known:
-            yield lambda: placebos_of(self.placebos, facts.panel)
             yield lambda: [form.parts() for form in self.forms(facts).values()]
 
     def _check_mean(self) -> None:
