@@ -96,6 +96,22 @@ def check_choice(parameter: str, value: object, allowed: Collection[str]) -> Non
         raise ParameterError(f"{parameter}={given(value)}; allowed: {', '.join(allowed)}")
 
 
+def check_not_named(options: Mapping[str, object], names: Collection[str]) -> None:
+    """Refuse options that a formula gives already.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_not_named({"trim": 0.1}, ("treatment", "covariates"))
+    """
+    for name in options:
+        if name in names:
+            raise ParameterError(f"{name}= follows from the formula; leave it out")
+
+
 def check_schema(schema: object) -> None:
     """Refuse what is no schema.
 

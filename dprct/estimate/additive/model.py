@@ -30,7 +30,7 @@ from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import EXTREMES, Block, CodedRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import distinct_names, one_name
+from dprct.schema.arguments import check_not_named, distinct_names, one_name
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
             If the formula has anything but columns, ``C()`` and pairs.
         """
         named = AdditiveSpec.of_formula(formula)
-        check_not_named(options, "outcome", "features")
+        check_not_named(options, ("outcome", "features"))
         return cls(data, schema, **{**named, **options})
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> AdditiveSums:
@@ -358,13 +358,6 @@ def check_rows_of_units(schema: Schema) -> None:
         raise SchemaError(
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}"
         )
-
-
-def check_not_named(options: Mapping[str, Any], *names: str) -> None:
-    """Refuse options that a formula gives already."""
-    for name in names:
-        if name in options:
-            raise ParameterError(f"{name}= follows from the formula; leave it out")
 
 
 def fill_of(column: Column, missing: object) -> float | None:

@@ -55,7 +55,7 @@ from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
 from dprct.queries import observed_number
-from dprct.schema.arguments import distinct_names, listed_names
+from dprct.schema.arguments import check_not_named, distinct_names, listed_names
 from dprct.schema.facts import given
 from dprct.schema.own import check_own
 
@@ -553,8 +553,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
         FormulaError
             If it names anything but outcomes and 0/1 columns of arms.
         """
-        if "outcome" in options:
-            raise ParameterError("outcome= follows from the formula; leave it out")
+        check_not_named(options, ("outcome",))
         return cls(data, schema, **{**ATESpec.of_formula(formula), **options})
 
     def power(self, epsilon: Real) -> pd.DataFrame:

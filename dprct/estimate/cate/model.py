@@ -14,7 +14,7 @@ from dprct.assignment.base import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encode import encodings
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.additive.model import ShapesSpec, as_additive, check_not_named, clip_of
+from dprct.estimate.additive.model import ShapesSpec, as_additive, clip_of
 from dprct.estimate.additive.release import (
     AdditiveSums,
     Cells,
@@ -36,7 +36,7 @@ from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block, CompactRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, distinct_names, one_name
+from dprct.schema.arguments import check_choice, check_not_named, distinct_names, one_name
 from dprct.schema.facts import given
 from dprct.schema.table import check_rows
 
@@ -271,7 +271,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
             If the formula has anything but columns, ``C()`` and pairs.  The treatment is given
             beside it: features are what the effect may vary with.
         """
-        check_not_named(options, "outcome", "features")
+        check_not_named(options, ("outcome", "features"))
         return cls(data, schema, **{**CATESpec.of_formula(formula), **options})
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, AdditiveSums]:

@@ -36,7 +36,13 @@ from dprct.queries.records import read_once
 from dprct.queries.weighted import Estimand, Scheme
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice, is_data, listed_names, one_name
+from dprct.schema.arguments import (
+    check_choice,
+    check_not_named,
+    is_data,
+    listed_names,
+    one_name,
+)
 from dprct.schema.facts import given
 
 if TYPE_CHECKING:
@@ -425,6 +431,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         FormulaError
             If its left side is not one column, or it has no intercept.
         """
+        check_not_named(options, IPWSpec.formula_gives)
         return cls(data, schema, outcome=outcome, **IPWSpec.of_formula(formula), **options)
 
     @classmethod
