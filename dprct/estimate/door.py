@@ -125,9 +125,11 @@ def constant_of(policy: object, column: Column) -> float:
 
 def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
     """Return the sizes of tests at which errors are to be valid."""
+    several = hasattr(alphas, "__iter__") and not isinstance(alphas, str)
+    what = "has a value that is not allowed" if several else f"is {type(alphas).__name__}"
     refusal = ParameterError(
-        f"alphas= is {type(alphas).__name__}; give a sequence of sizes of tests between 1e-9 "
-        "and 0.5, such as (0.05, 0.01)"
+        f"alphas= {what}; give a sequence of sizes of tests between 1e-9 and 0.5, such as "
+        "(0.05, 0.01)"
     )
     with withheld(lambda _: refusal):
         found = tuple(float(alpha) for alpha in alphas)

@@ -294,7 +294,7 @@ def spelled(value: Any) -> str:
 
 _DESIGN = re.compile(
     r"(?:assignment=)?(?:an? )?dprct\.(Simple|Complete|Block|Cluster|BlockCluster|Factorial)"
-    r"(?:\([^()]*\))?"
+    r"(?:\([^()]*\))?(?: design)?"
 )
 _KINDS = {"BlockCluster": "block_cluster"}
 
@@ -302,6 +302,7 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"\bassignment=(?=[ ,;:.)]|$)", "[design]"),
     (r"\b([a-zA-Z_]\w*)=\{([^{}]*)\}", r"\1 = {\2}"),
     (r"\{'([A-Za-z_]\w*)': ", r"{\1 = "),
+    (r"(?<=such as )\(([^()]*)\)", r"[\1]"),
     (r"\b([a-zA-Z_]\w*)=\(([^()]*)\)", r"\1 = [\2]"),
     (r"\b([a-zA-Z_]\w*)='([^'\n]*)'", r'\1 = "\2"'),
     (r"\b([a-zA-Z_]\w*)=(?=[\w.\[+-])", r"\1 = "),

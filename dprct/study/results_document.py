@@ -24,6 +24,7 @@ from dprct import __version__
 from dprct.errors import DisclosureError, FileError, SimulationError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import spelled
+from dprct.release.verification import RESULTS, results_digest, results_text
 from dprct.results import render
 from dprct.results.certificate import sealed_words
 from dprct.results.confidential import is_confidential
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from dprct.results.plan import Plan
     from dprct.study.estimates import AnyModel
 
-VERSION = 1
 SUFFIX = ".json"
 _NOT_RELEASED_APART = ("params", "cov", "bse_noise")
 """Tables of a result that the table of the document holds already."""
@@ -166,7 +166,7 @@ def results_document(
     parts = _parts(result)
     text = _text(result, plan, parts, seal)
     content: dict[str, Any] = {
-        "results": VERSION,
+        "results": RESULTS,
         "dprct": __version__,
         "issued": dt.datetime.now(dt.UTC).date().isoformat(),
         "dataset_id": model.schema.dataset_id,
@@ -193,7 +193,7 @@ def results_document(
         "text_sha256": _sha256(_ended(text)),
     }
     content = json.loads(json.dumps(content, default=_plain))
-    return ResultsDocument({**content, "sha256": _digest(content)}), text
+    return ResultsDocument({**content, "sha256": results_digest(content)}), text
 
 
 def text_path(path: Path) -> Path:
@@ -246,8 +246,7 @@ def write_results(document: ResultsDocument, text: str, path: Path) -> None:
         there still.
     """
     check_results_target(path, str(document.content["dataset_id"]))
-    body = json.dumps(dict(document.content), indent=2, ensure_ascii=False)
-    places = {text_path(path): _ended(text), path: _ended(body)}
+    places = {text_path(path): _ended(text), path: results_text(document.content)}
     with _staged(path) as folder:
         for place, words in places.items():
             with atomic_write(folder / place.name, mode="wb") as file:
@@ -289,10 +288,9 @@ def _content(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or found.get("results") != VERSION:
+    if not isinstance(found, dict) or found.get("results") != RESULTS:
         return None
-    rest = {name: part for name, part in found.items() if name != "sha256"}
-    return found if found.get("sha256") == _digest(rest) else None
+    return found if found.get("sha256") == results_digest(found) else None
 
 
 def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
@@ -365,10 +363,6 @@ def _label(cell: Any) -> str:
 
 def _number(cell: Any) -> float:
     return math.nan if cell is None else float(cell)
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return _sha256(json.dumps(content, sort_keys=True, ensure_ascii=True))
 
 
 def _sha256(text: str) -> str:

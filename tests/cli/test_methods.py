@@ -320,3 +320,241 @@ def test_what_is_wrong_is_said_in_toml_before_the_data_are_read(
     for command in (("plan",), ("protect", "--yes")):
         assert dprct(command[0], study, *command[1:]).code == 2
     assert files() == before
+
+
+@pytest.mark.parametrize("method", NUMBERS)
+def test_results_are_verified_in_the_words_of_files(
+    method: str, dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    study = written(method)
+    assert dprct("protect", study, "--yes").code == 0
+    place = load_study(study).output
+    text = place.with_suffix(".txt")
+    for path, where in ((place, "the hash in it"), (text, place.name)):
+        ran = dprct("verify", path)
+        assert (ran.code, ran.err) == (0, "")
+        assert f"{path.name} is byte for byte the file that {where} describes" in ran.out
+        assert "has what paid for the file" in ran.out
+        assert "integrity, not authorship" in ran.out
+    assert json.loads(dprct("verify", place, "--json").out)["verified"]
+    assert package.verify(place).identical
+    content = document(study)
+    place.write_text(json.dumps(content), "utf-8")
+    ran = dprct("verify", place)
+    assert ran.code == 0
+    assert "is not the same file, but its values match the hash in it" in ran.out
+    content["glance"][0]["made up"] = 1
+    place.write_text(json.dumps(content, indent=2), "utf-8")
+    for path in (place, text):
+        ran = dprct("verify", path)
+        assert ran.code == 1
+        assert "DOES NOT MATCH" in ran.out
+        assert "take the one that dprct protect wrote" in ran.out
+
+
+def test_a_text_that_was_changed_is_not_that_of_its_document(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    study = written("private_ate")
+    assert dprct("protect", study, "--yes").code == 0
+    text = load_study(study).output.with_suffix(".txt")
+    text.write_text(text.read_text("utf-8").replace("income", "outcome"), "utf-8")
+    ran = dprct("verify", text)
+    assert ran.code == 1
+    assert "trial_private_ate.txt DOES NOT MATCH trial_private_ate.json" in ran.out
+
+
+def test_results_of_another_ledger_are_contradicted(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    study = written("private_ate")
+    assert dprct("protect", study, "--yes").code == 0
+    first = load_study(study).output.rename(folder / "first.json")
+    (folder / "trial-2026.ledger.json").unlink()
+    shutil.rmtree(folder / "trial-2026.ledger.released")
+    ran = dprct("verify", first)
+    assert ran.code == 0
+    assert "is missing here and was not looked into" in ran.out
+    load_study(study).output.with_suffix(".txt").unlink()
+    assert dprct("protect", study, "--yes").code == 0
+    ran = dprct("verify", first)
+    assert ran.code == 1
+    assert "LACKS" in ran.out
+
+
+# Where a check said "complete", and plan or protect then refused.
+
+
+def test_a_panel_whose_file_notes_no_unit_is_not_complete(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    study = written("synthetic_control", ('unit = "region"\ntime = "year"\n', ""))
+    ran = dprct("check", study)
+    assert ran.code == 1
+    assert "unit is not given, and the file notes no xtset; give unit" in ran.out
+    package.write_dta(*regions(noted=True), folder / "regions.dta")
+    assert dprct("check", study).code == 0
+    assert dprct("protect", study, "--yes").code == 0
+    assert list(document(study)["public_facts"]) == ["output", "region", "year"]
+
+
+def test_a_panel_of_people_without_a_declared_unit_is_not_complete(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    data, schema = trial()
+    noted = FileFacts(characteristics=(("_dta", "iis", "village"), ("_dta", "tis", "age")))
+    package.write_dta(data, Schema(schema.columns, noted), folder / "trial.dta")
+    for method in ("private_ate", "ipw", "cate", "private_additive"):
+        study = written(method)
+        assert dprct("check", study).code == 1
+        assert dprct("plan", study).code == 2
+
+
+@pytest.mark.parametrize("method", [*NUMBERS, "mv_histogram", "marginals"])
+@pytest.mark.parametrize("epsilon", ["1e-15", "1e-300"])
+@pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")  # which the plan printed
+def test_a_noise_that_no_sampler_draws_is_not_complete(
+    method: str, epsilon: str, dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    asked = tomllib.loads(written(method).read_text("utf-8"))["release"]["epsilon"]
+    study = written(method, (f"epsilon = {asked}", f"epsilon = {epsilon}"))
+    checked = dprct("check", study).code
+    planned = dprct("plan", study).code
+    refused = dprct("protect", study, "--yes").code
+    assert (checked == 0) == (planned == 0 and refused == 0)
+    if method in ("private_ate", "private_additive", "synthetic_control") or epsilon == "1e-300":
+        assert checked == (0 if method == "cate" else 1)  # whose delta alone buys moderate noise
+    assert (refused == 0) == bool(list(study.parent.glob("*.ledger.json")))
+
+
+@pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")  # which the plan printed
+def test_a_plan_that_refuses_is_open_until_it_is_confirmed(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    small = ("epsilon = 1.0", "epsilon = 0.001")
+    study = written("mv_histogram", small)
+    ran = dprct("check", study)
+    assert ran.code == 1
+    assert "[release] the plan refuses: " in ran.out
+    assert "confirm = true in [release] goes on all the same" in ran.out
+    assert dprct("plan", study).code == 0  # it prints the refusal
+    assert dprct("protect", study, "--yes").code == 3
+    study = written("mv_histogram", ("epsilon = 1.0", "epsilon = 0.001\nconfirm = true"))
+    assert dprct("check", study).code == 0
+    assert dprct("protect", study, "--yes").code == 0
+
+
+# Clusters, treatment that is private, and the other forms of an experiment.
+
+CLUSTERS = (
+    ('kind = "block"\narms = ["cash"]\nblock = "site"', 'kind = "cluster"\narms = ["cash"]\n'
+     'cluster = "village"'),
+    ("[private_ate]\n", '[private_ate]\nprivacy_unit = "cluster"\nlargest_cluster = 20\n'),
+    ('"cash", "site"]', '"cash", "village"]'),
+    ("[columns.site]\nlevels = [1, 2, 3, 4]", "[columns.village]\nbounds = [1, 80]"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def clustered(folder: Path) -> None:
+    data, schema = trial()
+    data["cash"] = np.isin(data["village"], np.random.default_rng(2).permutation(80)[:40] + 1) + 0.0
+    package.write_dta(data, schema, folder / "trial.dta")
+
+
+@pytest.mark.usefixtures("clustered")
+def test_whole_clusters_are_protected(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    study = written("private_ate", *CLUSTERS)
+    ran = dprct("check", study)
+    assert (ran.code, ran.out) == (0, "complete: nothing is open; next: dprct plan\n")
+    assert dprct("protect", study, "--yes").code == 0
+    found = load_study(study)
+    (entry,) = ledger(study).ledger
+    assert found.protected.name == entry.unit == "cluster of village"
+    assert (found.protected.id, found.protected.max_rows) == (entry.unit_id, entry.max_rows)
+    assert "for every cluster of village" in dprct("table", study).out.replace("\n", " ")
+    without = written("private_ate", *CLUSTERS, ("largest_cluster = 20\n", ""))
+    ran = dprct("check", without)
+    assert ran.code == 1
+    assert 'privacy_unit = "cluster" needs largest_cluster, the most rows' in ran.out
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([], None),
+        ([('missing = "never"', 'missing = ["."]', 1)], 'missing = "public" (who has no value'),
+        ([("sd = {", "missing = 0\nsd = {", 1), ('"never"', '["."]', 1)], None),
+        ([("sd = {", 'missing = "public"\nsd = {', 1), ('"never"', '["."]', 1)], None),
+        ([("sd = {", 'missing = "private"\nsd = {', 1), ('"never"', '["."]', 1)], "weighted block"),
+        (
+            [("sd = {", 'missing = "private"\nblocks = "ignore"\nsd = {', 1),
+             ('"never"', '["."]', 1)],
+            None,
+        ),
+        ([("sd = {", 'blocks = {1 = "north", 2 = "north"}\nsd = {', 1)], None),
+        ([("sd = {", 'blocks = {9 = "north"}\nsd = {', 1)], None),
+        ([("sd = {", 'neighbors = "replace-one"\nsd = {', 1)], None),
+    ],
+)  # fmt: skip
+def test_check_agrees_with_protect(
+    changes: list[tuple[str, str, int]],
+    words: str | None,
+    dprct: Callable[..., Any],
+    written: Callable[..., Path],
+) -> None:
+    study = written("private_ate", *((old, new) for old, new, _ in changes))
+    checked, ran = dprct("check", study), dprct("protect", study, "--yes")
+    if any("9 =" in new for _, new, _ in changes):  # which blocks there are, the rows alone tell
+        assert ran.code == 2
+        assert "is no block of the design" in ran.err
+        return
+    assert (checked.code, ran.code) == ((0, 0) if words is None else (1, 2))
+    assert words is None or words in checked.out
+    if words is None:
+        assert document(study)["guarantee"]["relation"] == load_study(study).neighbors
+
+
+def test_a_table_without_a_header_is_checked_as_well(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    trial()[0].to_csv(folder / "trial.csv", index=False)
+    csv = ('data = "trial.dta"', 'data = "trial.csv"')
+    assert dprct("check", written("private_ate", csv)).code == 0
+    study = written("private_ate", csv, ("epsilon = 2.0", "epsilon = 1e-15"))
+    assert dprct("check", study).code == 1
+    assert dprct("protect", written("private_ate", csv), "--yes").code == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "old", "new"),
+    [
+        ("private_ate", "sd = {income = 6", "sd = {income = 7"),
+        ("cate", "bins = 6", "bins = 7"),
+        ("private_additive", "bins = 5", "bins = 4"),
+        ("synthetic_control", "mean_effect = true", "mean_effect = false"),
+    ],
+)
+def test_another_question_is_not_resumed(
+    method: str, old: str, new: str, dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    assert dprct("protect", written(method), "--yes").code == 0
+    ran = dprct("protect", written(method, (old, new)), "--resume", "1")
+    assert ran.code == 3
+    assert "is not what it was when entry" in ran.err
+
+
+@pytest.mark.parametrize("method", NUMBERS)
+def test_the_page_to_sign_names_the_options(
+    method: str, dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    study = written(method)
+    assert dprct("plan", study, "--html", folder / "plan.html").code == 0
+    page = (folder / "plan.html").read_text("utf-8")
+    given = load_study(study)
+    assert given.estimate is not None
+    for name, _ in given.estimate.said_options():
+        assert f"<li>{name}: " in page
+    assert ("design: " in page) == (method in ("private_ate", "cate"))
