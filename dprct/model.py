@@ -607,10 +607,11 @@ def type_argument(kind: type[Any], wanted: type[Any]) -> Any:
 def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that says of an option which does not exist what it is called now.
 
-    Python itself would say that the argument is unexpected, and nothing else.
+    Python itself would say that the argument is unexpected, or missing, and nothing else.
     """
     parameters = inspect.signature(constructor).parameters.values()
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    needed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     known = {p.name for p in parameters}
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
@@ -622,6 +623,9 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
             renamed = type(self).specification().renamed
             if name in renamed or not open_ended:
                 raise ParameterError.unknown(name, named, type(self).__name__, renamed)
+        for name in needed:
+            if name not in options:
+                raise ParameterError(f"{type(self).__name__} needs {name}=, which is not given")
         constructor(self, *args, **options)
 
     return checked
