@@ -214,7 +214,9 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
     schema : Schema
         With bounds or levels for every feature, and bounds for the outcome.
     outcome : str
+        A column of numbers with bounds.
     features : sequence of str
+        Columns by whose levels the mean of the outcome is described.
     clip : number, optional
         R: outcomes are clipped to the middle of their bounds plus or minus R; half their width if
         not given.  Noise is proportional to it; public knowledge, never a fact of the data.
@@ -231,6 +233,7 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
     missing : number, optional
         Stands for a missing outcome.
     neighbors : {"replace-one"}
+        Which data sets are neighbours.
 
     Raises
     ------

@@ -160,7 +160,9 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         With bounds for the outcome, bounds or levels for the features, levels 0 and 1 for the
         treatment.
     outcome : str
+        A column of numbers with bounds.
     features : sequence of str
+        Columns that the effect may vary with.
     treatment : str
         A column of 0 and 1; it is confidential.
     assignment : Design, optional
@@ -183,6 +185,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
     bins, categorical, pairs, subgroups, projection, missing
         As for :class:`dprct.PrivateAdditive`; subgroups have average effects of their own.
     neighbors : {"replace-one"}
+        Which data sets are neighbours.
 
     Raises
     ------

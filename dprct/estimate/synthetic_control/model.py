@@ -257,6 +257,7 @@ class SyntheticControl(
     schema : Schema
         With bounds for the outcome, unless ``bound`` is given.
     outcome : str
+        A column of numbers with bounds, complete in all units and periods.
     treated : str or number
         The treated unit: its name, its code, or the label of its code.
     treatment_time : number

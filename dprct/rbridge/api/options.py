@@ -68,14 +68,28 @@ def as_declared(value: Any, annotation: str) -> Any:
     >>> as_declared(3.0, "int | None"), as_declared(3.0, "float | None")
     (3, 3.0)
     """
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
+    value = listed(value)
     if "int" in _words(annotation) and not any(w in annotation for w in _FRACTIONS):
         value = whole_numbers(value)
     alternatives = set(_words(annotation)) - {"None"}
     if alternatives and alternatives <= _MANY and not isinstance(value, (list, dict, tuple)):
         return [value]
     return value
+
+
+def listed(value: Any) -> Any:
+    """Return vectors of R as lists, those within lists too.
+
+    Examples
+    --------
+    >>> listed({"pairs": [np.array(["a", "b"])], "bins": 5.0})
+    {'pairs': [['a', 'b']], 'bins': 5.0}
+    """
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list):
+        return [listed(item) for item in value]
+    return {k: listed(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def whole_numbers(value: Any) -> Any:
