@@ -198,8 +198,9 @@ def _results_of(path: Path) -> tuple[Path, dict[str, Any]] | None:
         content = json.loads(place.read_text("utf-8")) if place.is_file() else None
     except (OSError, ValueError):
         return None
-    is_results = isinstance(content, dict) and content.get("results") == RESULTS
-    return (place, content) if is_results else None
+    if isinstance(content, dict) and content.get("results") == RESULTS:
+        return place, content
+    return None
 
 
 def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> ResultsVerification:

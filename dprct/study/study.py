@@ -28,7 +28,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.base import kept_characteristics
 from dprct.release.fates import check_fates, released_schema
-from dprct.release.histogram import HistogramSpec, MarginalsSpec
+from dprct.release.histogram import CountsSpec, HistogramSpec, MarginalsSpec
 from dprct.release.model import ReleaseFacts, modelled
 from dprct.release.writing import unpromised_name
 from dprct.schema.declare import declared
@@ -129,12 +129,6 @@ def parts_read(method: str) -> tuple[str, ...]:
 def _reads(method: str, part: str) -> bool:
     return part in parts_read(method)
 
-
-_HISTOGRAMS: Mapping[str, type[HistogramSpec | MarginalsSpec]] = {
-    "mv_histogram": HistogramSpec,
-    "marginals": MarginalsSpec,
-}
-"""Releases whose plan follows from the header of a file."""
 
 _REFUSED = "[release] the plan refuses"
 _CONFIRM = "confirm = true in [release] goes on all the same"
@@ -336,11 +330,14 @@ class Study:
 
     def _refused(self, schema: Schema, rows: int, confirm: bool) -> list[str]:
         """Return why a histogram of these columns would be refused at the budget asked for."""
-        kind = _HISTOGRAMS.get(self.release.method)
-        if kind is None:
+        columns, keep = tuple(modelled(schema)), self.release.keep
+        spec: CountsSpec
+        if self.release.method == "mv_histogram":
+            spec = HistogramSpec(columns=columns, keep=keep, zeta=self.release.zeta)
+        elif self.release.method == "marginals":
+            spec = MarginalsSpec(columns=columns, keep=keep)
+        else:  # whose public facts are not all in the header
             return []
-        zeta = {} if self.release.zeta is None else {"zeta": self.release.zeta}
-        spec = kind(columns=tuple(modelled(schema)), keep=self.release.keep, **zeta)
         known = Facts(replace(schema, unit=self.unit), rows)
         try:
             facts = ReleaseFacts(known.schema, rows, spec.encodings(known))

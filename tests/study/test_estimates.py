@@ -139,7 +139,7 @@ def test_a_study_file_opens_no_other_file() -> None:
         ("lam=-1", "lam = -1"),
         ("a == b and c >= d", "a == b and c >= d"),
         ("give assignment=dprct.Complete(levels, arm=column)", 'give [design] kind = "complete"'),
-        ("needs a dprct.Factorial design", 'needs [design] kind = "factorial" design'),
+        ("needs a dprct.Factorial design", 'needs [design] kind = "factorial"'),
         (
             "privacy_unit='cluster' needs largest_cluster=, the",
             'privacy_unit = "cluster" needs largest_cluster, the',
