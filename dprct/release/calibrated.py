@@ -142,6 +142,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)"
     )
 
+    renamed: ClassVar[Mapping[str, str]] = {"weights": "budget_shares", "unit": "privacy_unit"}
+
     effects: ATESpec
     covariates: Wanted = "auto"
     share: Fraction = COVARIATE_SHARE

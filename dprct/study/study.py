@@ -162,8 +162,9 @@ class Header:
     confirm : bool
         Confirm types, formats, labels and label sets of every column.
     columns : tuple of str
-        Or of these columns only; ``"_dta"`` confirms what the file says of itself: its label, its
-        sort order, label sets that no column uses, and the characteristics that are kept.
+        Confirm those of these columns only; ``"_dta"`` confirms what the file says of itself: its
+        label, its sort order, label sets that no column uses, and the characteristics that are
+        kept.
     """
 
     confirm: bool = False
