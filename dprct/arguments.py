@@ -162,7 +162,7 @@ def _one(part: str) -> tuple[Kind, str] | None:
 
 def _is_no_table(value: object) -> bool:
     """Whether this is no table of data, which no word, number or rule is, and no one truth has."""
-    return not (hasattr(value, "columns") or len(bool(getattr(value, "shape", ()))) > 1)
+    return not (hasattr(value, "columns") or len(getattr(value, "shape", ())) > 1)
 
 
 def _is_list(value: object) -> bool:

@@ -8,12 +8,14 @@ rows, and nothing else in the package does.  A :class:`Model` brings the two tog
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_args
 
 import narwhals as nw
 import numpy as np
@@ -201,6 +203,8 @@ class Spec(ABC, Generic[AnyFacts]):
     """The fields that a formula spells; none where the method takes no formula."""
     formula_like: ClassVar[str] = ""
     """A formula as an example, where the method takes one."""
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Options by the names that earlier versions gave them, each with its name now."""
 
     @classmethod
     def of_formula(cls, formula: str) -> dict[str, Any]:
@@ -217,6 +221,20 @@ class Spec(ABC, Generic[AnyFacts]):
         """Return the fields by name, as the constructor of the method takes them."""
         spec: Any = self
         return {f.name: getattr(self, f.name) for f in fields(spec)}
+
+    def noted(self, schema: Schema) -> Self:
+        """Return the specification with what the file itself says of options that are left out.
+
+        Raises
+        ------
+        DprctError
+            If neither the file nor the specification says what is needed.
+        """
+        return self
+
+    def protects(self, schema: Schema) -> Unit:
+        """Return who is protected: the unit of the schema, or another one that was asked for."""
+        return schema.unit
 
     @property
     @abstractmethod
@@ -247,6 +265,45 @@ class Spec(ABC, Generic[AnyFacts]):
     @abstractmethod
     def plan(self, facts: AnyFacts, allocation: Allocation) -> Plan:
         """Return what a fit with these mechanisms will cost and how good it can be."""
+
+    def guesses(self, facts: Facts) -> Iterator[AnyFacts]:
+        """Yield public facts that a table of this header may turn out to have.
+
+        They are for trying a budget before any row is read: one that can be drawn for none of them
+        can be drawn for no table.  A method whose public facts are those of the header yields
+        these; one that cannot tell yields nothing.
+        """
+        if type_argument(type(self), Facts) is Facts:
+            yield facts  # type: ignore[misc]
+
+    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return why no table of this header can be fitted at a budget; None if one may be.
+
+        Parameters
+        ----------
+        facts : Facts
+            Those of the header of a file.
+        budget : Budget
+        confirm : bool
+            Whether a plan that refuses is confirmed.
+        """
+        refused: DprctError | None = None
+        try:
+            for guess in self.guesses(facts):
+                refused = self._refused(guess, budget, confirm=confirm)
+                if refused is None:
+                    break
+        except DprctError as error:  # no table of this header could be bound
+            return error
+        return refused
+
+    def _refused(self, facts: AnyFacts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return why these facts do not allow a fit at a budget."""
+        try:
+            self.plan(facts, self.allocation(facts, budget)).check(confirm=confirm)
+        except DprctError as error:
+            return error
+        return None
 
     def problems(self, facts: AnyFacts) -> list[DprctError]:
         """Return everything that keeps the method from being bound to a table of these facts."""
@@ -289,6 +346,17 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
     """What a resumed fit says of itself in the words of its ledger."""
     saved_types: ClassVar[tuple[type, ...]] = ()
     """The frozen dataclasses that a draw consists of, so that it can be saved and read again."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            type.__setattr__(cls, "__init__", _naming_options(cls.__dict__["__init__"]))
+
+    @classmethod
+    def specification(cls) -> type[Spec[Any]]:
+        """Return the class of the specification, whose fields are the options."""
+        found: type[Spec[Any]] = type_argument(cls, Spec)
+        return found
 
     def _bind(
         self,
@@ -461,7 +529,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
 
     def _unit(self) -> Unit | None:
         """Return who is protected, where it is another unit than the schema's."""
-        return None
+        unit = self.spec.protects(self.schema)
+        return None if unit == self.schema.unit else unit
 
     @abstractmethod
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
@@ -530,6 +599,43 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
                 "with that method"
             )
         return state
+
+
+def type_argument(kind: type[Any], wanted: type[Any]) -> Any:
+    """Return the first kind of ``wanted`` that a class gives a generic base, its own base first."""
+    for base in kind.__mro__:
+        for parent in base.__dict__.get("__orig_bases__", ()):
+            for argument in get_args(parent):
+                if isinstance(argument, type) and issubclass(argument, wanted):
+                    return argument
+    raise TypeError(f"{kind.__name__} does not say with which {wanted.__name__} it works")
+
+
+def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says of an option which does not exist what it is called now.
+
+    Python itself would say that the argument is unexpected, or missing, and nothing else.
+    """
+    parameters = inspect.signature(constructor).parameters.values()
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    needed = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    known = {p.name for p in parameters}
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+    @functools.wraps(constructor)
+    def checked(self: Model[Any, Any, Any, Any], *args: Any, **options: Any) -> None:
+        for name in options:
+            if name in known:
+                continue
+            renamed = type(self).specification().renamed
+            if name in renamed or not open_ended:
+                raise ParameterError.unknown(name, named, type(self).__name__, renamed)
+        for name in needed:
+            if name not in options:
+                raise ParameterError(f"{type(self).__name__} needs {name}=, which is not given")
+        constructor(self, *args, **options)
+
+    return checked
 
 
 def saved(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Write docs/study_file.md: every key of a study file, from the specifications that read it.
+"""Write docs/study_file.md: a worked study file of each method, and every key.
+
+The keys come from the specifications that read them, and the files from docs/studies, which the
+tests take from check to table.
 
 Usage: python scripts/study_file_page.py
 """
@@ -7,14 +10,15 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import CalibratedSpec
 from dprct.study.declared_tables import TableSpec
 from dprct.study.design_section import DesignSpec
-from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
+from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
 from dprct.study.informed_section import InformedSpec
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS, ReleaseSpec, TotalBudget
@@ -25,13 +29,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "study_file.md"
+STUDIES = PAGE.parent / "studies"
 HEAD = """\
-# The keys of a study file
+# The study file
 
 A study file says, in TOML, what is done with a confidential file and what is public of it. This
-page lists its keys; `scripts/study_file_page.py` writes it from the specifications that read them.
-`dprct describe FILE --draft study.toml` makes a file with blanks, and `dprct check` says what is
-open.
+page shows a worked file for each method and lists all keys; `scripts/study_file_page.py` writes it
+from the specifications that read them. The same words are the options of the Python classes and of
+the R functions.
+
+1. `dprct describe FILE --draft study.toml` makes a file with blanks.
+2. `dprct check study.toml` lists what is still open. It reads the header of the data file and not
+   its rows, and tries whether the budget can be drawn.
+3. `dprct plan study.toml` says what the release costs and how noisy it will be. It reads the rows,
+   to refuse what only they can show: a value outside its bounds, an unbalanced panel, an assignment
+   that the design cannot have made.
+4. `dprct protect study.toml` charges the ledger and writes the protected file, or the results.
+5. `dprct table`, `dprct ledger` and `dprct verify` show the results, what was spent, and whether a
+   file is as it was written. `dprct protect --resume ENTRY` writes again what was paid for already.
 
 At the top stand `version = 1`, `data` (the confidential file) and `dataset_id` (the name under
 which its ledger is kept). For every column that is used there is a table `[columns.NAME]` with its
@@ -42,6 +57,7 @@ public facts ([choosing bounds](choosing_bounds.md)). An unknown key is refused.
 `[release] method` is one of these. A release makes a protected file; an estimate makes a document
 of numbers, `<data>_<method>.json`, with a text to read, `<data>_<method>.txt`. An estimate reads
 the columns that it names and no other: those need no fate, and `dprct table` prints its results.
+What a formula says can also be written as keys, except for `ipw`, whose covariates are terms.
 
 | method | makes | reads besides `[release]` and the columns |
 |---|---|---|
@@ -75,14 +91,36 @@ def meanings(kind: Any) -> dict[str, str]:
             listed, _, kinds = line.partition(" : ")
             names = [name.strip() for name in listed.split(",")]
             if kinds.startswith("{"):
-                found |= dict.fromkeys(names, f"{kinds.strip('{}').replace('}', '')}:")
+                found |= dict.fromkeys(names, f"{_choices(kinds)}:")
     return {name: in_markdown(said) for name, said in found.items()}
 
 
+def _choices(kinds: str) -> str:
+    """Return what a docstring allows, without what Python alone has to know."""
+    return kinds.strip("{}").replace("}", "").removesuffix(", optional")
+
+
 def in_markdown(text: str) -> str:
-    """Return a sentence of a docstring for a cell of a table."""
+    """Return a sentence of a docstring for a cell of a table, its values as TOML writes them."""
     text = re.sub(r":\w+:`~?(?:[\w]+\.)*([\w]+)`", r"`\1`", text)
-    return text.replace("``", "`").replace("|", r"\|")
+    text = " ".join(text.replace("``", "`").replace("|", r"\|").split())
+    return re.sub(r"`([^`]*)`", lambda found: f"`{in_toml(found[1])}`", text)
+
+
+IN_A_STUDY_FILE = {
+    "index": "A public index of covariates: a formula with fixed coefficients, such as "
+    '`"12 + 30*age"`, or a table of these by outcome. The outcome less its index is clipped to '
+    "`index_bounds`, which buys narrower bounds.",
+    "index_columns": "The covariates of the index; a formula names them itself.",
+    "unit": "The column of the units; by default the one that `xtset` noted in the .dta file.",
+    "time": "The column of the periods; by default the one that `xtset` noted in the .dta file.",
+}
+"""What keys of an estimate mean where its class takes more than a study file can say."""
+
+
+def taken(hints: tuple[Any, ...]) -> str:
+    """Return in words what a key takes, choices as TOML writes them."""
+    return re.sub(r"'([\w-]*)'", r'`"\1"`', words(hints)).replace("|", r"\|")
 
 
 def rows(kind: Any, said: dict[str, str], given: tuple[str, ...] = ()) -> Iterator[str]:
@@ -94,8 +132,10 @@ def rows(kind: Any, said: dict[str, str], given: tuple[str, ...] = ()) -> Iterat
             continue
         plain = field.default if not is_required(field) else "required"
         default = "" if plain is None or callable(field.default_factory) else spelled(plain)
-        takes = words(hints).replace("|", r"\|")
-        yield f"| `{name}` | {takes} | {default} | {said.get(name, '')} |"
+        meaning = said.get(name, "")
+        if any(get_origin(hint) is Literal for hint in hints):  # the choices stand before it
+            meaning = re.sub(r'^(?:"[^"]*"(?:, | or )?)+[^:"`]*: ', "", meaning)
+        yield f"| `{name}` | {taken(hints)} | {default} | {meaning} |"
 
 
 def spelled(value: Any) -> str:
@@ -109,6 +149,26 @@ def spelled(value: Any) -> str:
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 
+EXAMPLES = (
+    "mv_histogram",
+    "marginals",
+    "calibrated",
+    *ESTIMATES,
+)
+"""The methods whose study files are shown, in this order."""
+
+
+def examples() -> Iterator[str]:
+    """Yield the worked files: what each is for, and the file itself."""
+    yield from ("", "## Worked files", "")
+    yield "The tests take each of these files from `dprct check` to `dprct table`."
+    for method in EXAMPLES:
+        first, *rest = (STUDIES / f"{method}.toml").read_text("utf-8").splitlines()
+        yield from ("", f"### `{method}`", "", first.removeprefix("# "), "", "```toml")
+        yield from rest
+        yield "```"
+
+
 def page() -> str:
     """Return the whole page."""
     lines = [HEAD.rstrip("\n")]
@@ -116,6 +176,7 @@ def page() -> str:
         makes = "a document of numbers" if method in ESTIMATES else "a protected file"
         parts = ["`formula`" if part == "formula" else f"`[{part}]`" for part in parts_read(method)]
         lines.append(f"| `{method}` | {makes} | {', '.join(parts) or 'nothing'} |")
+    lines += examples()
     for title, kind, about in SECTIONS:
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, meanings(kind))
@@ -123,10 +184,15 @@ def page() -> str:
         spec = spec_of(method)
         about = f'For `method = "{method}"`: the options of `dprct.{model.__name__}`.'
         if spec.formula_gives:
-            given = " and ".join(f"`{name}`" for name in spec.formula_gives)
-            about += f' `[release] formula = "{spec.formula_like}"` gives {given}.'
+            *most, last = (f"`{name}`" for name in spec.formula_gives)
+            given = f"{', '.join(most)} and {last}"
+            about += f' `[release] formula = "{spec.formula_like}"` gives {given}'
+            about += "." if needs_formula(method) else "; without it they are keys here."
+        if DESIGN in {f.name for f in fields(spec)}:
+            about += " `[design]` says how treatment was assigned."
+        told = (*spec.formula_gives, DESIGN) if needs_formula(method) else (DESIGN,)
         lines += ["", f"## `[{method}]`", "", about, ""]
-        lines += rows(spec, meanings(model), (*spec.formula_gives, DESIGN))
+        lines += rows(spec, meanings(model) | IN_A_STUDY_FILE, told)
     return "\n".join(lines) + "\n"
 
 

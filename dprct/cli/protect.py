@@ -16,10 +16,10 @@ from dprct.study.approval import KIND, approval_of, approval_page
 from dprct.study.package import (
     bound_model,
     check_places,
+    open_points,
     planned,
     price,
     protected,
-    read_header,
     unaffordable,
     written_files,
 )
@@ -34,7 +34,7 @@ def check(study_file: StudyFile) -> None:
     The data section of its file is not read, and nothing is charged.
     """
     study = load_study(study_file)
-    problems = study.problems(read_header(study)) + unaffordable(study)
+    problems = open_points(study) + unaffordable(study)
     for problem in problems:
         say(f"- {problem}")
     points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"

@@ -15,7 +15,9 @@ from dprct.release import verify as verification
 def verify(
     file: Annotated[
         Path,
-        typer.Argument(help="The protected file as released, saved again, or as .tab or .csv."),
+        typer.Argument(
+            help="The protected file, also saved again or as .tab or .csv; or results (.json)."
+        ),
     ],
     certificate: Annotated[
         Path | None,
@@ -28,6 +30,9 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Hold FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
+
+    A document of results, which dprct protect writes for an estimate, is held against the hash that
+    it carries, and its text against the document.
 
     It works on the file as released, on a .dta that another program saved again, and on the .tab
     or .csv that an archive makes of it. It shows integrity, not authorship. Which ledger entries

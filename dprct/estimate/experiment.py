@@ -229,6 +229,33 @@ def cluster_unit(design: Design, largest: int) -> Unit:
     return Unit(f"cluster of {columns}", columns, largest)
 
 
+def clusters_of(design: Design) -> tuple[str, ...]:
+    """Return the columns of what was assigned as a whole; empty where rows were.
+
+    Raises
+    ------
+    ParameterError
+        If the factors of a design assign different units.
+    """
+    return _cluster_columns(design)
+
+
+def blocks_of(design: Design, blocks: BlockRule) -> tuple[str, ...]:
+    """Return the block columns that an estimate uses; none where the rule is to ignore them."""
+    return _columns_of(design, blocks)[0]
+
+
+def likely_arms(groups: Comparison, n: int, largest: int | None) -> Arms:
+    """Return arms as n rows may fill them: all of one size, and at least two rows in each."""
+    size = max(2, n // len(groups.arms))
+    clustered = bool(clusters_of(groups.design))
+    none = np.empty(0, np.int64)
+    return Arms(
+        none, ((size,) * len(groups.arms),), clusters=none if clustered else None,
+        largest=largest or 1, unit=groups.unit,
+    )  # fmt: skip
+
+
 def compared(
     treatment: str | Sequence[str] | None,
     assignment: Design | None,
@@ -422,6 +449,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     [0, 1, 0]
     """
     known = set(units.labels)
+    pools = {_block(label, known): pool for label, pool in pools.items()}
     for label, pool in pools.items():
         if label not in known:
             raise ParameterError(
@@ -437,6 +465,17 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     block = np.array([places[name] for name in named], np.int64)[units.block]
     _check_alike(block[units.member], chances, list(places))
     return replace(units, block=block, labels=list(places))
+
+
+def _block(label: Any, known: set[Hashable]) -> Any:
+    """Return a label as the data have it: TOML and R can name a numeric block by text alone."""
+    if isinstance(label, str) and label not in known:
+        try:
+            number = float(label)
+        except ValueError:
+            return label
+        return number if number in known else label
+    return label
 
 
 def _check_alike(
@@ -731,9 +770,11 @@ def constant_of(policy: object, column: Column) -> float:
 
 def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
     """Return the sizes of tests at which errors are to be valid."""
+    several = hasattr(alphas, "__iter__") and not isinstance(alphas, str)
+    what = "has a value that is not allowed" if several else f"is {type(alphas).__name__}"
     refusal = ParameterError(
-        f"alphas= is {type(alphas).__name__}; give a sequence of sizes of tests between 1e-9 "
-        "and 0.5, such as (0.05, 0.01)"
+        f"alphas= {what}; give a sequence of sizes of tests between 1e-9 and 0.5, such as "
+        "(0.05, 0.01)"
     )
     with withheld(lambda _: refusal):
         found = tuple(float(alpha) for alpha in alphas)

@@ -21,7 +21,6 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.estimate.additive.model import AdditiveSpec, clip_of
-from dprct.estimate.additive.terms import distinct_names
 from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code, trim_of
 from dprct.estimate.cate.release import partition, shares_of, sizes_of
 from dprct.model import Facts, Spec
@@ -30,7 +29,7 @@ from dprct.privacy.guarantee import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, one_name
+from dprct.schema.arguments import check_choice, distinct_names, one_name
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:

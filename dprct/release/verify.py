@@ -26,7 +26,7 @@ from dprct.privacy.ledger import ledger_path
 from dprct.release.release import certificate_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -156,6 +156,66 @@ _LABELS: dict[Agreement, str] = {
 }
 
 
+RESULTS = 1
+"""Version of a document of results, under its key ``results``."""
+
+
+def results_digest(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of what a document of results says, whatever its layout and order.
+
+    Examples
+    --------
+    >>> results_digest({"a": 1, "b": 2}) == results_digest({"b": 2, "a": 1, "sha256": "x"})
+    True
+    """
+    rest = {name: part for name, part in content.items() if name != "sha256"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def results_text(content: Mapping[str, Any]) -> str:
+    """Return a document of results as it is written."""
+    return json.dumps(dict(content), indent=2, ensure_ascii=False).rstrip("\n") + "\n"
+
+
+class ResultsVerification(Verification):
+    """What was found when a document of results was held against the hash in it."""
+
+    __slots__ = ()
+
+    def _details(self) -> list[str]:
+        return [] if self.identical or self.values != "differ" else [_EDITED]
+
+
+_EDITED = "it was changed after it was written: take the one that dprct protect wrote"
+
+
+def _results_of(path: Path) -> tuple[Path, dict[str, Any]] | None:
+    """Return the document of results that a file is, or whose text it is; None if it is neither."""
+    if path.suffix.lower() not in (".json", ".txt"):
+        return None
+    place = path.with_suffix(".json")
+    try:
+        content = json.loads(place.read_text("utf-8")) if place.is_file() else None
+    except (OSError, ValueError):
+        return None
+    if isinstance(content, dict) and content.get("results") == RESULTS:
+        return place, content
+    return None
+
+
+def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> ResultsVerification:
+    """Return whether a document, or its text, is as it was written."""
+    whole = content.get("sha256") == results_digest(content)
+    if path == place:
+        identical = whole and path.read_bytes() == results_text(content).encode("utf-8")
+        where = "the hash in it"
+    else:
+        whole = identical = whole and _sha256(path) == content.get("text_sha256")
+        where = place.name
+    return ResultsVerification(path.name, where, identical, "match" if whole else "differ")
+
+
 @checked
 def verify(
     path: str | Path,
@@ -163,13 +223,15 @@ def verify(
     *,
     ledger: str | Path | None = None,
 ) -> Verification:
-    """Hold a file against the certificate of a protected file.
+    """Hold a file against the certificate of a protected file; or results against their hash.
 
     Parameters
     ----------
     path : str or Path
         The file as released, a .dta saved again by another program, what an archive made of it
-        (.tab, .tsv, .txt, .csv), or any other file that :func:`dprct.read` reads.
+        (.tab, .tsv, .txt, .csv), or any other file that :func:`dprct.read` reads.  Or a document of
+        results (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), which need
+        no certificate: the document carries a hash of what it says.
     certificate : str or Path, optional
         The certificate in JSON; by default the one beside the file.
     ledger : str or Path, optional
@@ -208,6 +270,10 @@ def verify(
     (True, True)
     """
     path = path_of(path)
+    results = _results_of(path) if certificate is None else None
+    if results is not None:
+        words, in_ledger = _in_ledger(path, str(results[1].get("ledger")), ledger)
+        return replace(_held_results(path, *results), ledger=words, in_ledger=in_ledger)
     place, described = _certificate(path, certificate)
     words, in_ledger = _in_ledger(path, described.ledger, ledger)
     return replace(_held(path, place, described), ledger=words, in_ledger=in_ledger)

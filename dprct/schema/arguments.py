@@ -44,6 +44,25 @@ def listed_names(names: object, parameter: str) -> tuple[str, ...]:
     )
 
 
+def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
+    """Return names of columns, each once.
+
+    Raises
+    ------
+    ParameterError
+        If they are no text, or one is given twice.
+
+    Examples
+    --------
+    >>> distinct_names(["age", "site"], "features")
+    ('age', 'site')
+    """
+    listed = listed_names(names, parameter)
+    if len(set(listed)) < len(listed):
+        raise ParameterError(f"{parameter}= must name columns, each once")
+    return listed
+
+
 def one_name(name: object, parameter: str) -> str:
     """Return the name of one column.
 
@@ -75,6 +94,22 @@ def check_choice(parameter: str, value: object, allowed: Collection[str]) -> Non
     """
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{parameter}={given(value)}; allowed: {', '.join(allowed)}")
+
+
+def check_not_named(options: Mapping[str, object], names: Collection[str]) -> None:
+    """Refuse options that a formula gives already.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_not_named({"trim": 0.1}, ("treatment", "covariates"))
+    """
+    for name in options:
+        if name in names:
+            raise ParameterError(f"{name}= follows from the formula; leave it out")
 
 
 def check_schema(schema: object) -> None:

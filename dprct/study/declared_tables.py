@@ -37,21 +37,22 @@ class TableSpec:
     Parameters
     ----------
     name : str
-        Short and unique, for example ``"table2"``.
+        A short and unique name, for example ``"table2"``.
     outcomes, arms : tuple of str
-        Columns.
+        The columns of the outcomes, and the 0/1 columns of the arms.
     title : str
-        Of the table.
+        What is printed above the table.
     covariates : tuple of str, or mapping of name to tuple of str
-        Terms of a formula; a mapping makes one panel per set.
+        Terms of a formula, such as ``"age"`` or ``"C(village)"``; a table of lists makes one panel
+        per set.
     blocks : tuple of str
         Columns that enter as factors.
     control : str or None
-        Column of the control group.
+        The column of the control group.
     errors : str
-        HC1, HC0, HC2, HC3, nonrobust or cluster.
+        The kind of standard errors: HC1, HC0, HC2, HC3, nonrobust or cluster.
     groups, weights : str or None
-        Columns of clusters and weights.
+        The column of clusters, and that of weights.
     weights_type, alternative, distribution, sample : str
         As for :func:`dprct.itt_table`.
     adjust : str or None
@@ -61,11 +62,12 @@ class TableSpec:
     family_sizes : mapping of str to int
         How many tests a family has, where some of them are in another table.
     layout : str
-        paper, econ, aer or esttab.
+        The style of the table: paper, econ, aer or esttab.
     digits : int or None
-        Decimals of the printed numbers.
+        How many decimals are printed.
     draws, seed : int
-        Of the bootstrap behind ``westfall-young`` and ``romano-wolf``.
+        How many draws the bootstrap behind ``westfall-young`` and ``romano-wolf`` makes, and its
+        seed.
     """
 
     name: str

@@ -37,7 +37,8 @@ class DesignSpec:
     Parameters
     ----------
     kind : {"simple", "complete", "block", "cluster", "block_cluster", "factorial"}
-        Who was assigned: rows, rows in blocks, clusters, clusters in blocks, or by factors.
+        How treatment was assigned: each row by itself, a fixed number of all rows, the same within
+        blocks, whole clusters, whole clusters within blocks, or several treatments at once.
     arms : list of str or numbers, or table
         The 0/1 columns of the arms; with ``arm``, the levels of that column, the control group's
         among them; of a factorial design, optionally, from the column of each combination to the
@@ -45,11 +46,12 @@ class DesignSpec:
     arm : str
         The one column that holds the group of each row, as a code or as text.
     shares : number or list of numbers
-        Of the arms; equal for all groups, the control group included, if not given.
+        The probability of each arm; without it all groups have the same, the control group
+        included.
     control_share : number
-        Of no arm; 0 if there is no such group.
+        The probability of being in no arm; 0 if there is no such group.
     block, cluster : str or list of str
-        Columns whose combinations these are.
+        The column that says who is in which block, or cluster; several columns are combined.
     factors : table of tables
         ``[design.factors.NAME]`` for each factor, with the keys of a design of its own; its arms
         are the one column NAME, if not given.

@@ -31,12 +31,15 @@ name = "person"                    # what one row is
 # max_rows = 1                     # the largest number of rows of one unit
 
 [release]
-method = "mv_histogram"            # or "marginals", "calibrated"
+method = "mv_histogram"            # or "marginals", "calibrated"; for numbers in place of a file
+# "private_ate", "ipw", "cate", "private_additive", "synthetic_control": see docs/study_file.md
 epsilon = 1.0
 delta = 0.0
-# formula = ""                     # for "calibrated": the paper's regression, "y ~ treat + age"
+# formula = ""                     # for "calibrated": the paper's regression, "y ~ treat + age";
+                                   # for "private_ate": "y ~ treat"
 
-# For "calibrated", on whose file that regression returns private effects with valid errors:
+# For "calibrated", on whose file that regression returns private effects with valid errors, and for
+# "private_ate" and "cate":
 # [design]
 # kind = "complete"                # or simple, block, cluster, block_cluster, factorial
 # arms = []                        # the 0/1 columns of the arms; their fate is "public"

@@ -8,27 +8,37 @@ one line in :data:`ESTIMATES`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError
+from dprct.estimate.additive import PrivateAdditive
+from dprct.estimate.ate import PrivateATE
+from dprct.estimate.ate.index import is_file
+from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
+from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.model import Facts, Model, Spec
 from dprct.study.design_section import design_from
 from dprct.study.sections import is_required, keys_of, section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from dprct.assignment import Design
     from dprct.privacy.budget import Budget
     from dprct.privacy.guarantee import Relation
+    from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
     from dprct.study.release_section import ReleaseSpec
 
 AnyModel = Model[Any, Any, Any, Any]
 
 ESTIMATES: Mapping[str, type[AnyModel]] = {
+    "private_ate": PrivateATE,
     "ipw": IPW,
+    "cate": CATE,
+    "private_additive": PrivateAdditive,
+    "synthetic_control": SyntheticControl,
 }
 """By ``[release] method``: the class that a user of Python fits."""
 
@@ -44,8 +54,7 @@ def spec_of(method: str) -> type[Spec[Any]]:
     >>> spec_of("ipw").__name__
     'IPWSpec'
     """
-    found: type[Spec[Any]] = _argument(ESTIMATES[method], Model, 0)
-    return found
+    return ESTIMATES[method].specification()
 
 
 def parts_of(method: str) -> tuple[str, ...]:
@@ -53,12 +62,26 @@ def parts_of(method: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> parts_of("ipw")
-    ('ipw', 'formula')
+    >>> parts_of("ipw"), parts_of("cate")
+    (('ipw', 'formula'), ('cate', 'formula', 'design'))
     """
     spec: Any = spec_of(method)
     designed = DESIGN in {f.name for f in fields(spec)}
     return (method, *["formula"] * bool(spec.formula_gives), *["design"] * designed)
+
+
+def needs_formula(method: str) -> bool:
+    """Return whether only a formula can say what a method needs, because no key can.
+
+    Examples
+    --------
+    >>> needs_formula("ipw"), needs_formula("private_ate")
+    (True, False)
+    """
+    spec: Any = spec_of(method)
+    spelled = keys_of(spec)
+    required = {f.name for f in fields(spec) if is_required(f)}
+    return any(name in required and name not in spelled for name in spec.formula_gives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,62 +105,102 @@ class Estimate:
         found: Relation = getattr(self.spec, "neighbors", "replace-one")
         return found
 
-    def problems(self, schema: Schema, budget: Budget) -> list[str]:
+    def noted(self, schema: Schema) -> Estimate:
+        """Return the estimate with what the header of the file says of options left out.
+
+        Raises
+        ------
+        StudyError
+            If neither the file nor the study says what is needed.
+        """
+        try:
+            return replace(self, spec=self.spec.noted(schema))
+        except DprctError as error:
+            raise StudyError(self.said(error)) from None
+
+    def protects(self, schema: Schema) -> Unit:
+        """Return who is protected by what the method promises."""
+        try:
+            return self.spec.protects(schema)
+        except DprctError:  # the design is wrong, which problems() says
+            return schema.unit
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        """Return the columns that the method reads; none while nothing says which."""
+        try:
+            return self.noted(schema).spec.columns
+        except DprctError:
+            return ()
+
+    def problems(
+        self, schema: Schema, rows: int | None, budget: Budget, *, confirm: bool
+    ) -> list[str]:
         """Return what is open or does not fit the columns of the file, in words.
 
         Parameters
         ----------
         schema : Schema
             From the header of the file, with what the study declares.
+        rows : int or None
+            Of the file; None where the header does not say.
         budget : Budget
-            Held against the method where its public facts are those of the header.
+            Held against the method, as far as the header tells what it buys.
+        confirm : bool
+            Whether the study confirms a plan that refuses.
         """
-        rows = schema.file.rows
-        found = [
+        try:
+            estimate = self.noted(schema)
+            named = estimate.spec.columns
+        except DprctError as error:
+            return [str(error) if isinstance(error, StudyError) else self.said(error)]
+        unknown = [
             str(ColumnError.unknown(name, schema.names, "the file"))
-            for name in self.spec.columns
+            for name in named
             if name not in schema.names
         ]
-        if found or rows is None:  # without a number of rows, the method asks its table
-            return found
+        if unknown or rows is None:  # without a number of rows, the method asks its table
+            return unknown
         facts = Facts(schema, rows)
-        refused = self.spec.problems(facts)
-        if not refused and _argument(type(self.spec), Spec, 0) is Facts:
-            try:
-                self.spec.plan(facts, self.spec.allocation(facts, budget))
-            except DprctError as error:
-                return [self.said(error, "[release]")]
-        return [self.said(error) for error in refused]
+        refused = estimate.spec.problems(facts)
+        if refused:
+            return [self.said(error) for error in refused]
+        problem = estimate.spec.unaffordable(facts, budget, confirm=confirm)
+        return [] if problem is None else [self.said(problem, "[release]")]
 
     def model(self, data: Any, schema: Schema) -> AnyModel:
         """Return the method, bound to the data.
 
         Raises
         ------
-        StudyError
-            If data, declarations and options contradict each other.
+        DprctError
+            If data, declarations and options contradict each other; in the words of a study file.
         """
         bind: Any = ESTIMATES[self.method]
         try:
             model: AnyModel = bind(data, schema, **self.spec.options())
         except (ParameterError, FormulaError) as error:
             raise StudyError(self.said(error)) from None
+        except DprctError as error:
+            raise type(error)(in_toml(str(error))) from None
         return model
 
     def said_options(self) -> list[tuple[str, str]]:
         """Return the options that are not left at their defaults, in words."""
         known = keys_of(type(self.spec))
-        return [
-            (name, str(getattr(self.spec, name)))
+        found = [
+            (name, spelled(getattr(self.spec, name)))
             for name, (f, _) in known.items()
             if is_required(f) or getattr(self.spec, name) != f.default
         ]
+        design: Design | None = getattr(self.spec, DESIGN, None)
+        return found if design is None else [*found, ("design", design.describe())]
 
     def said(self, error: DprctError, where: str = "") -> str:
         """Return a refusal in the words of a study file, with the section that it is about."""
-        if isinstance(error, ParameterError):
-            return f"{where or f'[{self.method}]'} {in_toml(str(error))}"
-        return in_toml(str(error))
+        text = in_toml(str(error))
+        if not isinstance(error, ParameterError) or text.startswith("["):
+            return text
+        return f"{where or f'[{self.method}]'} {text}"
 
 
 def estimate_from(document: Mapping[str, Any], release: ReleaseSpec) -> Estimate:
@@ -155,18 +218,35 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSpec) -> Estimate
     >>> estimate_from({"ipw": {"outcome": "y", "trim": 0.1}}, release).spec.columns
     ('y', 'treat', 'age')
     """
-    kind, where = spec_of(release.method), f"[{release.method}]"
+    method, where = release.method, f"[{release.method}]"
+    kind = spec_of(method)
     given: dict[str, Any] = {}
-    if kind.formula_gives:
+    if kind.formula_gives and (release.formula is not None or needs_formula(method)):
         given |= _formula_of(kind, release.formula)
-    if "design" in parts_of(release.method):
+    if "design" in parts_of(method):
         given[DESIGN] = design_from(document)
-    table = document.get(release.method, {})
+    table = document.get(method, {})
     for name in given:
-        if isinstance(table, dict) and name in table:
+        if isinstance(table, Mapping) and name in table:
             source = "[design]" if name == DESIGN else "[release] formula"
             raise StudyError(f"{where} {name} follows from {source}; remove it")
-    return Estimate(release.method, section(kind, table, where, given=given))
+    if kind.formula_gives and release.formula is None:
+        _check_named(kind, table, where)
+    spec = section(kind, table, where, given=given, renamed=kind.renamed)
+    check_index(getattr(spec, "index", None), where)
+    return Estimate(method, spec)
+
+
+def _check_named(kind: type[Spec[Any]], table: object, where: str) -> None:
+    """Refuse a study that has neither a formula nor the keys that stand for it."""
+    known = keys_of(kind)
+    lacking = [n for n in kind.formula_gives if n in known and is_required(known[n][0])]
+    for name in lacking:
+        if isinstance(table, Mapping) and name not in table:
+            raise StudyError(
+                f'[release] formula is missing; write formula = "{kind.formula_like}", or '
+                f"{name} = ... below {where}"
+            )
 
 
 def _formula_of(kind: type[Spec[Any]], formula: str | None) -> dict[str, Any]:
@@ -178,21 +258,54 @@ def _formula_of(kind: type[Spec[Any]], formula: str | None) -> dict[str, Any]:
         raise StudyError(f"[release] formula: {in_toml(str(error))}") from None
 
 
-def _argument(kind: type[Any], generic: type[Any], place: int) -> Any:
-    """Return the type that a class gives for a parameter of a generic base, its own first."""
-    for base in kind.__mro__:
-        for parent in base.__dict__.get("__orig_bases__", ()):
-            if get_origin(parent) is generic and isinstance(get_args(parent)[place], type):
-                return get_args(parent)[place]
-    raise TypeError(f"{kind.__name__} does not say what it is a {generic.__name__} of")
+def check_index(index: object, where: str) -> None:
+    """Refuse an index that names a file: a study file that a stranger sends opens no other file.
 
+    Raises
+    ------
+    StudyError
+    """
+    rules = index.values() if isinstance(index, Mapping) else [index]
+    if any(isinstance(rule, str) and is_file(rule) for rule in rules):
+        raise StudyError(
+            f"{where} index names a file; a study file states the index itself, as a formula "
+            'with numbers such as "0.8 * before"'
+        )
+
+
+def spelled(value: Any) -> str:
+    """Return a value as TOML writes it.
+
+    Examples
+    --------
+    >>> spelled({"y": (0, 1.5)}), spelled("arms"), spelled(True)
+    ('{y = [0, 1.5]}', '"arms"', 'true')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key} = {spelled(one)}' for key, one in value.items())}}}"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(spelled, value))}]"
+    return str(value)
+
+
+_DESIGN = re.compile(
+    r"(?:assignment=)?(?:an? )?dprct\.(Simple|Complete|Block|Cluster|BlockCluster|Factorial)"
+    r"(?:\([^()]*\))?(?: design)?"
+)
+_KINDS = {"BlockCluster": "block_cluster"}
 
 _VALUES: tuple[tuple[str, str], ...] = (
+    (r"\bassignment=(?=[ ,;:.)]|$)", "[design]"),
     (r"\b([a-zA-Z_]\w*)=\{([^{}]*)\}", r"\1 = {\2}"),
     (r"\{'([A-Za-z_]\w*)': ", r"{\1 = "),
+    (r"(?<=such as )\(([^()]*)\)", r"[\1]"),
     (r"\b([a-zA-Z_]\w*)=\(([^()]*)\)", r"\1 = [\2]"),
     (r"\b([a-zA-Z_]\w*)='([^'\n]*)'", r'\1 = "\2"'),
-    (r"\b([a-zA-Z_]\w*)=(?=[\w.\[+-])", r"\1 = "),
+    (r"\b([a-zA-Z_]\w*)=(?=[\w.\[\"+-])", r"\1 = "),
     (r"\b([a-zA-Z_]\w*)=(?=[ ,;:.)]|$)", r"\1"),
     (r"(?<= = )True\b", "true"),
     (r"(?<= = )False\b", "false"),
@@ -209,7 +322,12 @@ def in_toml(text: str) -> str:
     'give missing = {y = ...}, or declare missing = "never"'
     >>> in_toml("alphas= is text; trim=0.7, bounds=(low, high), hajek=True")
     'alphas is text; trim = 0.7, bounds = [low, high], hajek = true'
+    >>> in_toml("needs assignment=, such as dprct.Complete('treat', shares=0.5)")
+    'needs [design], such as [design] kind = "complete"'
     """
+    text = _DESIGN.sub(
+        lambda found: f'[design] kind = "{_KINDS.get(found[1], found[1].lower())}"', text
+    )
     for form, words in _VALUES:
         text = re.sub(form, words, text)
     return text

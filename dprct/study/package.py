@@ -59,6 +59,23 @@ def read_header(study: Study) -> Schema:
     return read(study.data)[1]
 
 
+def open_points(study: Study) -> list[str]:
+    """Return what keeps a study from being released, as far as the header of its file tells.
+
+    Of a file without a header, such as .csv, it is as far as its columns and their number of rows
+    tell.
+    """
+    return study.problems(*_header_and_rows(study), confirm=study.release.confirm)
+
+
+def _header_and_rows(study: Study) -> tuple[Schema, int | None]:
+    if study.data.suffix.lower() == ".dta":
+        header = read_header(study)
+        return header, header.file.rows
+    data, header = read(study.data)
+    return header, len(data)
+
+
 def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     """Return the study's method, bound to its data, after everything was declared and sealed.
 
@@ -67,8 +84,8 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     StudyError
         If something is still open; the message begins to list it.
     """
-    header = read_header(study)
-    problems = study.problems(header)
+    header, rows = _header_and_rows(study)
+    problems = study.problems(header, rows)
     if problems:
         rest = len(problems) - _MOST_SHOWN
         more = f"; and {rest} more" if rest > 0 else ""

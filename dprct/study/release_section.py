@@ -43,9 +43,9 @@ class ReleaseSpec:
     Parameters
     ----------
     method : str
-        One of those above.  What is written is a protected file; of an estimate, such as
-        ``ipw``, a document of results.  ``published_mv_histogram``, ``published_hybrid`` and
-        ``published_gen_model`` are the paper's algorithms: they have no privacy guarantee.
+        One of those above.  A release writes a protected file, an estimate a document of results.
+        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the paper's
+        algorithms: they have no privacy guarantee.
     epsilon, delta : number
         What the release may cost; ``delta = 0`` is pure differential privacy.
     zeta : float or None
@@ -53,14 +53,14 @@ class ReleaseSpec:
     confirm : bool
         Release although the plan refuses: few combinations can be expected to survive, say.
     output : str or None
-        Protected file, relative to the study file; ``<data>_protected.dta`` by default, and
-        ``<data>_no_dp_guarantee.dta`` if nothing is promised; of an estimate, the document of
-        results, ``<data>_<method>.json``.
+        Where the protected file goes, relative to the study file: ``<data>_protected.dta`` by
+        default, and ``<data>_no_dp_guarantee.dta`` if nothing is promised.  An estimate writes its
+        document of results there: ``<data>_<method>.json`` by default.
     keep : tuple of str
         Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
     formula : str or None
         The reader's regression, for ``calibrated``; the model of the outcomes, for
-        ``published_hybrid`` and ``published_gen_model``; of an estimate, what ``from_formula`` of
+        ``published_hybrid`` and ``published_gen_model``; for an estimate, what ``from_formula`` of
         its class takes.
     """
 
@@ -81,7 +81,7 @@ class TotalBudget:
     Parameters
     ----------
     epsilon, delta : number
-        The total of the ledger.
+        The most that the ledger may ever charge.
     relation : {"replace-one", "replace-one-design-public"} or None
         A demand on every charge of the ledger: one that does not hold under it is refused.
         Without it any is taken, and the sum is stated under the weakest relation of the charges.

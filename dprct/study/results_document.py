@@ -25,6 +25,7 @@ from dprct.certificate.certificate import sealed_words
 from dprct.errors import DisclosureError, FileError, SimulationError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import spelled
+from dprct.release.verify import RESULTS, results_digest, results_text
 from dprct.results.confidential import is_confidential
 from dprct.results.typeset import (
     Grid,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from dprct.results.plan import Plan
     from dprct.study.estimates import AnyModel
 
-VERSION = 1
 SUFFIX = ".json"
 _NOT_RELEASED_APART = ("params", "cov", "bse_noise")
 """Tables of a result that the table of the document holds already."""
@@ -63,6 +63,10 @@ _COLUMNS = {
     )
 }
 """How columns of a tidy table are headed and printed; others by their names, as numbers."""
+
+
+_LABELS = ("time",)
+"""Columns of numbers that name the rows of a tidy table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +117,28 @@ class ResultsDocument:
         table = self.frame
         named = [c for c in table.columns if not pd.api.types.is_numeric_dtype(table[c].dtype)]
         words = [c for c in named if table[c].map(lambda cell: isinstance(cell, str)).any()]
+        words += [c for c in _LABELS if c in table]
         shown = [c for c in _COLUMNS if c in table] + [
             c for c in table.columns if c not in (*words, *_COLUMNS)
         ]
         columns = [_COLUMNS.get(c, NumberColumn(c, c)) for c in shown]
         cells = [column.show([_number(v) for v in table[column.key]]) for column in columns]
-        names = [" ".join(str(row[c]) for c in words) for row in table.to_dict("records")]
+        names = [
+            " ".join(_label(row[c]) for c in words).strip() for row in table.to_dict("records")
+        ]
         return Grid(
             title=str(self.content["title"]),
-            facts=(("Data set", str(self.content["dataset_id"])),),
+            facts=(("Data set", str(self.content["dataset_id"])), *self._about()),
             headings=tuple(column.heading for column in columns),
             lines=tuple(map(Line, names, zip(*cells, strict=True))),
             notes=(*self.content["notes"], *self.content["guarantee"]["text"].splitlines()),
         )
+
+    def _about(self) -> list[tuple[str, str]]:
+        """Return the numbers about the fit as a whole, such as a mean effect over all periods."""
+        [about] = self.content["glance"]
+        told = {name: _label(cell) for name, cell in about.items() if cell is not None}
+        return [(name, cell) for name, cell in told.items() if cell != str(math.inf)]
 
 
 def results_document(
@@ -164,7 +177,7 @@ def results_document(
     parts = _parts(result)
     text = _text(result, plan, parts, seal)
     content: dict[str, Any] = {
-        "results": VERSION,
+        "results": RESULTS,
         "dprct": __version__,
         "issued": dt.datetime.now(dt.UTC).date().isoformat(),
         "dataset_id": model.schema.dataset_id,
@@ -191,7 +204,7 @@ def results_document(
         "text_sha256": _sha256(_ended(text)),
     }
     content = json.loads(json.dumps(content, default=_plain))
-    return ResultsDocument({**content, "sha256": _digest(content)}), text
+    return ResultsDocument({**content, "sha256": results_digest(content)}), text
 
 
 def text_path(path: Path) -> Path:
@@ -244,8 +257,7 @@ def write_results(document: ResultsDocument, text: str, path: Path) -> None:
         there still.
     """
     check_results_target(path, str(document.content["dataset_id"]))
-    body = json.dumps(dict(document.content), indent=2, ensure_ascii=False)
-    places = {text_path(path): _ended(text), path: _ended(body)}
+    places = {text_path(path): _ended(text), path: results_text(document.content)}
     with _staged(path) as folder:
         for place, words in places.items():
             with atomic_write(folder / place.name, mode="wb") as file:
@@ -287,10 +299,9 @@ def _content(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or found.get("results") != VERSION:
+    if not isinstance(found, dict) or found.get("results") != RESULTS:
         return None
-    rest = {name: part for name, part in found.items() if name != "sha256"}
-    return found if found.get("sha256") == _digest(rest) else None
+    return found if found.get("sha256") == results_digest(found) else None
 
 
 def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
@@ -309,6 +320,9 @@ def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
 
 def _parts(result: Any) -> dict[str, pd.DataFrame | pd.Series[Any]]:
     """Return the further tables of a result by name: they were released and paid for too."""
+    if hasattr(result, "tables"):
+        own: dict[str, pd.DataFrame | pd.Series[Any]] = dict(result.tables)
+        return own
     named = (
         {f.name: getattr(result, f.name) for f in fields(result)} if is_dataclass(result) else {}
     )
@@ -321,6 +335,8 @@ def _parts(result: Any) -> dict[str, pd.DataFrame | pd.Series[Any]]:
 
 def _as_table(part: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
     frame = part.to_frame("value") if isinstance(part, pd.Series) else part
+    if isinstance(frame.index, pd.RangeIndex):
+        return frame
     return frame.rename_axis("name").reset_index()
 
 
@@ -350,12 +366,14 @@ def _plain(cell: Any) -> Any:
     return cell if cell is None or isinstance(cell, (bool, int, float, str)) else str(cell)
 
 
+def _label(cell: Any) -> str:
+    """Return a cell that names a row, or says something of the fit as a whole."""
+    number = isinstance(cell, (int, float)) and not isinstance(cell, bool)
+    return f"{cell:.6g}" if number else str(cell)
+
+
 def _number(cell: Any) -> float:
     return math.nan if cell is None else float(cell)
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return _sha256(json.dumps(content, sort_keys=True, ensure_ascii=True))
 
 
 def _sha256(text: str) -> str:

@@ -6,13 +6,12 @@ specification and its section of a study file cannot disagree.
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from dprct.errors import StudyError
+from dprct.errors import StudyError, instead_of
 from dprct.privacy.budget import Real
 
 _NAMES = {"Real": Real}
@@ -37,6 +36,7 @@ def section(
     where: str,
     *,
     given: Mapping[str, Any] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> Any:
     """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types.
 
@@ -48,12 +48,14 @@ def section(
         What messages call the table.
     given : mapping, optional
         Values of fields that other parts of the study file give, and which are no keys here.
+    renamed : mapping, optional
+        Keys by the names that earlier versions gave them, each with its name now.
     """
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")
     given = given or {}
     known = {name: f for name, f in keys_of(kind).items() if name not in given}
-    check_keys(table, tuple(known), where)
+    check_keys(table, tuple(known), where, renamed)
     for name, (f, _) in known.items():
         if name not in table and is_required(f):
             raise StudyError(f"{where} lacks {name}; write {name} = ...")
@@ -97,7 +99,7 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
         return (hint,) if all(_alternatives(item) for item in _items(hint)) else ()
     if origin is Mapping:
         key, value = get_args(hint)
-        return (hint,) if key is str and _alternatives(value) else ()
+        return (hint,) if key in (str, Any) and _alternatives(value) else ()
     return ()
 
 
@@ -189,10 +191,14 @@ _FOLLOWS = {
 """Keys that people look for, and where what they say comes from."""
 
 
-def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    """Refuse a key that is not known, with the closest one as a hint."""
+def check_keys(
+    table: Mapping[str, Any],
+    known: tuple[str, ...],
+    where: str,
+    renamed: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse a key that is not known; say what it is called now, or which known one is closest."""
     for key in table:
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(known)}"
-            raise StudyError(f"unknown key {key!r} in {where}; {_FOLLOWS.get(str(key), hint)}")
+            hint = _FOLLOWS.get(str(key), instead_of(key, known, renamed))
+            raise StudyError(f"unknown key {key!r} in {where}; {hint}")

@@ -14,19 +14,29 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dprct.defaults import bins_by_zeta
 from dprct.encoding import encoding
-from dprct.errors import ColumnError, DprctError, ParameterError, SchemaError, StudyError
+from dprct.errors import (
+    ColumnError,
+    ConfirmationError,
+    DprctError,
+    ParameterError,
+    SchemaError,
+    StudyError,
+)
 from dprct.io.compare import DATASET
+from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.columns import check_fates, released_schema
-from dprct.release.model import modelled
+from dprct.release.histogram import CountsSpec, HistogramSpec, MarginalsSpec
+from dprct.release.model import ReleaseFacts, modelled
 from dprct.release.release import kept_characteristics, unpromised_name
 from dprct.schema.columns import Column, Unit, shown
 from dprct.schema.declare import declared
+from dprct.schema.schema import Schema
 from dprct.schema.toml import read_toml
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
-from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
+from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, in_toml, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
@@ -42,7 +52,6 @@ from dprct.study.sections import check_keys, section
 
 if TYPE_CHECKING:
     from dprct.privacy.guarantee import Relation
-    from dprct.schema.schema import Schema
 
 
 Experiment = InformedExperiment | CalibratedExperiment
@@ -120,6 +129,9 @@ def _reads(method: str, part: str) -> bool:
     return part in parts_read(method)
 
 
+_REFUSED = "[release] the plan refuses"
+_CONFIRM = "confirm = true in [release] goes on all the same"
+
 VERSION = 1
 _SECTIONS = (
     "version",
@@ -149,8 +161,9 @@ class Header:
     confirm : bool
         Confirm types, formats, labels and label sets of every column.
     columns : tuple of str
-        Or of these columns only; ``"_dta"`` confirms what the file says of itself: its label, its
-        sort order, label sets that no column uses, and the characteristics that are kept.
+        Confirm those of these columns only; ``"_dta"`` confirms what the file says of itself: its
+        label, its sort order, label sets that no column uses, and the characteristics that are
+        kept.
     """
 
     confirm: bool = False
@@ -239,6 +252,8 @@ class Study:
     @property
     def protected(self) -> Unit:
         """Who is protected by what the method promises."""
+        if self.estimate is not None:
+            return self.estimate.protects(Schema((), unit=self.unit))
         calibrated = self.experiment if isinstance(self.experiment, CalibratedExperiment) else None
         clusters = None if calibrated is None else calibrated.clusters
         return self.unit if clusters is None else clusters
@@ -266,11 +281,22 @@ class Study:
         names = [name for name in self.header.columns if name != DATASET]
         return schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
 
-    def problems(self, header: Schema) -> list[str]:
+    def problems(
+        self, header: Schema, rows: int | None = None, *, confirm: bool = True
+    ) -> list[str]:
         """Return everything that keeps this study from being released, in words.
 
         Nothing of the data section is needed: a study is checked before the data are opened.
+
+        Parameters
+        ----------
+        header : Schema
+        rows : int, optional
+            Of the file, where its header does not say.
+        confirm : bool
+            Whether a plan that refuses is no problem: ``dprct plan`` prints it.
         """
+        rows = header.file.rows if rows is None else rows
         found: list[str] = []
         columns: list[Column] = []
         for name, facts in self.columns.items():
@@ -286,7 +312,7 @@ class Study:
             if name not in header.names:
                 found.append(f"{where}: {ColumnError.unknown(name, header.names, 'the file')}")
         if self.estimate is not None:
-            return [*found, *self._beyond_total(), *self._of_estimate(schema)]
+            return [*found, *self._beyond_total(), *self._of_estimate(schema, rows, confirm)]
         known = {entry[1] for entry in header.file.characteristics}
         found += [
             f"[release] keep names {name!r}, which the file does not have"
@@ -298,17 +324,40 @@ class Study:
             found += self.experiment.problems(schema)
         found += self._beyond_total()
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
-        found += self._without_domain(schema)
+        found += self._without_domain(schema, rows)
+        found += [] if found or rows is None else self._refused(schema, rows, confirm)
         return found + self._unconfirmed(schema)
 
-    def _of_estimate(self, schema: Schema) -> list[str]:
+    def _refused(self, schema: Schema, rows: int, confirm: bool) -> list[str]:
+        """Return why a histogram of these columns would be refused at the budget asked for."""
+        columns, keep = tuple(modelled(schema)), self.release.keep
+        spec: CountsSpec
+        if self.release.method == "mv_histogram":
+            spec = HistogramSpec(columns=columns, keep=keep, zeta=self.release.zeta)
+        elif self.release.method == "marginals":
+            spec = MarginalsSpec(columns=columns, keep=keep)
+        else:  # whose public facts are not all in the header
+            return []
+        known = Facts(replace(schema, unit=self.unit), rows)
+        try:
+            facts = ReleaseFacts(known.schema, rows, spec.encodings(known))
+            budget = Budget(self.release.epsilon, self.release.delta)
+            spec.plan(facts, spec.allocation(facts, budget)).check(confirm=confirm)
+        except ConfirmationError as error:
+            return [f"{_REFUSED}: {in_toml(str(error))}; {_CONFIRM}"]
+        except DprctError as error:
+            return [f"[release] {in_toml(str(error))}"]
+        return []
+
+    def _of_estimate(self, schema: Schema, rows: int | None, confirm: bool) -> list[str]:
         """Return what the estimate lacks: of the columns that it reads, and of no other."""
         assert self.estimate is not None
-        read = self.estimate.spec.columns
         budget = Budget(self.release.epsilon, self.release.delta)
-        found = self.estimate.problems(replace(schema, unit=self.unit), budget)
+        known = replace(schema, unit=self.unit)
+        found = self.estimate.problems(known, rows, budget, confirm=confirm)
         if self.header.confirm:
             return found
+        read = self.estimate.reads(known)
         return found + [
             _unconfirmed(schema, column)
             for column in schema.columns
@@ -330,10 +379,9 @@ class Study:
             "declare a larger total before anything is charged"
         ]
 
-    def _without_domain(self, schema: Schema) -> list[str]:
+    def _without_domain(self, schema: Schema, rows: int | None) -> list[str]:
         """Return what modelled columns lack before they have a public domain."""
         found = []
-        rows = schema.file.rows
         bins = None
         if self.release.zeta is not None and rows:
             bins = bins_by_zeta(rows, self.release.zeta)

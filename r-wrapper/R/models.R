@@ -70,15 +70,39 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' `treatment ~ covariates`, and `outcome` stands beside it; in `cate()` it is
 #' `outcome ~ features`, and `treatment` stands beside it.
 #'
+#' Every option of the Python class is an argument under the same name, with the same default; what
+#' is left out, or `NULL`, has that default. `docs/study_file.md` of the Python package says of each
+#' option what it takes, for it is a key of a study file, too.
+#'
 #' @inheritParams releases
-#' @param outcome,treated,treatment_time,unit,time,donors The outcome, the treated unit and when it
-#'   was treated; for long panels the columns of unit and time; the units to compare with.
-#' @param ... Further options of the method, by their names in Python: for `private_ate()`
-#'   `control`, `missing`, `budget_shares`, `sd`, `effects`, `blocks`, `privacy_unit`, `index`,
-#'   `alphas`, `attrition`, `neighbors`; for `synthetic_control()` `donor_weights`, `lam`,
-#'   `bound`, `protect_treated`, `mean_effect`, `pre_fit`, `placebos`, `budget_shares`, `noise`;
-#'   for `ipw()` `estimand`, `lam`, `trim`, `split`, `hajek`, `missing`, `treated`, `balance`; for
-#'   `cate()` `propensity`, `learner`, `clip`, `parts`, `trim`, `bins`, `subgroups`.
+#' @param outcome Name of the outcome; `private_ate()` takes several. It may stand in the formula.
+#' @param treated,treatment_time,unit,time,donors The treated unit and when it was treated (for
+#'   `ipw()` the code or label of the treated); for long panels the columns of unit and time; the
+#'   units to compare with.
+#' @param covariates,features What stands on the right of the formula, where there is no formula.
+#' @param control,blocks,effects Which group to compare with; `"weight"`, `"ignore"` or a list of
+#'   pools by block; `"arms"`, `"main"` or `"factorial"`.
+#' @param missing What a missing outcome means: `"public"`, `"private"` or a number; by outcome as a
+#'   list.
+#' @param budget_shares,parts,split How the budget, or the rows, are divided; lists by name.
+#' @param sd,alphas Declared standard deviations by outcome, for the plan; sizes of tests at which
+#'   errors are to be valid.
+#' @param privacy_unit,largest_cluster `"person"` or `"cluster"`: who is protected where clusters
+#'   were assigned; the most rows that a cluster can have.
+#' @param index,index_columns,index_bounds A public index that is taken off the outcome: a formula
+#'   as text, a function or the file of a pilot; its covariates; bounds of what is left.
+#' @param attrition Whether rows were lost after the assignment.
+#' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
+#' @param donor_weights,bound,protect_treated,mean_effect,pre_fit,placebos How donors are weighted;
+#'   public bounds of the outcome; what else is protected or released.
+#' @param estimand,hajek,balance,overlap,errors The effect on whom; the form of the estimate; what
+#'   is released besides; whether errors contain what the propensity weights add.
+#' @param lam,trim,noise Penalty, trimming, and kind of the noise.
+#' @param propensity,learner,clip,bins The known probability of treatment; `"dr"`, `"r"` or `"s"`;
+#'   at what values are clipped; bins of a feature that declares none.
+#' @param categorical,pairs,subgroups,projection Features without an order; a list of pairs; columns
+#'   whose levels are subgroups; features of a linear projection.
+#' @param ... Not used: a misspelt argument is refused by name.
 #' @return An object of class `dprct_model`; see [fit()]. Of what `cate()` and `private_additive()`
 #'   fit, [predict()] gives the function at new rows.
 #' @examples
@@ -102,36 +126,74 @@ NULL
 
 #' @rdname estimates
 #' @export
-private_ate <- function(formula, data, schema = NULL, treatment = NULL, assignment = NULL, ...) {
-  model("PrivateATE", formula, data, schema, treatment = treatment, assignment = assignment, ...)
-}
-
-#' @rdname estimates
-#' @export
-synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_time, unit = NULL,
-                              time = NULL, donors = NULL, ...) {
-  model("SyntheticControl", NULL, data, schema,
-    outcome = outcome, treated = treated, treatment_time = treatment_time, unit = unit,
-    time = time, donors = donors, ...
+private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
+                        ..., outcome = NULL, control = NULL, missing = NULL, budget_shares = NULL,
+                        sd = NULL, effects = NULL, blocks = NULL, privacy_unit = NULL,
+                        largest_cluster = NULL, index = NULL, index_columns = NULL,
+                        index_bounds = NULL, alphas = NULL, attrition = NULL, neighbors = NULL) {
+  model("PrivateATE", formula, data, schema,
+    treatment = treatment, assignment = assignment, outcome = outcome, control = control,
+    missing = missing, budget_shares = budget_shares, sd = sd, effects = effects, blocks = blocks,
+    privacy_unit = privacy_unit, largest_cluster = largest_cluster, index = index,
+    index_columns = index_columns, index_bounds = index_bounds, alphas = alphas,
+    attrition = attrition, neighbors = neighbors, ...
   )
 }
 
 #' @rdname estimates
 #' @export
-ipw <- function(formula, data, schema = NULL, outcome, ...) {
-  model("IPW", formula, data, schema, outcome = outcome, ...)
+synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_time, unit = NULL,
+                              time = NULL, donors = NULL, ..., donor_weights = NULL, lam = NULL,
+                              bound = NULL, protect_treated = NULL, mean_effect = NULL,
+                              pre_fit = NULL, placebos = NULL, budget_shares = NULL, noise = NULL,
+                              neighbors = NULL) {
+  model("SyntheticControl", NULL, data, schema,
+    outcome = outcome, treated = treated, treatment_time = treatment_time, unit = unit,
+    time = time, donors = donors, donor_weights = donor_weights, lam = lam, bound = bound,
+    protect_treated = protect_treated, mean_effect = mean_effect, pre_fit = pre_fit,
+    placebos = placebos, budget_shares = budget_shares, noise = noise, neighbors = neighbors, ...
+  )
 }
 
 #' @rdname estimates
 #' @export
-cate <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
-  model("CATE", formula, data, schema, treatment = treatment, assignment = assignment, ...)
+ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = NULL,
+                covariates = NULL, estimand = NULL, neighbors = NULL, noise = NULL, lam = NULL,
+                trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL, missing = NULL,
+                treated = NULL, balance = NULL, overlap = NULL, errors = NULL, alphas = NULL) {
+  model("IPW", formula, data, schema,
+    outcome = outcome, treatment = treatment, covariates = covariates, estimand = estimand,
+    neighbors = neighbors, noise = noise, lam = lam, trim = trim, split = split,
+    budget_shares = budget_shares, hajek = hajek, missing = missing, treated = treated,
+    balance = balance, overlap = overlap, errors = errors, alphas = alphas, ...
+  )
 }
 
 #' @rdname estimates
 #' @export
-private_additive <- function(formula, data, schema = NULL, ...) {
-  model("PrivateAdditive", formula, data, schema, ...)
+cate <- function(formula = NULL, data, schema = NULL, treatment, assignment = NULL, ...,
+                 outcome = NULL, features = NULL, propensity = NULL, learner = NULL, clip = NULL,
+                 parts = NULL, trim = NULL, bins = NULL, categorical = NULL, pairs = NULL,
+                 subgroups = NULL, projection = NULL, missing = NULL, neighbors = NULL) {
+  model("CATE", formula, data, schema,
+    treatment = treatment, assignment = assignment, outcome = outcome, features = features,
+    propensity = propensity, learner = learner, clip = clip, parts = parts, trim = trim,
+    bins = bins, categorical = categorical, pairs = pairs, subgroups = subgroups,
+    projection = projection, missing = missing, neighbors = neighbors, ...
+  )
+}
+
+#' @rdname estimates
+#' @export
+private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome = NULL,
+                             features = NULL, clip = NULL, bins = NULL, categorical = NULL,
+                             pairs = NULL, subgroups = NULL, projection = NULL, missing = NULL,
+                             neighbors = NULL) {
+  model("PrivateAdditive", formula, data, schema,
+    outcome = outcome, features = features, clip = clip, bins = bins, categorical = categorical,
+    pairs = pairs, subgroups = subgroups, projection = projection, missing = missing,
+    neighbors = neighbors, ...
+  )
 }
 
 #' The papers' algorithms as published

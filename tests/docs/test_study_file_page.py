@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
-from dprct.study.release_section import METHODS
+from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
+from dprct.study.release_section import METHODS, UNPROMISED
 from dprct.study.sections import keys_of
 
 if TYPE_CHECKING:
@@ -41,5 +41,13 @@ def test_every_method_and_every_key_of_an_estimate_is_told(script: ModuleType) -
         own = text.partition(f"## `[{method}]`\n")[2].partition("\n## ")[0]
         told = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", own, re.MULTILINE))
         spec = spec_of(method)
-        assert set(told) == set(keys_of(spec)) - {*spec.formula_gives, DESIGN}
+        given = spec.formula_gives if needs_formula(method) else ()
+        assert set(told) == set(keys_of(spec)) - {*given, DESIGN}
         assert all(told.values())
+
+
+def test_a_worked_file_of_every_strict_method_is_shown(script: ModuleType, checkout: Path) -> None:
+    text = script.page()
+    for method in set(METHODS) - UNPROMISED:
+        worked = (checkout / "docs" / "studies" / f"{method}.toml").read_text("utf-8")
+        assert f"```toml{worked.partition(chr(10))[2]}```" in text.replace("```toml\n", "```toml")

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping  # noqa: TC003  # read from annotations
-from dataclasses import dataclass
-from typing import Any, Literal, get_type_hints
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import pytest
 
-from dprct.errors import StudyError
+from dprct.errors import ParameterError, StudyError
 from dprct.model import Model, Spec
-from dprct.privacy.budget import Real  # read from annotations
-from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, spec_of
+from dprct.privacy.budget import Real  # noqa: TC001  # read from annotations
+from dprct.study.estimates import (
+    DESIGN,
+    ESTIMATES,
+    estimate_from,
+    in_toml,
+    needs_formula,
+    spec_of,
+    spelled,
+)
+from dprct.study.release_section import ReleaseSpec
 from dprct.study.sections import keys_of, section
 
 
@@ -58,21 +68,62 @@ def test_other_values_are_refused(key: str, value: object, words: str) -> None:
 
 
 @pytest.mark.parametrize("method", ESTIMATES)
-def test_every_field_of_a_specification_is_an_option_of_its_class(method: str) -> None:
+def test_the_fields_of_a_specification_are_the_options_of_its_class(method: str) -> None:
     spec, model = spec_of(method), ESTIMATES[method]
     assert issubclass(spec, Spec)
     assert issubclass(model, Model)
-    options = set(get_type_hints(spec, localns={"Real": Real})) - {
-        "method", "formula_gives", "formula_like",
-    }  # fmt: skip
-    constructor: Any = model.__init__
-    named = {*constructor.__kwdefaults__, *constructor.__annotations__} - {"return"}
-    assert options <= named
+    options = {f.name for f in fields(spec)}
+    named = inspect.signature(model).parameters.values()
+    assert options == {one.name for one in named if one.kind is one.KEYWORD_ONLY}
     assert {*spec.formula_gives} <= options
     assert bool(spec.formula_gives) == bool(spec.formula_like)
     if spec.formula_like:
         assert set(spec.of_formula(spec.formula_like)) == set(spec.formula_gives)
     assert set(keys_of(spec)) | {*spec.formula_gives, DESIGN, "weights"} >= options
+
+
+@pytest.mark.parametrize("method", ESTIMATES)
+def test_an_old_name_is_answered_with_the_new_one_everywhere(method: str) -> None:
+    spec, model = spec_of(method), ESTIMATES[method]
+    known = {f.name for f in fields(spec)}
+    assert spec.renamed
+    for old, new in spec.renamed.items():
+        assert new in known
+        if old in known:  # another option has the name now
+            continue
+        with pytest.raises(ParameterError) as caught:
+            model(None, None, **{old: 1})
+        words = f"{model.__name__} has no option {old}=; it is called {new}= now"
+        assert str(caught.value) == words
+        release = ReleaseSpec(1.0, method, formula=spec.formula_like or None)
+        with pytest.raises(StudyError) as found:
+            estimate_from({method: {old: 1}}, release)
+        words = f"unknown key {old!r} in [{method}]; it is called {new!r} now"
+        assert str(found.value) == words
+
+
+@pytest.mark.parametrize("model", ESTIMATES.values())
+def test_an_unknown_option_is_refused_in_a_sentence(model: Any) -> None:
+    with pytest.raises(
+        ParameterError, match=rf"^{model.__name__} has no option neighbours=; did y"
+    ):
+        model(None, None, neighbours="replace-one")
+
+
+def test_a_formula_is_asked_for_only_where_no_key_can_stand_for_it() -> None:
+    assert [method for method in ESTIMATES if needs_formula(method)] == ["ipw"]
+    release = ReleaseSpec(1.0, "cate")
+    table = {"outcome": "y", "features": ["x"], "treatment": "t"}
+    assert estimate_from({"cate": table}, release).spec.columns == ("y", "x", "t")
+    with pytest.raises(StudyError, match=r"formula = \"y ~ age .*\", or outcome = \.\.\. below"):
+        estimate_from({"cate": {"treatment": "t"}}, release)
+
+
+def test_a_study_file_opens_no_other_file() -> None:
+    release = ReleaseSpec(1.0, "private_ate", formula="y ~ t")
+    for index in ("pilot.csv", {"y": "/etc/pilot.dta"}):
+        with pytest.raises(StudyError, match=r"\[private_ate\] index names a file"):
+            estimate_from({"private_ate": {"index": index}}, release)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +138,21 @@ def test_every_field_of_a_specification_is_an_option_of_its_class(method: str) -
         ("the outcome as outcome=", "the outcome as outcome"),
         ("lam=-1", "lam = -1"),
         ("a == b and c >= d", "a == b and c >= d"),
+        ("give assignment=dprct.Complete(levels, arm=column)", 'give [design] kind = "complete"'),
+        ("needs a dprct.Factorial design", 'needs [design] kind = "factorial"'),
+        (
+            "privacy_unit='cluster' needs largest_cluster=, the",
+            'privacy_unit = "cluster" needs largest_cluster, the',
+        ),
     ],
 )
 def test_messages_speak_toml(python: str, toml: str) -> None:
     assert in_toml(python) == toml
+
+
+@pytest.mark.parametrize(
+    ("value", "toml"),
+    [(True, "true"), ("arms", '"arms"'), ({"y": (0, 1.5)}, "{y = [0, 1.5]}"), ((), "[]"), (3, "3")],
+)
+def test_chosen_options_are_written_as_toml(value: object, toml: str) -> None:
+    assert spelled(value) == toml

@@ -6,6 +6,7 @@ Everything here is post-processing of released numbers and public facts.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -81,6 +82,16 @@ class AdditiveFit:
                 cell = cell * self.terms.encodings[term[1]].size + codes[term[1]]
             found += shape[cell]
         return found
+
+    def table(self) -> pd.DataFrame:
+        """Return the function as a table: the average, and the smoothed shape of every level."""
+        terms = self.terms
+        rows = [("average", "", self.average)]
+        for term, shape in zip(terms.terms, self.shapes, strict=True):
+            levels = itertools.product(*(terms.labels(j) for j in term))
+            named = (", ".join(level) for level in levels)
+            rows += [(terms.named(term), level, x) for level, x in zip(named, shape, strict=True)]
+        return pd.DataFrame(rows, columns=["term", "level", "shape"])
 
     def average_noise(self, part: str = "all") -> PathNoise:
         """Return the law of the error of the average: noise, and sampling unless it is left out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,7 +25,7 @@ from dprct.estimate.additive.release import (
     released_sums,
 )
 from dprct.estimate.additive.results import AdditiveResults
-from dprct.estimate.additive.terms import distinct_names, distinct_pairs, terms_of
+from dprct.estimate.additive.terms import distinct_pairs, terms_of
 from dprct.estimate.experiment import check_sample, constant_of, with_bounds
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
@@ -32,7 +33,7 @@ from dprct.queries import Block
 from dprct.queries.additive import CodedRows, EngineRows
 from dprct.queries.sums import EXTREMES
 from dprct.results.plan import Plan
-from dprct.schema.arguments import one_name
+from dprct.schema.arguments import check_not_named, distinct_names, one_name
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ class Target:
 class ShapesSpec(Spec[Facts]):
     """What every additive model is asked for: an outcome, features, and what to release of them."""
 
+    formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "features", "categorical", "pairs")
+    formula_like: ClassVar[str] = "y ~ age + C(village)"
+    renamed: ClassVar[Mapping[str, str]] = {"groups": "subgroups"}
+
     outcome: str
     features: tuple[str, ...]
     clip: float | None = None
@@ -105,6 +110,17 @@ class ShapesSpec(Spec[Facts]):
     projection: tuple[str, ...] = ()
     missing: float | None = None
     neighbors: str = "replace-one"
+
+    @classmethod
+    def of_formula(cls, formula: str) -> dict[str, Any]:
+        """Return outcome, features, those in ``C()``, and pairs of ``"y ~ x1 + C(g) + x1:x2"``.
+
+        Raises
+        ------
+        FormulaError
+            If the formula has anything else, or a pair whose features are not in it alone.
+        """
+        return dict(zip(cls.formula_gives, features_of_formula(formula), strict=True))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -201,7 +217,9 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
     schema : Schema
         With bounds or levels for every feature, and bounds for the outcome.
     outcome : str
+        A column of numbers with bounds.
     features : sequence of str
+        Columns by whose levels the mean of the outcome is described.
     clip : number, optional
         R: outcomes are clipped to the middle of their bounds plus or minus R; half their width if
         not given.  Noise is proportional to it; public knowledge, never a fact of the data.
@@ -218,6 +236,7 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
     missing : number, optional
         Stands for a missing outcome.
     neighbors : {"replace-one"}
+        Which data sets are neighbours.
 
     Raises
     ------
@@ -295,9 +314,9 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         FormulaError
             If the formula has anything but columns, ``C()`` and pairs.
         """
-        outcome, features, categorical, pairs = features_of_formula(formula)
-        options = {"categorical": categorical, "pairs": pairs, **options}
-        return cls(data, schema, outcome=outcome, features=features, **options)
+        named = AdditiveSpec.of_formula(formula)
+        check_not_named(options, ("outcome", "features"))
+        return cls(data, schema, **{**named, **options})
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> AdditiveSums:
         bought, frame = as_additive(allocation), self._table.frame

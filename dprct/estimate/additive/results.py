@@ -50,7 +50,6 @@ class AdditiveResults(Shown):
         What the function is of, for titles and axes.
     ledger : str
         Where the budget was charged.
-    notes : tuple of str
     no_sampling : str
         Why intervals that contain sampling are refused; empty where they are proved.
 
@@ -69,13 +68,37 @@ class AdditiveResults(Shown):
     outcome: str
     what: str = "mean"
     ledger: str = ""
-    notes: tuple[str, ...] = ()
     no_sampling: str = ""
 
     @property
     def title(self) -> str:
         """First line of the table."""
         return "Private additive model"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What intervals cover, and what they do not."""
+        covered = NOISE if self.no_sampling else ALL
+        return (
+            f"Intervals are of the level alone and cover {covered}, not smoothing and not "
+            "clipping.",
+            *([f"No interval contains sampling: {self.no_sampling}."] * bool(self.no_sampling)),
+        )
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """What was released besides :meth:`tidy`, by name: the function itself, and a projection.
+
+        The function at a row is its average and the shapes of the row's levels, added up.
+        """
+        found = {f"function: {name}": fit.table() for name, fit in self.models.items()}
+        terms = self.fit.terms
+        together = sorted({j for pair in terms.crossed for j in pair})
+        if together:
+            part = "noise" if self.no_sampling else "all"
+            names = [terms.names[j] for j in together]
+            found["projection"] = self.projection(names, part=part)
+        return found
 
     @property
     def nobs(self) -> int:
@@ -277,16 +300,12 @@ class AdditiveResults(Shown):
             name: {k: float(row[k]) for k in keys}
             for name, (_, row) in zip(_row_names(table), table.iterrows(), strict=True)
         }
-        covered = NOISE if self.no_sampling else ALL
         return Grid(
             title=f"{self.title}: {self.what}",
             facts=self._facts(),
             headings=tuple(heads),
             lines=lines_of(found, columns, list(found)),
             notes=(
-                f"Intervals are of the level alone and cover {covered}, not smoothing and not "
-                "clipping.",
-                *([f"No interval contains sampling: {self.no_sampling}."] * bool(self.no_sampling)),
                 *self.notes,
                 *str(self.guarantee).splitlines(),
             ),

@@ -12,9 +12,8 @@ import numpy as np
 
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
-from dprct.queries import Block
-from dprct.queries.additive import feature_codes
-from dprct.schema.arguments import is_data, listed_names
+from dprct.queries import Block, feature_codes
+from dprct.schema.arguments import distinct_names, is_data, listed_names
 from dprct.schema.columns import given
 from dprct.schema.tables import eager
 
@@ -258,20 +257,6 @@ def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int
 def _check_number(found: Terms, name: str) -> None:
     if not found.smooth[found.place(name)]:
         raise ParameterError(f"projection= names {name!r}, which is no number in this model")
-
-
-def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
-    """Return names of columns, each once.
-
-    Raises
-    ------
-    ParameterError
-        If they are no text, or one is given twice.
-    """
-    listed = listed_names(names, parameter)
-    if len(set(listed)) < len(listed):
-        raise ParameterError(f"{parameter}= must name columns, each once")
-    return listed
 
 
 def _cells(encoding: Any) -> tuple[tuple[Any, ...], ...]:

@@ -359,9 +359,16 @@ def adjusted(
             continue
         values = index.values(covariates(frame, index.names, schema))
         frame = with_residual(frame, outcome.column.name, values, outcome.fill)
-        column = replace(outcome.column, bounds=index.bounds, levels=None, type="double")
-        found.append(replace(outcome, column=Clipped(column).column))
+        found.append(narrowed(outcome, index))
     return frame, tuple(found)
+
+
+def narrowed(outcome: Any, index: Index | None) -> Any:
+    """Return an outcome with the bounds of what is left of it, where it has an index."""
+    if index is None:
+        return outcome
+    column = replace(outcome.column, bounds=index.bounds, levels=None, type="double")
+    return replace(outcome, column=Clipped(column).column)
 
 
 def _pair(bounds: Any, name: str) -> tuple[float, float]:

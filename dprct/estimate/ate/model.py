@@ -7,9 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dprct.arguments import checked
+from dprct.assignment.base import Design  # noqa: TC001  # read from annotations
+from dprct.assignment.groups import Level  # noqa: TC001
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.ate.index import adjusted, covariate_names, indexes_of
+from dprct.estimate.ate.index import (
+    Bounds,
+    IndexRule,
+    adjusted,
+    covariate_names,
+    indexes_of,
+    narrowed,
+)
 from dprct.estimate.ate.plan import check_outcomes, plan_of, power_table, promise_of, sds_of
 from dprct.estimate.ate.release import (
     ATEAllocation,
@@ -20,18 +29,29 @@ from dprct.estimate.ate.release import (
     allocated,
     released,
 )
-from dprct.estimate.ate.results import PrivateATEResults, contrasts_of, results_of
+from dprct.estimate.ate.results import (
+    EffectRule,
+    PrivateATEResults,
+    contrasts_of,
+    results_of,
+)
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
 from dprct.estimate.experiment import (
+    BlockRule,
     Experiment,
+    UnitRule,
+    blocks_of,
     check_hidden,
     check_sample,
+    cluster_unit,
+    clusters_of,
     compared,
     constant_of,
     design_of,
     experiment_of,
     hidden_arms,
     levels_of,
+    likely_arms,
     no_policy,
     with_bounds,
 )
@@ -39,8 +59,8 @@ from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
-from dprct.queries.arms import observed_number
-from dprct.schema.arguments import listed_names
+from dprct.queries import observed_number
+from dprct.schema.arguments import check_not_named, distinct_names, listed_names
 from dprct.schema.columns import check_own, given
 
 if TYPE_CHECKING:
@@ -49,12 +69,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.assignment.base import Design
-    from dprct.assignment.groups import Level
-    from dprct.estimate.ate.index import Bounds, Index, IndexRule
+    from dprct.estimate.ate.index import Index
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.ate.results import Contrast, EffectRule
-    from dprct.estimate.experiment import BlockRule, Comparison, UnitRule
+    from dprct.estimate.ate.results import Contrast
+    from dprct.estimate.experiment import Comparison
     from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Real
     from dprct.privacy.guarantee import Guarantee
@@ -118,6 +136,13 @@ class ATESpec(Spec[ATEFacts]):
     """What private effects are asked for; the fields are the options of :class:`PrivateATE`."""
 
     method: ClassVar[str] = "PrivateATE (Laplace, closed-form intervals)"
+    formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "treatment")
+    formula_like: ClassVar[str] = "y ~ treat"
+    renamed: ClassVar[Mapping[str, str]] = {
+        "weights": "budget_shares",
+        "levels": "alphas",
+        "unit": "privacy_unit",
+    }
 
     outcome: tuple[str, ...]
     treatment: tuple[str, ...] | None = None
@@ -156,6 +181,36 @@ class ATESpec(Spec[ATEFacts]):
             **options,
         )
 
+    @classmethod
+    def of_formula(cls, formula: str) -> dict[str, Any]:
+        """Return outcomes and treatment columns of ``y1 + y2 ~ arm1 + arm2``.
+
+        Raises
+        ------
+        FormulaError
+            If it names anything but outcomes and treatment columns.
+        """
+        parsed = parse(formula)
+        terms = [term[0] for term in parsed.terms if len(term) == 1 and term[0].kind == "name"]
+        if len(terms) != len(parsed.terms) or not terms or not parsed.intercept:
+            raise FormulaError(
+                f"{formula!r} has more than arms on its right; a private effect is a difference in "
+                "means: name the 0/1 columns of the arms alone"
+            )
+        if any(factor.kind != "name" for factor in parsed.outcomes) or not parsed.outcomes:
+            raise FormulaError(
+                f"{formula!r} has no plain outcome on its left; declare a derived column with its "
+                "own bounds and name it"
+            )
+        outcomes = dict.fromkeys(factor.names[0] for factor in parsed.outcomes)
+        return {"outcome": tuple(outcomes), "treatment": tuple(f.names[0] for f in terms)}
+
+    def protects(self, schema: Schema) -> Unit:
+        """Return who is protected: a whole cluster, where that was asked for."""
+        if self.privacy_unit != "cluster" or self.largest_cluster is None:
+            return schema.unit
+        return cluster_unit(self.design, self.largest_cluster)
+
     @property
     def design(self) -> Design:
         """How treatment was assigned."""
@@ -180,6 +235,7 @@ class ATESpec(Spec[ATEFacts]):
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options, design and columns, whatever the rows are."""
         schema = facts.schema
+        yield lambda: distinct_names(self.outcome, "outcome")
         yield lambda: check_relation(self.neighbors)
         yield lambda: check_one_row(schema)
         yield lambda: check_sample(schema)
@@ -253,8 +309,47 @@ class ATESpec(Spec[ATEFacts]):
                     "neighbors='replace-one' treatment is private; give a number that stands for a "
                     "missing value"
                 )
+            if policy == "private" and clusters_of(self.design):
+                raise self._uncountable(column)
             if policy not in (None, "public", "private"):
                 constant_of(policy, column)
+
+    @staticmethod
+    def _uncountable(column: Column) -> ParameterError:
+        """Return the refusal of a design in which values of an outcome cannot be counted."""
+        return ParameterError(
+            f"missing='private' for {column.name!r} is not offered with clusters or weighted "
+            "blocks, where too few have a value in each; say blocks='ignore' where shares are "
+            "the same everywhere, or missing='public' or a number"
+        )
+
+    def guesses(self, facts: Facts) -> Iterator[ATEFacts]:
+        """Yield an experiment of this design whose groups are all of the same size.
+
+        What a budget buys depends on sizes of arms in no way that could refuse it.
+        """
+        groups, shares = self.comparison(), self.shares()
+        outcomes: list[AnyOutcome] = []
+        indexes = self.indexes(facts.schema)
+        for column in self.outcome_columns(facts.schema):
+            policy, share = policy_of(column, self.missing), shares[column.name]
+            fill = None if policy in (None, "public", "private") else constant_of(policy, column)
+            known: AnyOutcome
+            if self.treatment_private:
+                hidden = hidden_arms(groups.design, groups.order, facts.n)
+                known = HiddenOutcome(column, hidden, share, fill, policy == "public")
+            else:
+                arms = likely_arms(groups, facts.n, self.largest_cluster)
+                known = Outcome(column, arms, share, fill, policy == "public")
+                if policy == "private":
+                    if blocks_of(groups.design, self.blocks):
+                        raise self._uncountable(column)
+                    known = CountedOutcome(column, arms, share)
+            outcomes.append(narrowed(known, indexes.get(column.name)))
+        yield ATEFacts(
+            schema=facts.schema, n=facts.n, comparison=groups, contrasts=self.contrasts(),
+            outcomes=tuple(outcomes), indexes=indexes,
+        )  # fmt: skip
 
     def allocation(self, facts: ATEFacts, budget: Budget) -> ATEAllocation:
         """Return the mechanisms of every outcome."""
@@ -463,21 +558,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
         FormulaError
             If it names anything but outcomes and 0/1 columns of arms.
         """
-        parsed = parse(formula)
-        terms = [term[0] for term in parsed.terms if len(term) == 1 and term[0].kind == "name"]
-        if len(terms) != len(parsed.terms) or not terms or not parsed.intercept:
-            raise FormulaError(
-                f"{formula!r} has more than arms on its right; a private effect is a difference in "
-                "means: name the 0/1 columns of the arms alone"
-            )
-        if any(factor.kind != "name" for factor in parsed.outcomes) or not parsed.outcomes:
-            raise FormulaError(
-                f"{formula!r} has no plain outcome on its left; declare a derived column with its "
-                "own bounds and name it"
-            )
-        arms = [factor.names[0] for factor in terms]
-        options = {"treatment": arms, **options}
-        return cls(data, schema, outcome=[f.names[0] for f in parsed.outcomes], **options)
+        check_not_named(options, ("outcome",))
+        return cls(data, schema, **{**ATESpec.of_formula(formula), **options})
 
     def power(self, epsilon: Real) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table; free, from public facts.
@@ -494,9 +576,6 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
             what.
         """
         return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon)))
-
-    def _unit(self) -> Unit | None:
-        return self.facts.comparison.cluster_unit
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> tuple[Released, ...]:
         assert isinstance(allocation, ATEAllocation)
@@ -556,11 +635,7 @@ def outcome_of(
     policy = policy_of(column, missing)
     if policy == "private":
         if experiment.clustered or len(experiment.units.labels) > 1:
-            raise ParameterError(
-                f"missing='private' for {column.name!r} is not offered with clusters or weighted "
-                "blocks, where too few have a value in each; say blocks='ignore' where shares are "
-                "the same everywhere, or missing='public' or a number"
-            )
+            raise ATESpec._uncountable(column)
         return CountedOutcome(column, experiment.counted(), share)
     if policy == "public":
         counted = experiment.among_observed(table.frame, column)

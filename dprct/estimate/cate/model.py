@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
@@ -14,7 +15,7 @@ from dprct.assignment.base import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encoding import encodings
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.additive.model import ShapesSpec, as_additive, clip_of, features_of_formula
+from dprct.estimate.additive.model import ShapesSpec, as_additive, clip_of
 from dprct.estimate.additive.release import (
     AdditiveSums,
     Cells,
@@ -22,7 +23,7 @@ from dprct.estimate.additive.release import (
     noise_facts,
     noise_warnings,
 )
-from dprct.estimate.additive.terms import distinct_names, distinct_pairs
+from dprct.estimate.additive.terms import distinct_pairs
 from dprct.estimate.cate.release import (
     EFFECT,
     Learner,
@@ -37,12 +38,12 @@ from dprct.model import Facts, Model
 from dprct.queries import Block
 from dprct.queries.additive import CompactRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, one_name
+from dprct.schema.arguments import check_choice, check_not_named, distinct_names, one_name
 from dprct.schema.columns import given
 from dprct.schema.tables import check_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dprct.encoding import Coded
     from dprct.estimate.additive.release import AdditiveAllocation
@@ -161,7 +162,9 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         With bounds for the outcome, bounds or levels for the features, levels 0 and 1 for the
         treatment.
     outcome : str
+        A column of numbers with bounds.
     features : sequence of str
+        Columns that the effect may vary with.
     treatment : str
         A column of 0 and 1; it is confidential.
     assignment : Design, optional
@@ -184,6 +187,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
     bins, categorical, pairs, subgroups, projection, missing
         As for :class:`dprct.PrivateAdditive`; subgroups have average effects of their own.
     neighbors : {"replace-one"}
+        Which data sets are neighbours.
 
     Raises
     ------
@@ -273,9 +277,8 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
             If the formula has anything but columns, ``C()`` and pairs.  The treatment is given
             beside it: features are what the effect may vary with.
         """
-        outcome, features, categorical, pairs = features_of_formula(formula)
-        options = {"categorical": categorical, "pairs": pairs, **options}
-        return cls(data, schema, outcome=outcome, features=features, **options)
+        check_not_named(options, ("outcome", "features"))
+        return cls(data, schema, **{**CATESpec.of_formula(formula), **options})
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, AdditiveSums]:
         bought, frame = as_additive(allocation), self._table.frame

@@ -35,7 +35,13 @@ from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice, is_data, listed_names, one_name
+from dprct.schema.arguments import (
+    check_choice,
+    check_not_named,
+    is_data,
+    listed_names,
+    one_name,
+)
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
@@ -62,6 +68,7 @@ class IPWSpec(Spec[Facts]):
     method: ClassVar[str] = "IPW (Gaussian noise on propensity weights, noise on weighted sums)"
     formula_gives: ClassVar[tuple[str, ...]] = ("treatment", "covariates")
     formula_like: ClassVar[str] = "treat ~ age + female"
+    renamed: ClassVar[Mapping[str, str]] = {"shares": "budget_shares", "levels": "alphas"}
 
     treatment: str
     covariates: tuple[Term, ...]
@@ -424,6 +431,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         FormulaError
             If its left side is not one column, or it has no intercept.
         """
+        check_not_named(options, IPWSpec.formula_gives)
         return cls(data, schema, outcome=outcome, **IPWSpec.of_formula(formula), **options)
 
     @classmethod

@@ -140,7 +140,7 @@ def grouping_of(
             _arms(comparison),
         )  # fmt: skip
         return found, table
-    rows, combinations = combined(frame, wanted)
+    rows, combinations = combined(nw.to_native(frame), wanted)
     if design is not None and not hidden:
         _check_design(design, rows, attrition)
     keys: list[Any] = []

@@ -31,7 +31,7 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
-from dprct.results import render
+from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class IVResults(LinearResults):
         return (
             *LinearResults.facts(self),
             ("Instruments", str(len(self.reduced.excluded))),
-            ("First-stage F", render.statistic(self.first_stage)),
+            ("First-stage F", typeset.statistic(self.first_stage)),
             ("95% set of the effect", str(self.confidence_set())),
         )
 

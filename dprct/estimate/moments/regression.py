@@ -23,7 +23,7 @@ from dprct.estimate.moments.system import (
     system_of,
 )
 from dprct.plots import panels, stamp
-from dprct.results import render
+from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha
 
 if TYPE_CHECKING:
@@ -226,8 +226,8 @@ class RegressionResults(LinearResults):
         """Return the lines above the table, as (name, value)."""
         return (
             *LinearResults.facts(self),
-            ("R-squared", render.number(self.rsquared)),
-            ("Root MSE", render.number(self.rmse)),
+            ("R-squared", typeset.number(self.rsquared)),
+            ("Root MSE", typeset.number(self.rmse)),
             ("Noise of moments", f"{self.eta2:.3g} (read up to {GATE:g})"),
         )
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping  # noqa: TC003  # read from annotations
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
 
 from dprct.arguments import checked
 from dprct.defaults import (
@@ -20,8 +23,13 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.noise_law import PathNoise
 from dprct.estimate.synthetic_control.allocation import WEIGHTS, ControlAllocation, Form, Noise
 from dprct.estimate.synthetic_control.panel import (
+    Bound,
+    Name,
     OfArrays,
     PanelFacts,
+    check_keys,
+    check_named,
+    likely_panels,
     noted_name,
     number,
     panel_of,
@@ -41,13 +49,13 @@ from dprct.privacy.budget import exact
 from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema, one_name
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import Unit, check_own, given
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dprct.estimate.synthetic_control.allocation import Rule
-    from dprct.estimate.synthetic_control.panel import Bound, Name, Panel
+    from dprct.estimate.synthetic_control.panel import Panel
     from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget, Real
     from dprct.privacy.guarantee import Guarantee
@@ -68,6 +76,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     """
 
     method: ClassVar[str] = "SyntheticControl (noise on ridge weights and on the path)"
+    renamed: ClassVar[Mapping[str, str]] = {"shares": "budget_shares", "weights": "donor_weights"}
 
     outcome: str
     treated: Name
@@ -86,6 +95,22 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     noise: Noise = "laplace"
     neighbors: str = "replace-one"
 
+    def noted(self, schema: Schema) -> SyntheticControlSpec:
+        """Return it with the columns of unit and time that ``xtset`` noted, if none are given.
+
+        Raises
+        ------
+        ColumnError, ParameterError
+            If neither names a column.
+        """
+        unit, time = noted_name(schema, "unit", self.unit), noted_name(schema, "time", self.time)
+        return replace(self, unit=unit, time=time)
+
+    def protects(self, schema: Schema) -> Unit:
+        """Return what one record is: one donor's series, by the schema's word for these units."""
+        name = record_of(schema, self.unit)
+        return schema.unit if name == schema.unit.name else Unit(name)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Outcome, unit and time."""
@@ -100,13 +125,19 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         yield lambda: check_choice("noise", self.noise, get_args(Noise))
         yield self._check_mean
         yield lambda: check_complete(schema, self.outcome)
+        if self.unit is not None and self.time is not None:
+            keys = (self.unit, self.time)
+            yield lambda: check_keys(schema, self.outcome, keys)
+            yield lambda: check_named(schema, keys[0], self.treated, self.donors)
         yield lambda: check_own(schema.column(self.outcome))
         yield lambda: self.scale(facts)
         yield lambda: penalty_of(self.lam, 1)
         known = isinstance(self.donor_weights, str) and self.donor_weights in get_args(Weights)
         if isinstance(facts, PanelFacts) and known:
             yield lambda: placebos_of(self.placebos, facts.panel)
+        if known:
             yield lambda: [self.shares(rule) for rule in self.rules]
+        if isinstance(facts, PanelFacts) and known:
             yield lambda: [form.parts() for form in self.forms(facts).values()]
 
     def _check_mean(self) -> None:
@@ -115,6 +146,20 @@ class SyntheticControlSpec(Spec[PanelFacts]):
                 f"mean_effect=True buys nothing with noise={self.noise!r}, where the mean of the "
                 "path is as precise; leave it out, or use noise='laplace'"
             )
+
+    def guesses(self, facts: Facts) -> Iterator[PanelFacts]:
+        """Yield panels that have as many rows as the file: who the donors are is in the rows."""
+        named = 0 if isinstance(self.placebos, str) else len(self.placebos)
+        for panel in likely_panels(facts, self.outcome, self.donors):
+            donors = panel.names
+            if named:
+                wanted = tuple(map(str, self.placebos))
+                if len(donors) < named or named > len(set(wanted)):
+                    continue
+                panel = replace(panel, names=(*wanted, *donors[named:]))
+            half = float(self.scale(facts).bound) / 2
+            target = None if self.protect_treated else np.full(len(panel.times), half)
+            yield PanelFacts(facts.schema, facts.n, panel, target)
 
     def scale(self, facts: Facts) -> Scale:
         """Return the public bounds of the outcome.
@@ -212,6 +257,7 @@ class SyntheticControl(
     schema : Schema
         With bounds for the outcome, unless ``bound`` is given.
     outcome : str
+        A column of numbers with bounds, complete in all units and periods.
     treated : str or number
         The treated unit: its name, its code, or the label of its code.
     treatment_time : number

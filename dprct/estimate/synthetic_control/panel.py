@@ -21,7 +21,7 @@ from dprct.schema.tables import eager, numbers_of, text_of
 from dprct.schema.validate import broken_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -134,8 +134,9 @@ def panel_of(
     outcome = one_name(outcome, "outcome")
     frame = eager(data)
     unit, time = noted_name(schema, "unit", unit), noted_name(schema, "time", time)
+    check_keys(schema, outcome, (unit, time))
     names, which = _units(frame, schema, unit)
-    times, when = _times(frame, schema, time)
+    times, when = _times(frame, time)
     rows = _rows(frame, schema, outcome, (unit, time), (which, when), (len(names), len(times)))
     labels = _labelled(schema, unit, names)
     index, pool = _roles(treated, donors, names, labels, unit)
@@ -149,6 +150,47 @@ def panel_of(
     )  # fmt: skip
     check_shape(panel)
     return panel
+
+
+def check_keys(schema: Schema, outcome: str, keys: tuple[str, str]) -> None:
+    """Refuse columns of outcome, unit and time that no rows could make a panel of.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if schema.column(outcome).is_text or outcome in keys:
+        raise SchemaError(f"outcome {outcome!r} is text, the unit or the time; name another column")
+    if schema.column(keys[1]).is_text:
+        raise SchemaError(f"time {keys[1]!r} is text; give a column of numbers, such as years")
+
+
+def check_named(schema: Schema, unit: str, treated: Name, donors: Iterable[Name] | None) -> None:
+    """Refuse units that are none of the declared ones, where the units are declared as levels.
+
+    Raises
+    ------
+    ParameterError
+    """
+    levels = schema.column(unit).levels
+    if levels is not None and isinstance(donors, (tuple, list, type(None))):
+        names = list(levels)
+        _roles(treated, donors, names, _labelled(schema, unit, names), unit)
+
+
+def likely_panels(facts: Facts, outcome: str, donors: Iterable[Name] | None) -> Iterator[Panel]:
+    """Yield panels of so many rows, fewest donors first; names, periods and cells are made up."""
+    pool = len(donors) if isinstance(donors, (tuple, list)) else None
+    column = facts.schema.column(outcome)
+    for units in range(3, facts.n // 3 + 1):
+        T, rest = divmod(facts.n, units)
+        n = units - 1 if pool is None else pool
+        if rest or not 2 <= n < units:
+            continue
+        times = np.arange(float(T))
+        cells = np.zeros((n, T), np.intp)
+        names = tuple(f"donor {i}" for i in range(1, n + 1))
+        yield Panel(column, cells, cells[0], names, "the treated unit", times, T - 1)
 
 
 def panel_of_arrays(
@@ -282,9 +324,7 @@ def _units(frame: Frame, schema: Schema, unit: str) -> tuple[list[Any], NDArray[
     return values.tolist(), which.reshape(-1)
 
 
-def _times(frame: Frame, schema: Schema, time: str) -> tuple[Array, NDArray[np.intp]]:
-    if schema.column(time).is_text:
-        raise SchemaError(f"time {time!r} is text; give a column of numbers, such as years")
+def _times(frame: Frame, time: str) -> tuple[Array, NDArray[np.intp]]:
     numbers, codes = numbers_of(frame, time)
     if (codes >= 0).any() or not np.isfinite(numbers).all():
         raise SchemaError(f"time {time!r} is missing in some row; give every row its time")
@@ -302,8 +342,6 @@ def _rows(
 ) -> Places:
     """Return in which row the outcome is by unit and time, each cell exactly once."""
     column = schema.column(outcome)
-    if column.is_text or outcome in keys:
-        raise SchemaError(f"outcome {outcome!r} is text, the unit or the time; name another column")
     _, codes = numbers_of(frame, outcome)
     unit, time = keys
     counts = np.zeros(shape, np.int64)

@@ -90,6 +90,28 @@ class SyntheticControlResults(Shown):
     ledger: str = ""
 
     @property
+    def title(self) -> str:
+        """First line of the table."""
+        return "Private synthetic control"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the ends of intervals cover, and what they do not."""
+        return (*_NOTES, *(_DIRECT if self.released.mean else ()))
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """What was released besides :meth:`tidy`, by name: donor weights, and placebos."""
+        weights = self.donor_weights.rename("weight").rename_axis("donor").reset_index()
+        if self.noisy_weights is not None:
+            weights["noisy"] = self.noisy_weights.to_numpy()
+        found = {"donor_weights": weights}
+        if self.placebos:
+            found["placebos"] = self.placebo_table()
+            found["placebo_effects"] = self.placebo_effects().reset_index()
+        return found
+
+    @property
     def counterfactual(self) -> pd.Series[float]:
         """The path without treatment by time; the pre-periods only where they were paid for."""
         return self._series("prediction")
@@ -343,15 +365,11 @@ def _sheet(result: SyntheticControlResults, alpha: float) -> Grid:
     att = [np.nan, np.nan, result.att, result.att_noise.sd, low, high]
     found["mean effect"] = dict(zip(heads, att, strict=True))
     return Grid(
-        title="Private synthetic control",
+        title=result.title,
         facts=_sheet_facts(result),
         headings=tuple(heads.values()),
         lines=lines_of(found, columns, list(found)),
-        notes=(
-            *_NOTES,
-            *(_DIRECT if result.released.mean else ()),
-            *str(result.guarantee).splitlines(),
-        ),
+        notes=(*result.notes, *str(result.guarantee).splitlines()),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.errors import ParameterError
+from dprct.errors import ParameterError, instead_of
+from dprct.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,7 +51,8 @@ def options_for(
     }
     for name in options:
         if name not in known:
-            raise ParameterError(_unknown(name, list(known)))
+            hint = instead_of(name, known, _renamed(function), "{}")
+            raise ParameterError(f"there is no option {name!r}; {hint}")
     return {
         name: as_declared(value, str(known[name].annotation))
         for name, value in options.items()
@@ -67,14 +68,28 @@ def as_declared(value: Any, annotation: str) -> Any:
     >>> as_declared(3.0, "int | None"), as_declared(3.0, "float | None")
     (3, 3.0)
     """
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
+    value = listed(value)
     if "int" in _words(annotation) and not any(w in annotation for w in _FRACTIONS):
         value = whole_numbers(value)
     alternatives = set(_words(annotation)) - {"None"}
     if alternatives and alternatives <= _MANY and not isinstance(value, (list, dict, tuple)):
         return [value]
     return value
+
+
+def listed(value: Any) -> Any:
+    """Return vectors of R as lists, those within lists too.
+
+    Examples
+    --------
+    >>> listed({"pairs": [np.array(["a", "b"])], "bins": 5.0})
+    {'pairs': [['a', 'b']], 'bins': 5.0}
+    """
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list):
+        return [listed(item) for item in value]
+    return {k: listed(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def whole_numbers(value: Any) -> Any:
@@ -92,7 +107,9 @@ def _words(annotation: str) -> list[str]:
     return [word.strip(" '\"") for word in text.split("|")]
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"allowed: {', '.join(known)}"
-    return f"there is no option {name!r}; {hint}"
+def _renamed(function: Callable[..., Any]) -> Mapping[str, str]:
+    """Return the old names of options, where ``function`` is a method with a specification."""
+    if isinstance(function, type) and issubclass(function, Model):
+        found: Mapping[str, str] = function.specification().renamed
+        return found
+    return {}

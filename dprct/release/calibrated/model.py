@@ -324,6 +324,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)",
     )
 
+    renamed: ClassVar[Mapping[str, str]] = {"weights": "budget_shares", "unit": "privacy_unit"}
+
     effects: ATESpec
     covariate_release: Wanted = "auto"
     shares: Mapping[str, Fraction] = field(default_factory=lambda: {COVARIATES: COVARIATE_SHARE})

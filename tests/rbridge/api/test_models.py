@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,3 +103,142 @@ def test_functions_of_covariates_are_evaluated() -> None:
 def test_a_formula_names_the_columns_of_a_class_that_takes_columns(nsw: Table) -> None:
     with pytest.raises(FormulaError, match="2 columns on the left"):
         exported("model")("published.CATE", nsw, {"treatment": "treat"}, "re78 + age ~ educ")
+
+
+ESTIMATES = {
+    "private_ate": dprct.PrivateATE,
+    "ipw": dprct.IPW,
+    "cate": dprct.CATE,
+    "private_additive": dprct.PrivateAdditive,
+    "synthetic_control": dprct.SyntheticControl,
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_an_r_function_has_the_options_of_its_specification(name: str, checkout: Path) -> None:
+    text = (checkout / "r-wrapper" / "R" / "models.R").read_text("utf-8")
+    named = re.search(rf"^{name} <- function\((.*?)\) \{{\n(.*?)^\}}$", text, re.M | re.S)
+    assert named is not None
+    arguments = {part.split("=")[0].strip() for part in named[1].split(",")}
+    options = {f.name for f in fields(ESTIMATES[name].specification())}  # type: ignore[arg-type]
+    if name == "ipw":
+        options -= {"weights"}  # which is there to be refused
+    assert arguments - {"formula", "data", "schema", "..."} == options
+    passed_on = dict(re.findall(r"(\w+) = (\w+)", named[2]))
+    assert passed_on == {option: option for option in options}
+    page = (checkout / "r-wrapper" / "man" / "estimates.Rd").read_text("utf-8")
+    documented = {
+        one.strip() for item in re.findall(r"\\item\{([^}]*)\}", page) for one in item.split(",")
+    }
+    assert options <= documented
+
+
+def rows() -> Table:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "y": rng.random(400), "v": rng.random(400), "t": np.tile([0.0, 1.0], 200),
+            "x": rng.random(400), "g": np.repeat([1.0, 2.0], 200), "u": np.repeat(range(40), 10),
+            "w": np.tile(range(10), 40),
+        }
+    ).astype(float)  # fmt: skip
+    facts: dict[str, Any] = {c: {"bounds": (0, 1), "missing": "never"} for c in ("y", "v", "x")}
+    facts |= {c: {"levels": [0, 1], "missing": "never"} for c in ("t",)}
+    facts |= {"g": {"levels": [1, 2], "missing": "never"}}
+    facts |= {c: {"bounds": (0, 40), "missing": "never"} for c in ("u", "w")}
+    return Table(table, Schema.from_frame(table).declare(**facts))
+
+
+@pytest.mark.parametrize(
+    ("method", "formula", "from_r", "options"),
+    [
+        (
+            "PrivateATE", None,
+            {"outcome": "y", "treatment": "t", "alphas": 0.01, "sd": {"y": 0.5}, "missing": 0.0,
+             "budget_shares": {"y": 1.0}, "attrition": True, "index": "0.1 * x",
+             "index_bounds": np.array([-1.0, 1.0]), "effects": "arms", "blocks": "ignore"},
+            {"outcome": "y", "treatment": "t", "alphas": [0.01], "sd": {"y": 0.5}, "missing": 0,
+             "budget_shares": {"y": 1}, "attrition": True, "index": "0.1 * x",
+             "index_bounds": [-1, 1], "effects": "arms", "blocks": "ignore"},
+        ),
+        (
+            "PrivateATE", "y + v ~ t",
+            {"control": "control", "privacy_unit": "person", "neighbors":
+             "replace-one-design-public"},
+            {"outcome": ["y", "v"], "treatment": ["t"], "control": "control"},
+        ),
+        (
+            "IPW", None,
+            {"outcome": "y", "treatment": "t", "covariates": np.array(["x", "g"]), "trim": 0.1,
+             "estimand": "att", "alphas": np.array([0.05, 0.01]), "balance": "x", "hajek": True,
+             "treated": 1.0, "lam": 0.01, "overlap": True, "errors": "total", "split": 0.5},
+            {"outcome": "y", "treatment": "t", "covariates": ["x", "g"], "trim": 0.1,
+             "estimand": "att", "alphas": [0.05, 0.01], "balance": ["x"], "hajek": True,
+             "treated": 1, "lam": 0.01, "overlap": True, "errors": "total", "split": 0.5},
+        ),
+        (
+            "CATE", "y ~ x",
+            {"treatment": "t", "propensity": 0.5, "learner": "dr", "bins": 4.0, "subgroups": "g",
+             "parts": {"outcome": 0.25, "effect": 0.75}, "clip": 1.0, "trim": 0.2},
+            {"outcome": "y", "features": ["x"], "treatment": "t", "propensity": 0.5, "bins": 4,
+             "subgroups": ["g"], "parts": {"outcome": 0.25, "effect": 0.75}, "clip": 1,
+             "trim": 0.2},
+        ),
+        (
+            "PrivateAdditive", None,
+            {"outcome": "y", "features": np.array(["x", "v"]), "pairs": [np.array(["x", "v"])],
+             "bins": 3.0, "projection": np.array(["x", "v"]), "categorical": [], "missing": 0.5},
+            {"outcome": "y", "features": ["x", "v"], "pairs": [("x", "v")], "bins": 3,
+             "projection": ["x", "v"], "missing": 0.5},
+        ),
+        (
+            "SyntheticControl", None,
+            {"outcome": "y", "unit": "u", "time": "w", "treated": 3.0, "treatment_time": 8.0,
+             "donors": np.array([1.0, 2.0, 4.0, 5.0]), "donor_weights": "uniform",
+             "placebos": np.array(["1", "2"]), "mean_effect": True,
+             "bound": np.array([0.0, 1.0]), "budget_shares":
+             {"prediction": 0.5, "mean": 0.25, "placebos": 0.25}},
+            {"outcome": "y", "unit": "u", "time": "w", "treated": 3, "treatment_time": 8,
+             "donors": [1, 2, 4, 5], "donor_weights": "uniform", "placebos": ("1", "2"),
+             "mean_effect": True, "bound": (0, 1), "budget_shares":
+             {"prediction": 0.5, "mean": 0.25, "placebos": 0.25}},
+        ),
+    ],
+)  # fmt: skip
+def test_options_from_r_are_the_options_of_the_class(
+    method: str, formula: str | None, from_r: dict[str, Any], options: dict[str, Any]
+) -> None:
+    data = rows()
+    model = exported("model")(method, data, from_r, formula).live.method
+    made = getattr(dprct, method)(data.data, data.schema, **options)
+    for name, value in made.spec.options().items():
+        found = getattr(model.spec, name)
+        listed = isinstance(value, (list, tuple)) and not isinstance(found, str)
+        assert (list(found) == list(value)) if listed else (found == value), name
+    budget = (4, 1e-6) if method == "IPW" else (4,)
+    assert str(model.plan(*budget)) == str(made.plan(*budget))
+
+
+@pytest.mark.parametrize(
+    ("method", "old", "new"),
+    [
+        ("PrivateATE", "weights", "budget_shares"),
+        ("PrivateATE", "unit", "privacy_unit"),
+        ("IPW", "shares", "budget_shares"),
+        ("IPW", "levels", "alphas"),
+        ("CATE", "groups", "subgroups"),
+        ("PrivateAdditive", "groups", "subgroups"),
+        ("SyntheticControl", "weights", "donor_weights"),
+    ],
+)
+def test_an_old_name_from_r_is_answered_with_the_new_one(method: str, old: str, new: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        exported("model")(method, rows(), {old: 1.0})
+    assert str(caught.value) == f"there is no option {old!r}; it is called {new} now"
+
+
+def test_what_a_call_from_r_lacks_is_named() -> None:
+    with pytest.raises(ParameterError, match=r"^PrivateATE needs outcome=, which is not given"):
+        exported("model")("PrivateATE", rows(), {"treatment": "t"})
+    with pytest.raises(ParameterError, match="treatment= follows from the formula; leave it out"):
+        exported("model")("IPW", rows(), {"outcome": "y", "treatment": "t"}, "t ~ x")
