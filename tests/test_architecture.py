@@ -28,6 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(names.split())
     for names in (
         "errors",
+        "disk",
         "privacy",
         "schema missing derive",
         "io",
@@ -42,6 +43,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "custodian",
         "study",
         "cli rbridge",
+        "__main__",
     )
 )
 """From the ground up; a module imports from its own floor and from those below."""

@@ -184,7 +184,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         guarantee = self.guarantee(Budget(1))
         place = path_of(path)
         check_name(place, guarantee)
-        rehearse(self._announced(guarantee), place)
+        rehearse(self._announced(guarantee), place, self.n)
 
     def _announced(self, guarantee: Guarantee) -> Schema:
         """Return the schema that the protected file will have."""

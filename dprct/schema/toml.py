@@ -11,6 +11,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from dprct import disk
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.declare import declared
@@ -66,7 +67,7 @@ def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:
 
 def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
     try:
-        return tomlkit.parse(Path(path).read_bytes().decode("utf-8"))
+        return tomlkit.parse(disk.content(path, disk.MOST_TOML).decode("utf-8"))
     except OSError as problem:
         raise FileError(
             f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file"

@@ -12,18 +12,17 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dprct import __version__
+from dprct import __version__, disk
 from dprct.errors import DisclosureError, FileError, SimulationError
-from dprct.io.atomic import atomic_write, file_error
+from dprct.io.atomic import file_error
 from dprct.privacy.budget import spelled
+from dprct.release.writing import check_free_of_case, writing_at
 from dprct.results import render
 from dprct.results.certificate import sealed_words
 from dprct.results.confidential import is_confidential
@@ -31,12 +30,15 @@ from dprct.schema.toml import column_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from dprct.results.plan import Plan
     from dprct.study.estimates import AnyModel
 
 VERSION = 1
 SUFFIX = ".json"
+_ROOM = 2**18
+"""Bytes that the results of an estimate do not exceed by much: the room that is tried."""
 _NOT_RELEASED_APART = ("params", "cov", "bse_noise")
 """Tables of a result that the table of the document holds already."""
 
@@ -205,7 +207,9 @@ def check_results_target(path: Path, dataset_id: str) -> None:
         raise FileError(
             f"the folder of {str(path)!r} does not exist; create it or choose another place"
         )
+    disk.sweep(path.parent)
     for place in (path, text_path(path)):
+        check_free_of_case(place)
         if os.path.lexists(place) and not _is_own(place, path, dataset_id):
             raise FileError(
                 f"{place.name!r} exists and is not what this study wrote, unchanged; give another "
@@ -221,8 +225,9 @@ def rehearse_results(path: Path, dataset_id: str) -> None:
     FileError
     """
     check_results_target(path, dataset_id)
-    with _staged(path) as folder, atomic_write(folder / path.name, mode="wb") as file:
-        file.write(b"{}")
+    with _staged(path) as folder:
+        for place in (path, text_path(path)):
+            (folder / place.name).write_bytes(bytes(_ROOM))
 
 
 def write_results(document: ResultsDocument, text: str, path: Path) -> None:
@@ -234,21 +239,14 @@ def write_results(document: ResultsDocument, text: str, path: Path) -> None:
         If they cannot be written, or would replace what is not theirs; then what was there is
         there still.
     """
-    check_results_target(path, str(document.content["dataset_id"]))
     body = json.dumps(dict(document.content), indent=2, ensure_ascii=False)
     places = {text_path(path): _ended(text), path: _ended(body)}
-    with _staged(path) as folder:
-        for place, words in places.items():
-            with atomic_write(folder / place.name, mode="wb") as file:
-                file.write(words.encode("utf-8"))
-        before = {p: p.read_bytes() if p.exists() else None for p in places}
-        try:
-            for place in places:
-                os.replace(folder / place.name, place)  # of a link, the link itself is replaced
-        except BaseException:
-            for place, old in before.items():
-                _put_back(place, old)
-            raise
+    with writing_at(path):
+        check_results_target(path, str(document.content["dataset_id"]))
+        with _staged(path) as folder:
+            for place, words in places.items():
+                (folder / place.name).write_bytes(words.encode("utf-8"))
+            disk.move_all(folder, path.parent, [place.name for place in places])
 
 
 def read_results(path: Path) -> ResultsDocument:
@@ -275,8 +273,8 @@ def _content(path: Path) -> dict[str, Any] | None:
     if path.is_symlink() or not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(disk.content(path, disk.MOST_JSON))
+    except (OSError, FileError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or found.get("results") != VERSION:
         return None
@@ -293,8 +291,8 @@ def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
     if place.is_symlink() or not place.is_file():
         return False
     try:
-        return bool(hashlib.sha256(place.read_bytes()).hexdigest() == content["text_sha256"])
-    except OSError:
+        return bool(disk.sha256(place) == content["text_sha256"])
+    except (OSError, FileError):
         return False
 
 
@@ -361,18 +359,11 @@ def _ended(text: str) -> str:
 def _staged(path: Path) -> Iterator[Path]:
     """Yield a folder of its own beside ``path``, and remove it."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".dprct-", dir=path.parent) as folder:
-            yield Path(folder)
+        with disk.drafts(path.parent) as folder:
+            yield folder
     except FileError as error:
         if error.errno is None or ".dprct-" not in str(error):
             raise
         raise file_error(OSError(error.errno, ""), path, "written") from None
     except OSError as error:
         raise file_error(error, path, "written") from None
-
-
-def _put_back(path: Path, content: bytes | None) -> None:
-    if content is None:
-        path.unlink(missing_ok=True)
-    else:
-        path.write_bytes(content)

@@ -36,6 +36,7 @@ from dprct.study.release_section import (
     ReleaseSpec,
     TotalBudget,
     budget_from,
+    check_printable,
     release_from,
 )
 from dprct.study.results_document import SUFFIX
@@ -202,6 +203,8 @@ class Study:
     declaration : Declaration
     sha256 : str
         Hash of what the file says, whatever its comments, layout and order.
+    chosen : Path or None
+        Where the output goes, if that was said on the command line.
     """
 
     data: Path
@@ -218,6 +221,7 @@ class Study:
     path: Path = Path("study.toml")
     declaration: Declaration = field(default_factory=Declaration)
     sha256: str = ""
+    chosen: Path | None = None
 
     @property
     def promises(self) -> bool:
@@ -247,6 +251,8 @@ class Study:
     @property
     def output(self) -> Path:
         """Where the protected file goes, or the document of results."""
+        if self.chosen is not None:
+            return self.chosen
         stem = self.data.stem
         default = f"{stem}_protected.dta" if self.promises else unpromised_name(stem)
         if self.estimate is not None:
@@ -369,8 +375,14 @@ class Study:
         return found
 
 
-def load_study(path: str | Path) -> Study:
+def load_study(path: str | Path, output: Path | None = None) -> Study:
     """Return the study that a TOML file describes.
+
+    Parameters
+    ----------
+    path : str or Path
+    output : Path, optional
+        Where the output goes; by default where the study file says, in its own folder.
 
     Raises
     ------
@@ -380,7 +392,7 @@ def load_study(path: str | Path) -> Study:
         If it is not TOML, misses something, or has an unknown key.
     """
     path = Path(path)
-    return study_from(read_toml(path, StudyError), path)
+    return replace(study_from(read_toml(path, StudyError), path), chosen=output)
 
 
 def study_from(document: Mapping[str, Any], path: Path) -> Study:
@@ -394,6 +406,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     for key in ("data", "dataset_id"):
         if not isinstance(document.get(key), str) or not document[key]:
             raise StudyError(f'{key} is missing or not text; write {key} = "..." at the top')
+    check_printable(document["data"], "data")
     try:
         checked_id(document["dataset_id"])
     except ParameterError as error:
