@@ -62,7 +62,7 @@ def opened(path: str | os.PathLike[str]) -> IO[bytes]:
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     place = os.fspath(path)
     if "\0" in place:
-        raise FileError(f"{place!r} is no name of a file: it has a NUL character; check the path")
+        raise _refusal(place, "has a NUL character", "check the path")
     if not stat.S_ISREG(os.stat(place).st_mode):  # to open a device may already do something
         _refuse(place, os.stat(place).st_mode)
     handle = os.open(place, flags | getattr(os, "O_CLOEXEC", 0))
@@ -100,10 +100,8 @@ def content(path: str | os.PathLike[str], most: int) -> bytes:
     with opened(path) as file:
         found = file.read(most + 1)
     if len(found) > most:
-        raise FileError(
-            f"{os.fspath(path)!r} has more than {most // 2**20} MB, which no such file needs; "
-            "check the path"
-        )
+        words = f"has more than {most // 2**20} MB, which no such file needs"
+        raise _refusal(os.fspath(path), words, "check the path")
     return found
 
 
@@ -124,10 +122,15 @@ def _refuse(path: str, mode: int) -> None:
         raise IsADirectoryError(21, os.strerror(21), path)
     kinds = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"))
     kind = next((word for is_such, word in kinds if is_such(mode)), "device")
-    raise FileError(
-        f"{path!r} is not an ordinary file but a {kind}; give a file on a disk (a stream: save it "
-        "to a file first)"
-    )
+    advice = "give a file on a disk (a stream: save it to a file first)"
+    raise _refusal(path, f"is not an ordinary file but a {kind}", advice)
+
+
+def _refusal(path: str, words: str, advice: str) -> FileError:
+    """Return a refusal, which is an OSError, too: its reason reads as one of the system's."""
+    refusal = FileError(f"{path!r} {words}; {advice}")
+    refusal.strerror = words
+    return refusal
 
 
 @contextlib.contextmanager

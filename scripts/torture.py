@@ -5,8 +5,9 @@
 
 Every run has an expected end: a sentence (a ``DprctError``, an exit code of the command line), or
 a result that is right.  Anything else is a finding, which is printed and makes the exit code 1:
-another exception, a hang, a charge that was lost or made twice, a file that is not its certificate's,
-something left behind, a file outside the study's folder.  ``tests/torture`` runs each family small.
+another exception, a hang, a charge that was lost or made twice, a file that is not that of its
+certificate, something left behind, a file outside the study's folder.  ``tests/torture`` runs each
+family small.
 """
 
 from __future__ import annotations
@@ -98,12 +99,15 @@ class Family:
 
     @property
     def runs(self) -> int:
+        """How many there were."""
         return sum(self.ends.values())
 
     def ended(self, how: str) -> None:
+        """Count one end."""
         self.ends[how] = self.ends.get(how, 0) + 1
 
     def wrong(self, words: str) -> None:
+        """Count and keep a finding."""
         self.ended("FOUND WRONG")
         self.findings.append(f"{self.name}: {words}")
 
@@ -246,7 +250,7 @@ def damaged_studies(runs: int, rng: random.Random, folder: Path) -> Family:
 
 
 def damaged_ledgers(runs: int, rng: random.Random, folder: Path) -> Family:
-    """A damaged ledger never says that less was spent."""
+    """Damage a ledger, which never says then that less was spent."""
     family = Family("Damaged ledgers", "refused, or read with every charge in it")
     path = folder / "trial.ledger.json"
     folder.mkdir(parents=True)
@@ -271,7 +275,7 @@ def damaged_ledgers(runs: int, rng: random.Random, folder: Path) -> Family:
 
 
 def damaged_certificates(runs: int, rng: random.Random, folder: Path) -> Family:
-    """A damaged certificate is refused or held against the file."""
+    """Damage a certificate, which is refused or held against the file."""
     family = Family("Damaged certificates", "`verify` and `compare`")
     study = trial(folder)
     call(study, "protect", "--yes")
@@ -352,9 +356,7 @@ def disorder(study: Path) -> list[str]:
         try:
             held = verify(out)
             if not held:
-                found.append(
-                    "file and certificate are of different releases, or the ledger lacks it"
-                )
+                found.append("file and certificate differ, or the ledger lacks the entry")
             elif not held.identical:
                 found.append("the file is not byte for byte its certificate's")
         except DprctError as error:
@@ -369,10 +371,8 @@ def charges(study: Path) -> int:
 
 
 def kills(runs: int, rng: random.Random, folder: Path) -> Family:
-    """A process that is killed at any moment leaves a sound folder."""
-    family = Family(
-        "Kills", "`dprct protect` ended by SIGKILL, SIGTERM or SIGINT at a random moment"
-    )
+    """Kill a release at any moment, which leaves a sound folder."""
+    family = Family("Kills", "`dprct protect`, SIGKILL, SIGTERM or SIGINT at a random moment")
     start = time.monotonic()
     end_of(forked(trial(folder / "whole"), "protect", "--yes"))
     whole = time.monotonic() - start
@@ -447,7 +447,7 @@ def races(runs: int, rng: random.Random, folder: Path) -> Family:
 
 
 def full_disks(runs: int, rng: random.Random, folder: Path) -> Family:
-    """A disk that takes no more bytes of a file costs no budget that nothing came of."""
+    """Let a disk take no more bytes, which costs no budget that nothing comes of."""
     family = Family("Full disks", "`dprct protect` with a limit on the size of files")
     for k in range(runs):
         study = trial(folder / f"{k}")
@@ -481,9 +481,7 @@ def full_disks(runs: int, rng: random.Random, folder: Path) -> Family:
         elif code == 0:
             family.ended("released")
         else:
-            family.ended(
-                "refused, nothing charged" if spent == before else "charged, resumed later"
-            )
+            family.ended("nothing charged" if spent == before else "charged, resumed later")
     return family
 
 
@@ -584,11 +582,12 @@ def hostile(folder: Path) -> list[tuple[str, str, Callable[[Path], None] | None]
 
 
 def hostile_studies(runs: int, rng: random.Random, folder: Path) -> Family:
-    """A stranger's study file cannot hang, fill the memory, charge or write elsewhere."""
+    """Run the study files of strangers, which cannot hang, fill the memory or write elsewhere."""
     family = Family("Hostile study files", "`check`, `plan`, `protect`, `ledger`, `table` of each")
     cases = hostile(folder)
     if runs < len(cases):
         cases = rng.sample(cases, runs)
+    folder.mkdir(parents=True)
     outside = {path.name for path in folder.parent.iterdir()}
     for k, (words, text, prepare) in enumerate(cases):
         place = folder / f"{k}" / "inner"
@@ -625,7 +624,7 @@ def small() -> None:
 
 
 def api(runs: int, rng: random.Random, folder: Path) -> Family:
-    """A wrong argument is refused in a sentence."""
+    """Call everything with wrong arguments, which are refused in a sentence."""
     import inspect
 
     family = Family("Wrong arguments", "every public function and constructor")
@@ -697,22 +696,25 @@ def tortured(name: str, runs: int, seed: int) -> Family:
         return act(runs, random.Random(f"{seed} {name}"), Path(folder) / "work" / "here")
 
 
-def charging(
-    lengths: tuple[int, ...] = (100, 1_000, 10_000),
-) -> list[tuple[int, float, float, int]]:
+Row = tuple[int, float, float, int]
+
+
+def charging(lengths: tuple[int, ...] = (100, 1_000, 10_000)) -> list[Row]:
     """Return, by entries of a ledger: CPU ms of a charge, of opening and charging; its bytes."""
     rows = []
     facts = {"public_facts": ["the number of rows, n = 4,820"], "not_covered": ["column village"]}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "long.ledger.json"
-        accountant = Accountant.open(path, dataset_id="long", epsilon=100_000)
 
-        def charge(purse: Accountant) -> None:
-            purse.charge(Budget(1), method="MVHistogram", relation="replace-one", **facts)
+    def charge(purse: Accountant) -> None:
+        purse.charge(Budget(1), method="MVHistogram", relation="replace-one", **facts)
 
-        for length in lengths:
-            while accountant._current().sums.entries < length - 60:
+    for length in lengths:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "long.ledger.json"
+            accountant = Accountant(100_000)
+            for _ in range(length):
                 charge(accountant)
+            accountant.save(path, dataset_id="long")
+            accountant = Accountant.load(path)
             rounds = 20
             start = time.process_time()
             for _ in range(rounds):
@@ -726,7 +728,7 @@ def charging(
     return rows
 
 
-def figures(found: list[Family], rows: list[tuple[int, float, float, int]], command: str) -> str:
+def figures(found: list[Family], rows: list[Row], command: str) -> str:
     """Return the figures as Markdown."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],

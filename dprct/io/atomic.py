@@ -69,6 +69,8 @@ def file_error(error: OSError, path: str | os.PathLike[str], deed: str) -> FileE
     >>> str(file_error(FileNotFoundError(2, "gone"), "a.dta", "read"))
     "'a.dta' does not exist; check the path"
     """
+    if isinstance(error, FileError):
+        return error
     cause = os.strerror(error.errno) if error.errno else type(error).__name__
     unknown = f"could not be {{deed}} ({cause}); check the path and the disk"
     advice = _ADVICE.get(error.errno or 0, unknown).format(deed=deed)

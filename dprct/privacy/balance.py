@@ -210,7 +210,7 @@ class Balance:
         """Return the ledger as it is now; LedgerError if anything known before is gone."""
         with self._lock:
             found = self._store.read(self._known.dataset_id)
-            if not found.continues(self._known):
+            if found is not self._known and not found.continues(self._known):
                 raise LedgerError(
                     f"ledger {self.path} lost entries that were there before; "
                     "restore the newest copy"

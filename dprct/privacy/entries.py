@@ -356,6 +356,8 @@ def _followed(records: Sequence[Any], new: Any) -> Sequence[Any]:
 def _begins_with(ours: Sequence[object], theirs: Sequence[object]) -> bool:
     if isinstance(ours, Lines) and isinstance(theirs, Lines):
         return ours.begins_with(theirs)
+    if isinstance(ours, tuple) and isinstance(theirs, tuple):
+        return ours[: len(theirs)] == theirs
     return len(theirs) <= len(ours) and all(
         one == other for one, other in zip(ours, theirs, strict=False)
     )

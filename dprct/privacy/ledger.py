@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dprct import disk
-from dprct.errors import FileError, LedgerError, ParameterError
+from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.charges import ENTRY_ID
 from dprct.privacy.ledger_lines import (
     Damage,
@@ -155,8 +155,6 @@ class LedgerFile:
             ) from error
         except OSError as error:
             raise LedgerError(f"cannot read ledger {self.path}: {error.strerror}") from error
-        except FileError as error:
-            raise LedgerError(f"cannot read ledger: {error}") from error
         except Damage as error:
             raise LedgerError(
                 f"ledger {self.path} is damaged: {error}; restore it from a backup"
@@ -175,7 +173,7 @@ class LedgerFile:
         """Return what stands in the file: of what was seen before, only what follows it."""
         for attempt in range(_ATTEMPTS):
             if attempt:
-                time.sleep(0.02)  # somebody may have appended between two readings
+                time.sleep(0.002)  # somebody may have appended between two readings
             paid_for = self._saved_entries()  # before the ledger: a charge comes before its state
             with disk.opened(self.path) as file:
                 known = self._seen and self._seen.again(file)
@@ -213,7 +211,7 @@ class LedgerFile:
         try:
             pending = json.loads(disk.content(self._pending, disk.MOST_JSON))
             at, end = pending["at"], pending["end"]
-        except (OSError, FileError, ValueError, LookupError, TypeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
         if type(at) is not int or not isinstance(end, str) or not 0 < at <= len(raw):
             return None
@@ -352,7 +350,7 @@ class LedgerFile:
         """
         try:
             content = disk.content(self._state_path(entry_id), _MOST)
-        except (OSError, FileError) as error:
+        except OSError as error:
             raise LedgerError(f"no released state of entry {entry_id} can be read") from error
         if sha256 not in (None, hashlib.sha256(content).hexdigest()):
             raise LedgerError(

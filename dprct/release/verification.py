@@ -7,7 +7,6 @@ import re
 import warnings
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from dprct.results.digest import labels_digest, number_digest, text_digest, to_1
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -195,6 +195,7 @@ def verify(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import pandas as pd
     >>> from dprct import Column, MVHistogram, Schema
     >>> schema = Schema((Column("got", "byte"),)).declare(got=dict(levels=[0, 1], missing="never"))
@@ -276,7 +277,7 @@ def certified_words(folder: Path) -> dict[str, str]:
             content = json.loads(disk.content(path, disk.MOST_JSON))
             words = content["ledger"]
             name = content["file"]["name"] if "file" in content else path.name
-        except (OSError, FileError, ValueError, LookupError, TypeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             continue
         if isinstance(words, str) and isinstance(name, str):
             found[name] = words
@@ -406,7 +407,7 @@ def _in_four_bytes(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificate]:
-    place = certificate_paths(path)[1] if given is None else Path(given)
+    place = certificate_paths(path)[1] if given is None else path_of(given)
     try:
         content = json.loads(disk.content(place, disk.MOST_JSON))
     except FileNotFoundError:

@@ -129,13 +129,16 @@ def check_free_of_case(path: Path) -> None:
     FileError
     """
     same = _folded(path.name)
-    with contextlib.suppress(OSError):
-        for name in os.listdir(path.parent):
-            if name != path.name and _folded(name) == same:
-                raise FileError(
-                    f"{path.name!r} and {name!r}, which exists, are one file on some disks; give "
-                    "another name"
-                )
+    try:
+        names = os.listdir(path.parent)
+    except OSError as error:
+        raise file_error(error, path.parent, "read") from None
+    for name in names:
+        if name != path.name and _folded(name) == same:
+            raise FileError(
+                f"{path.name!r} and {name!r}, which exists, are one file on some disks; give "
+                "another name"
+            )
 
 
 def _folded(name: str) -> str:
@@ -152,7 +155,7 @@ def _hash_for(path: Path, dataset_id: str | None) -> str | None:
         if dataset_id is not None and known.get("dataset_id", dataset_id) != dataset_id:
             return None
         found = known["file"]["sha256"]
-    except (OSError, FileError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     return found if isinstance(found, str) and len(found) == 64 else None
 
@@ -160,7 +163,7 @@ def _hash_for(path: Path, dataset_id: str | None) -> str | None:
 def _states(place: Path, sha256: str) -> bool:
     try:
         return sha256.encode() in disk.content(place, disk.MOST_JSON)
-    except (OSError, FileError):
+    except OSError:
         return False
 
 
@@ -346,5 +349,5 @@ def is_described(path: Path) -> bool:
     stated = _hash_for(path, None)
     try:
         return stated is not None and stated == disk.sha256(path)
-    except (OSError, FileError):
+    except OSError:
         return False

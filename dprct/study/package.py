@@ -404,7 +404,7 @@ def _begins_with(path: Path, start: bytes) -> bool:
     try:
         with disk.opened(path) as file:
             return file.read(len(start)) == start
-    except (OSError, FileError):
+    except OSError:
         return False
 
 

@@ -274,7 +274,7 @@ def _content(path: Path) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(disk.content(path, disk.MOST_JSON))
-    except (OSError, FileError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or found.get("results") != VERSION:
         return None
@@ -292,7 +292,7 @@ def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
         return False
     try:
         return bool(disk.sha256(place) == content["text_sha256"])
-    except (OSError, FileError):
+    except OSError:
         return False
 
 

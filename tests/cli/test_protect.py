@@ -5,7 +5,6 @@ import errno
 import io
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ from dprct.release.writing import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 Files = dict[str, bytes]
 

@@ -80,6 +80,7 @@ arms = ["arm"]
 groups = "village"
 weights = "w"
 """
+EXPECTED, README = "trial_protected.expected.csv", "trial_protected.README-data.md"
 SECRET = "417.23"
 
 
@@ -133,13 +134,11 @@ def one_sentence(text: str) -> bool:
 
 def test_protect_writes_the_papers_beside_the_file(made: Path) -> None:
     folder = made.parent
-    rows = list(
-        csv.reader(io.StringIO((folder / "trial_protected.expected.csv").read_text("utf-8")))
-    )
+    rows = list(csv.reader(io.StringIO((folder / EXPECTED).read_text("utf-8"))))
     assert tuple(rows[0]) == HEADER
     assert {row[0] for row in rows[1:]} == {"trial-1"}
     assert {row[1] for row in rows[1:]} == {"main"}
-    text = (folder / "trial_protected.README-data.md").read_text("utf-8")
+    text = (folder / README).read_text("utf-8")
     assert "# Data of A trial" in text
     assert "| main: Main effects | yes: its numbers, with the noise of the release" in text
     assert (
@@ -154,8 +153,8 @@ def test_protect_says_what_it_wrote_and_what_again_would_do(
     ran = dprct("protect", trial, "--yes")
     for name in (
         "trial_protected.dta",
-        "trial_protected.README-data.md",
-        "trial_protected.expected.csv",
+        README,
+        EXPECTED,
     ):
         assert f"wrote {trial.parent / name}" in ran.out
     assert "Running protect again makes another file and charges the ledger again." in ran.out
@@ -189,7 +188,7 @@ def test_tables_in_csv_have_all_digits(made: Path, dprct: Callable[..., Run]) ->
     out = dprct("table", made, "--csv").out
     frame = pd.read_csv(io.StringIO(out), comment="#")
     assert frame["section"].tolist() == ["No controls", "Age"]
-    expected = pd.read_csv(made.parent / "trial_protected.expected.csv")
+    expected = pd.read_csv(made.parent / EXPECTED)
     wanted = expected[(expected.statistic == "estimate")]["value"].tolist()
     assert frame["arm:estimate"].tolist() == wanted
 
@@ -231,7 +230,7 @@ def test_confidential_tables_are_those_of_the_confidential_file(
 
 
 def test_what_is_expected_is_found(made: Path, dprct: Callable[..., Run]) -> None:
-    ran = dprct("table", made, "--expect", made.parent / "trial_protected.expected.csv")
+    ran = dprct("table", made, "--expect", made.parent / EXPECTED)
     assert ran.code == 0
     assert ran.out.splitlines()[-1] == "every number is that of trial_protected.expected.csv"
 
@@ -291,7 +290,7 @@ def test_the_confidential_file_is_not_what_is_expected(
         "--on",
         "confidential",
         "--expect",
-        made.parent / "trial_protected.expected.csv",
+        made.parent / EXPECTED,
     )
     assert (ran.code, ran.out) == (2, "")
     assert "leave out --on confidential" in ran.err
@@ -300,7 +299,7 @@ def test_the_confidential_file_is_not_what_is_expected(
 def test_another_protected_file_gives_other_numbers(
     made: Path, dprct: Callable[..., Run], tmp_path: Path
 ) -> None:
-    before = shutil.copy(made.parent / "trial_protected.expected.csv", tmp_path / "before.csv")
+    before = shutil.copy(made.parent / EXPECTED, tmp_path / "before.csv")
     assert dprct("protect", made, "--yes").code == 0
     ran = dprct("table", made, "--expect", before)
     assert ran.code == 1
@@ -314,7 +313,7 @@ def test_a_folder_without_the_confidential_data_still_makes_its_tables(
     shutil.move(made.parent, moved)
     for path in (moved / "trial.dta", *moved.glob("*.ledger*")):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    ran = dprct("table", moved / "study.toml", "--expect", moved / "trial_protected.expected.csv")
+    ran = dprct("table", moved / "study.toml", "--expect", moved / EXPECTED)
     assert (ran.code, ran.err) == (0, "")
     lost = dprct("table", moved / "study.toml", "--on", "confidential")
     assert lost.code == 2
@@ -357,8 +356,8 @@ def test_a_study_without_tables(trial: Path, dprct: Callable[..., Run]) -> None:
     assert ran.code == 2
     assert "the study declares no table; write [[table]]" in ran.err
     assert dprct("protect", trial, "--yes").code == 0
-    assert not (trial.parent / "trial_protected.expected.csv").exists()
-    text = (trial.parent / "trial_protected.README-data.md").read_text("utf-8")
+    assert not (trial.parent / EXPECTED).exists()
+    text = (trial.parent / README).read_text("utf-8")
     assert "The study file declares no table." in text
 
 
@@ -453,15 +452,13 @@ def test_a_table_that_the_protected_file_cannot_give_spoils_no_other(
 ) -> None:
     append(trial, '[[table]]\nname = "nobody"\noutcomes = ["got"]\narms = ["age"]\n')
     assert dprct("protect", trial, "--yes").code == 0
-    readme = (trial.parent / "trial_protected.README-data.md").read_text("utf-8")
+    readme = (trial.parent / README).read_text("utf-8")
     assert "| nobody | no: arm 'age' holds numbers other than 0 and 1" in readme
     plain = dprct("table", trial)
     assert plain.code == 2
     assert "table 'nobody' cannot be made" in plain.err
     assert "Main effects" in plain.out
-    assert (
-        dprct("table", trial, "--expect", trial.parent / "trial_protected.expected.csv").code == 0
-    )
+    assert dprct("table", trial, "--expect", trial.parent / EXPECTED).code == 0
 
 
 @pytest.mark.parametrize("name", ["README-data.md", "expected.csv"])
@@ -502,10 +499,7 @@ def test_papers_are_not_touched_when_nothing_is_written(
     made: Path, dprct: Callable[..., Run]
 ) -> None:
     assert dprct("protect", made, "--yes").code == 0
-    papers = [
-        made.parent / name
-        for name in ("trial_protected.README-data.md", "trial_protected.expected.csv")
-    ]
+    papers = [made.parent / name for name in (README, EXPECTED)]
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in papers]
     assert dprct("protect", made, "--yes").code == 3  # the budget is spent
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in papers] == before
@@ -519,7 +513,7 @@ def test_two_studies_in_one_folder_keep_their_papers_apart(
     other.write_text(text.replace("epsilon = 4.0", 'epsilon = 4.0\noutput = "second.dta"'),
                      encoding="utf-8")  # fmt: skip
     assert dprct("protect", other, "--yes").code == 0
-    for study, expected in ((made, "trial_protected.expected.csv"), (other, "second.expected.csv")):
+    for study, expected in ((made, EXPECTED), (other, "second.expected.csv")):
         assert dprct("table", study, "--expect", study.parent / expected).code == 0
 
 
@@ -529,11 +523,11 @@ def test_the_papers_hold_nothing_of_a_withheld_column(
     change_data(trial, w=float(SECRET))
     assert dprct("protect", trial, "--yes").code == 0
     papers = (
-        "trial_protected.README-data.md",
-        "trial_protected.expected.csv",
+        README,
+        EXPECTED,
         "trial_protected.certificate.json",
     )
     texts = {name: (trial.parent / name).read_text("utf-8") for name in papers}
     assert not any(SECRET in text for text in texts.values())
     certificate = json.loads(texts["trial_protected.certificate.json"])
-    assert certificate["file"]["sha256"] in texts["trial_protected.README-data.md"]
+    assert certificate["file"]["sha256"] in texts[README]
