@@ -236,7 +236,7 @@ def test_what_is_expected_is_found(made: Path, dprct: Callable[..., Run]) -> Non
 
 
 def test_a_mismatch_is_shown_and_is_1(made: Path, dprct: Callable[..., Run]) -> None:
-    path = made.parent / "expected.csv"
+    path = made.parent / EXPECTED
     lines = path.read_text("utf-8").splitlines()
     (row,) = [k for k, line in enumerate(lines) if ",No controls,got,arm,estimate," in line]
     lines[row] = lines[row].rsplit(",", 1)[0] + ",0.123456"
@@ -251,9 +251,9 @@ def test_a_mismatch_is_shown_and_is_1(made: Path, dprct: Callable[..., Run]) -> 
 def test_a_latex_file_stays_one_with_what_was_expected(
     made: Path, dprct: Callable[..., Run]
 ) -> None:
-    path = made.parent / "expected.csv"
+    path = made.parent / EXPECTED
     out = dprct("table", made, "--latex", "--expect", path).out
-    assert out.splitlines()[-1] == "% every number is that of trial_protected.expected.csv"
+    assert "% every number is that of trial_protected.expected.csv" in out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_latex_file_stays_one_with_what_was_expected(
 def test_an_expected_csv_that_is_not_ours(
     old: str, new: str, words: str, made: Path, dprct: Callable[..., Run]
 ) -> None:
-    path = made.parent / "expected.csv"
+    path = made.parent / EXPECTED
     path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
     ran = dprct("table", made, "--expect", path)
     assert ran.code == 2
@@ -510,8 +510,9 @@ def test_two_studies_in_one_folder_keep_their_papers_apart(
 ) -> None:
     other = made.parent / "second.toml"
     text = made.read_text("utf-8").replace("trial-1", "trial-2")
-    other.write_text(text.replace("epsilon = 4.0", 'epsilon = 4.0\noutput = "second.dta"'),
-                     encoding="utf-8")  # fmt: skip
+    text = text.replace("epsilon = 4.0", 'epsilon = 4.0\noutput = "second.dta"')
+    text = text.replace("[budget]", '[budget]\nseparate = "a test of two studies"')
+    other.write_text(text, encoding="utf-8")
     assert dprct("protect", other, "--yes").code == 0
     for study, expected in ((made, EXPECTED), (other, "second.expected.csv")):
         assert dprct("table", study, "--expect", study.parent / expected).code == 0

@@ -112,9 +112,7 @@ def test_another_data_set_has_another_ledger(folder: Path) -> None:
     with pytest.raises(LedgerError, match=r"are those of data set 'survey-1' \(epsilon=1 spent\)"):
         protected(edited(folder, ("survey-1", "survey-2")))
     why = 'separate = "a reason"'
-    made = protected(
-        edited(folder, ("survey-1", "survey-2"), ("epsilon = 1.5", f"epsilon = 1.5\n{why}"))
-    )
+    made = protected(edited(folder, ("epsilon = 1.5", f"epsilon = 1.5\n{why}")))
     said = "the same data were charged to data set 'survey-1' (epsilon=1 spent), which is not in"
     assert said in made.certificate().ledger
     assert "because: a reason" in made.certificate().ledger
