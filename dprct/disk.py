@@ -19,12 +19,13 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from dprct.errors import FileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from io import BufferedReader
     from types import FrameType
 
 if sys.platform == "win32":
@@ -42,7 +43,7 @@ _MOVES = "MOVES"
 """A file in a folder of drafts: all drafts are complete, and take their names."""
 
 
-def opened(path: str | os.PathLike[str]) -> IO[bytes]:
+def opened(path: str | os.PathLike[str]) -> BufferedReader:
     """Open an ordinary file for reading; a link stands for what it points to.
 
     Raises
@@ -353,5 +354,5 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number, frame in came[:1]:
-            before[signal.Signals(number)](number, frame)
+        for first, frame in came[:1]:
+            before[signal.Signals(first)](first, frame)

@@ -183,7 +183,14 @@ def attempt(family: Family, what: str, act: Callable[[], str]) -> None:
 
 
 def mutated(content: bytes, rng: random.Random) -> tuple[str, bytes]:
-    """Return a damage in words, and what it makes of a file."""
+    """Return a damage in words, and what it makes of a file; never the same file."""
+    while True:
+        what, new = _mutated(content, rng)
+        if new != content:
+            return what, new
+
+
+def _mutated(content: bytes, rng: random.Random) -> tuple[str, bytes]:
     at, size = rng.randrange(len(content)), len(content)
     kind = rng.choice(("bit", "byte", "cut", "doubled", "hole", "extreme", "swapped"))
     if kind == "bit":

@@ -187,7 +187,8 @@ class Parts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values."""
-        return json_ready(asdict(self))
+        made: dict[str, Any] = json_ready(asdict(self))
+        return made
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Parts:
