@@ -683,14 +683,14 @@ def _short(value: Any) -> str:
 # --- figures ------------------------------------------------------------------------------------
 
 FAMILIES: dict[str, tuple[Callable[[int, random.Random, Path], Family], int, int]] = {
-    "dta": (damaged_dta, 12_000, 300),
+    "dta": (damaged_dta, 12_000, 200),
     "studies": (damaged_studies, 3_000, 60),
-    "ledgers": (damaged_ledgers, 5_000, 300),
+    "ledgers": (damaged_ledgers, 5_000, 100),
     "certificates": (damaged_certificates, 1_000, 40),
-    "kills": (kills, 200, 9),
-    "races": (races, 50, 3),
-    "disks": (full_disks, 100, 8),
-    "hostile": (hostile_studies, 1_000, 12),
+    "kills": (kills, 200, 6),
+    "races": (races, 50, 2),
+    "disks": (full_disks, 100, 4),
+    "hostile": (hostile_studies, 1_000, 6),
     "api": (api, 4_000, 300),
 }
 """By name: what runs, how often in full, and how often in the quick form."""
