@@ -391,7 +391,7 @@ def test_privacy_knows_no_data_frame() -> None:
 def test_exact_noise_comes_from_privacy_only() -> None:
     assert importers(frozenset({"opendp"}), ("dprct/privacy/",)) == []
     # a temporary file takes its name from the system's randomness too
-    assert importers(frozenset({"secrets"}), ("dprct/privacy/", "dprct/io/atomic.py")) == []
+    assert importers(frozenset({"secrets"}), ("dprct/privacy/", "dprct/disk.py")) == []
     assert importers(frozenset({"randomgen"}), (NOISE,)) == []
 
 
