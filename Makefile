@@ -7,6 +7,7 @@
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
+#   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
@@ -26,7 +27,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check lint types bench bench-scale java audit replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser clean
+.PHONY: help demo demo-r test check lint types bench bench-scale java audit torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -61,6 +62,10 @@ bench-scale: $(dev)
 audit: $(dev) java
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
 	$(VENV)/bin/python scripts/audit_table.py
+
+# about half an hour; TORTURE_ARGS="--share 0.1 kills" runs a tenth of the kills
+torture: $(dev)
+	$(VENV)/bin/python scripts/torture.py --page docs/reliability.md $(TORTURE_ARGS)
 
 # the paper's data are not part of the project: PAPER_DATA is a folder that holds them
 PAPER_DATA ?= $(wildcard ../shared/data)

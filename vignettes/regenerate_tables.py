@@ -141,21 +141,22 @@ run("check", "study.toml")
 # ## 3. Protect
 #
 # This is the only step that spends privacy. It writes the protected file with its certificate, and
-# beside them, computed from the protected file alone, `expected.csv` and `README-data.md`.
+# beside them, computed from the protected file alone, `thornton_protected.expected.csv`
+# and `thornton_protected.README-data.md`.
 
 # %%
 run("protect", "study.toml", "--yes")
 
 # %%
-print((folder / "README-data.md").read_text("utf-8"))
+print((folder / "thornton_protected.README-data.md").read_text("utf-8"))
 
 # %% [markdown]
 # What the program cannot know stays a visible blank; fill it in under `[availability]`.
 #
 # ## 4. What the reader of the package runs
 #
-# The reader has the protected file, the study file and `expected.csv`, and not the confidential
-# file.
+# The reader has the protected file, the study file and `thornton_protected.expected.csv`,
+# and not the confidential file.
 
 # %%
 run("table", "study.toml")
@@ -167,11 +168,11 @@ run("table", "study.toml", "--latex")
 # The numbers are those that were shipped, or the command ends with 1 and shows which differ:
 
 # %%
-assert run("table", "study.toml", "--expect", "expected.csv") == 0
+assert run("table", "study.toml", "--expect", "thornton_protected.expected.csv") == 0
 
 # %%
 edited = folder / "edited.csv"
-lines = (folder / "expected.csv").read_text("utf-8").splitlines()
+lines = (folder / "thornton_protected.expected.csv").read_text("utf-8").splitlines()
 changed = [line.rsplit(",", 1)[0] + ",0.5" if ",estimate," in line else line for line in lines]
 edited.write_text("\n".join([*changed, ""]), encoding="utf-8")
 assert run("table", "study.toml", "--expect", "edited.csv") == 1

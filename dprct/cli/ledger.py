@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dprct.cli.protect import StudyFile
+from dprct.certificate.certificate import Needed
+from dprct.cli.protect import Output, StudyFile, study_of
 from dprct.cli.show import say
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import spelled
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.together import unit_words
+from dprct.release.verify import certified_words, lacking
 from dprct.study.package import ledger_words
-from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
@@ -33,27 +34,60 @@ _WORDS = {
 def ledger(
     study_file: StudyFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    output: Output = None,
 ) -> None:
     """Show what STUDY has spent, on what, what is left, and what crashed.
 
-    The hash of the data file, which the ledger holds, is not shown: it may not be published.
+    Certificates beside the output are held against the ledger; exit 1 if one contradicts it. The
+    hash of the data file, which the ledger holds, is not shown: it may not be published.
     """
-    study = load_study(study_file)
+    study = study_of(study_file, output)
     found = find_ledger(study.data, study.dataset_id)
     if found is None:
         place = ledger_path(study.data, study.dataset_id)
         none = f"there is no ledger {place.name!r} yet: nothing was charged"
         say(json.dumps({"dataset_id": study.dataset_id, "ledger": None}) if as_json else none)
         return
-    say(json.dumps(_facts(study, found), indent=2) if as_json else _text(study, found))
+    certified = _certified(study)
+    wrong = _contradictions(study, found, certified)
+    words = (
+        json.dumps(_facts(found, certified, wrong), indent=2)
+        if as_json
+        else _text(found, certified, wrong)
+    )
+    say(words)
+    if wrong:
+        raise typer.Exit(1)
 
 
-def _facts(study: Study, found: Accountant) -> dict[str, Any]:
+def _certified(study: Study) -> dict[str, str]:
+    """Return what the files beside the output say of the ledger, the output's own last."""
+    found = certified_words(study.output.parent)
+    own = ledger_words(study)
+    found.pop(study.output.name, None)
+    return {**found, study.output.name: own} if own else found
+
+
+def _contradictions(study: Study, found: Accountant, certified: dict[str, str]) -> list[str]:
+    """Return in words which certificates the ledger contradicts."""
+    wrong = []
+    for name, words in certified.items():
+        needed = Needed.of(words)
+        if needed is not None and needed.dataset_id == study.dataset_id:
+            lost = lacking(found, needed)
+            if lost:
+                wrong.append(
+                    f"CONTRADICTED: the certificate of {name} needs {needed}, and this ledger "
+                    f"lacks {', '.join(lost)}: it is an older copy, or was changed by hand"
+                )
+    return wrong
+
+
+def _facts(found: Accountant, certified: dict[str, str], wrong: list[str]) -> dict[str, Any]:
     """Return the ledger as JSON-ready values, without the hashes of the data file."""
     facts = found.to_dict()
-    certified = ledger_words(study)
     for entry, values in zip(found.ledger, facts["entries"], strict=True):
-        values["state"] = _state(entry, found, certified)
+        values["state"], _ = _state(entry, found, certified)
     contents = [{"when": c["when"], "note": c["note"]} for c in facts["contents"]]
     return {
         **{name: facts[name] for name in ("dataset_id", "relation", "unit", "composition")},
@@ -63,26 +97,27 @@ def _facts(study: Study, found: Accountant) -> dict[str, Any]:
         "remaining": _plain(found.remaining),
         "together": None if found.together is None else found.together.to_dict(),
         "head": found.head,
+        "contradicted": wrong,
+        "separate": found.separate,
         "contents": contents,
         "entries": facts["entries"],
     }
 
 
-def _text(study: Study, found: Accountant) -> str:
-    certified = ledger_words(study)
+def _text(found: Accountant, certified: dict[str, str], wrong: list[str]) -> str:
     heads = str(found).split("\n")
     about = heads[: len(heads) - len(found.ledger) - bool(found.ledger)]
     rows: list[tuple[str, ...]] = [
         ("entry", "when", "method", "epsilon", "delta", "relation", "unit", "state")
     ]
     for entry in found.ledger:
-        words = _WORDS[_state(entry, found, certified)]
-        rows.append(_row(entry, words.format(file=study.output.name, entry=entry.id)))
+        state, name = _state(entry, found, certified)
+        rows.append(_row(entry, _WORDS[state].format(file=name, entry=entry.id)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     changes = [f"data file: {c['note']} ({c['when']})" for c in found.to_dict()["contents"]]
     return "\n".join([*about, *(lines if found.ledger else ["no entries"]), *changes,
-                      f"head: {found.head}"])  # fmt: skip
+                      *_separate(found), f"head: {found.head}", *wrong])  # fmt: skip
 
 
 def _row(entry: Entry, state: str) -> tuple[str, ...]:
@@ -98,13 +133,18 @@ def _row(entry: Entry, state: str) -> tuple[str, ...]:
     )
 
 
-def _state(entry: Entry, found: Accountant, certified: str) -> str:
-    """Return a key of ``_WORDS``."""
+def _separate(found: Accountant) -> list[str]:
+    return [] if found.separate is None else [f"a budget of its own, because: {found.separate}"]
+
+
+def _state(entry: Entry, found: Accountant, certified: dict[str, str]) -> tuple[str, str]:
+    """Return a key of ``_WORDS``, and the file that was written."""
     if not entry.priced:
-        return "no-guarantee"
-    if f"entry {entry.id} of" in certified:
-        return "written"
-    return "saved" if found.is_saved(entry.id) else "crashed"
+        return "no-guarantee", ""
+    for name, words in certified.items():
+        if f"entry {entry.id} of" in words:
+            return "written", name
+    return "saved" if found.is_saved(entry.id) else "crashed", ""
 
 
 def _plain(budget: Budget) -> dict[str, str]:

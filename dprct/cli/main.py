@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import signal
+import threading
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +20,7 @@ from dprct import __version__
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
 
-USAGE, REFUSED, DEFECT, INTERRUPTED = 2, 3, 70, 130
+USAGE, REFUSED, DEFECT, INTERRUPTED, TERMINATED = 2, 3, 70, 130, 143
 
 COMMANDS = {
     "describe": (
@@ -89,7 +93,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 done; 1 unexpected differences, open points or values "
-    "that do not match; 2 wrong usage or input; 3 refused (budget, confirmation); 130 interrupted.",
+    "that do not match; 2 wrong usage or input; 3 refused (budget, confirmation); 130 interrupted; "
+    "143 ended by SIGTERM.",
 )
 
 
@@ -117,9 +122,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run_app(commands: typer.Typer, arguments: Sequence[str] | None, name: str) -> None:
     """Run commands under a name and exit with their code; warnings are notes in one line."""
     allow_any_text()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _terminable():
         warnings.showwarning = _show_warning
-        commands(args=arguments, prog_name=name)
+        try:
+            commands(args=arguments, prog_name=name)
+        except KeyboardInterrupt as error:  # before a command began, or after it ended
+            complain("interrupted", "red")
+            raise SystemExit(_code_of(error)) from None
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does: nothing half written is left."""
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _code_of(error: KeyboardInterrupt) -> int:
+    return TERMINATED if isinstance(error, _Terminated) else INTERRUPTED
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -137,8 +170,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise _ended(f"refused: {error}", REFUSED) from None
         except DprctError as error:
             raise _ended(f"error: {error}", USAGE) from None
-        except KeyboardInterrupt:
-            raise _ended("interrupted; nothing half written is left", INTERRUPTED) from None
+        except KeyboardInterrupt as error:
+            message = "interrupted; nothing half written is left"
+            raise _ended(message, _code_of(error)) from None
         except typer.Exit:
             raise
         except OSError as error:

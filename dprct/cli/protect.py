@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dprct.cli.show import errors, say, working
+from dprct import disk
+from dprct.cli.show import complain, errors, say, working
 from dprct.errors import ConfirmationError, DprctError, FileError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import Budget
+from dprct.release.writing import writing_at
 from dprct.study.approval import KIND, approval_of, approval_page
 from dprct.study.package import (
     bound_model,
@@ -20,21 +22,38 @@ from dprct.study.package import (
     planned,
     price,
     protected,
+    same_data,
     unaffordable,
     written_files,
 )
 from dprct.study.study import Study, load_study
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", metavar="FILE", help="Where the output goes, if not where STUDY says."
+    ),
+]
+
+
+def study_of(study_file: Path, output: Path | None = None) -> Study:
+    """Return a study; what killed processes left beside its files is removed."""
+    study = load_study(study_file, output)
+    for folder in {study.output.parent, study.data.parent}:
+        disk.sweep(folder)
+    return study
 
 
 def check(study_file: StudyFile) -> None:
     """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
 
-    The data section of its file is not read, and nothing is charged.
+    The data section of its file is not read, and nothing is charged. The file is hashed if there
+    are ledgers beside it, to see whether one of them was charged for the same data.
     """
-    study = load_study(study_file)
+    study = study_of(study_file)
     problems = open_points(study) + unaffordable(study)
+    _say_same_data(study)
     for problem in problems:
         say(f"- {problem}")
     points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
@@ -57,11 +76,12 @@ def plan(
     What is printed follows from public facts; the data are read
     only to refuse what the declarations do not allow.
     """
-    study = load_study(study_file)
+    study = study_of(study_file)
     if html is not None:
         _check_page(html)
     approval = approval_of(study, bound_model(study))
     say(str(approval.plan))
+    _say_same_data(study)
     say(f"Approval hash: {approval.sha256}")
     if html is not None:
         with atomic_write(html, mode="wb") as file:
@@ -69,12 +89,24 @@ def plan(
         say(f"wrote {html}: print it to a PDF, and have it signed before dprct protect --approved")
 
 
+def _say_same_data(study: Study) -> None:
+    """Say which other ledger was charged for the same data."""
+    others = same_data(study) if study.promises else ""
+    if others:
+        complain(
+            f"note: the same data were charged to data set {others}; what is spent on people adds "
+            "up whatever the data are called",
+            "yellow",
+        )
+
+
 def _check_page(path: Path) -> None:
     """Refuse to replace anything but such a page."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise FileError(f"{path.name!r} is not the name of a page; let it end in .html")
     try:
-        start = path.read_bytes()[:2000]
+        with disk.opened(path) as page:
+            start = page.read(2000)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -108,9 +140,10 @@ def protect(
             help="Make the file from what this ledger entry paid for and saved; charges nothing.",
         ),
     ] = None,
+    output: Output = None,
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
-    study = load_study(study_file)
+    study = study_of(study_file, output)
     if resume is not None:
         _resumed(study, resume, approved)
         return
@@ -126,12 +159,14 @@ def protect(
         approval_of(study, model).check(approved)
     released_plan = planned(study, model)
     say(str(released_plan))
+    _say_same_data(study)
     released_plan.check(confirm=study.release.confirm)
     cost = price(study, model)
     say(_words(study, cost))
     if not yes and not _agreed():
         raise ConfirmationError("not released: the question was answered with no")
-    with working("protecting"):
+    with working("protecting"), writing_at(study.output):
+        check_places(study)  # another process may have written there meanwhile
         made = protected(study, model)
         paths = _written(study, model, made, cost)
     say(str(made.summary()))

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprct.cli.protect import StudyFile
+from dprct.cli.protect import Output, StudyFile, study_of
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
 from dprct.study.declared_tables import long_form
 from dprct.study.expected import mismatches
 from dprct.study.package import declared_tables, results_of
-from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,6 +66,7 @@ def table(
         Path | None,
         typer.Option(help="Compare with this expected.csv; exit 1 if a number differs."),
     ] = None,
+    output: Output = None,
 ) -> None:
     """Print the tables that STUDY declares, or the results of its estimate.
 
@@ -78,7 +78,7 @@ def table(
         raise ParameterError(
             "--expect compares with numbers of the protected file; leave out --on confidential"
         )
-    study = load_study(study_file)
+    study = study_of(study_file, output)
     if study.estimate is not None:
         _check_estimate(on, expect)
         say(form.table(results_of(study)))

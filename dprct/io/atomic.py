@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
+from dprct import disk
 from dprct.errors import DprctError, FileError, ParameterError
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def file_error(error: OSError, path: str | os.PathLike[str], deed: str) -> FileE
     >>> str(file_error(FileNotFoundError(2, "gone"), "a.dta", "read"))
     "'a.dta' does not exist; check the path"
     """
+    if isinstance(error, FileError):
+        return error
     cause = os.strerror(error.errno) if error.errno else type(error).__name__
     unknown = f"could not be {{deed}} ({cause}); check the path and the disk"
     advice = _ADVICE.get(error.errno or 0, unknown).format(deed=deed)
@@ -116,7 +118,8 @@ def atomic_write(
     -----
     A temporary file in the same folder is written, flushed to the disk and renamed.  Whatever
     interrupts the block, a ``KeyboardInterrupt`` included, removes it and leaves an older file
-    under the name as it was.
+    under the name as it was.  What a killed process left is removed by the next one that writes
+    into the folder.
 
     Examples
     --------
@@ -130,7 +133,8 @@ def atomic_write(
     """
     try:
         target = _target(path_of(path))
-        temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+        disk.sweep(target.parent)
+        temporary = target.with_name(f"{disk.draft_name()}.part")
         try:
             text: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
             with open(temporary, mode.replace("w", "x"), **text) as file:
@@ -140,9 +144,10 @@ def atomic_write(
             _keep_permissions(temporary, target)
             os.replace(temporary, target)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            with disk.uninterrupted():
+                temporary.unlink(missing_ok=True)
             raise
-        _sync_folder(target.parent)
+        disk.sync_folder(target.parent)
     except DprctError:
         raise
     except OSError as error:
@@ -164,15 +169,3 @@ def _target(path: Path) -> Path:
 def _keep_permissions(temporary: Path, target: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename durable where folders can be flushed (not on Windows)."""
-    if os.name != "posix":
-        return
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from dprct import disk
 from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import missing_numbers
@@ -423,12 +424,12 @@ def _permit(entry: Any) -> tuple[tuple[str, str | None], str]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return json.loads(disk.content(path, disk.MOST_JSON))
     except OSError as error:
         raise FileError(
             f"the certificate {path.name!r} cannot be read ({error.strerror}); check the path"
         ) from None
-    except ValueError:  # neither UTF-8 nor JSON
+    except (ValueError, RecursionError):  # neither UTF-8 nor JSON
         raise FileError(
             f"the certificate {path.name!r} is not JSON; give the .certificate.json of a release"
         ) from None

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct import disk
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.io.atomic import atomic_write
 from dprct.io.stata import header as head
@@ -135,7 +136,7 @@ def to_dta(source: Path, target: Path, beside: Path, progress: Progress) -> Sche
         As :func:`dprct.io.convert.convert`.
     """
     arrow, parquet = arrow_of("reading .parquet")
-    with source.open("rb") if source.is_file() else _missing(source) as file:
+    with disk.opened(source) if source.is_file() else _missing(source) as file:
         try:
             rows = parquet.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
         except (arrow.ArrowException, OSError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dprct import disk
 from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError
 from dprct.io.atomic import path_of
@@ -85,7 +86,7 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
     if source.is_dir():
         raise FileError(f"{str(source)!r} is a folder; name a file")
     try:
-        source.open("rb").close()
+        disk.check_ordinary(source)
     except OSError as error:
         raise FileError(
             f"{str(source)!r} cannot be read ({error.strerror}); check the path"

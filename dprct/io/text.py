@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct import disk
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
 from dprct.io.atomic import atomic_write, file_error
 from dprct.missing import MISSING_CODES, tagged
@@ -211,7 +212,7 @@ def read_parquet(path: Path) -> tuple[pd.DataFrame, Schema]:
     """
     arrow, parquet = arrow_of("reading .parquet")
     try:
-        with path.open("rb") as file:
+        with disk.opened(path) as file:
             table = parquet.read_table(file)
     except (arrow.ArrowException, OSError):
         raise FileError(
@@ -409,7 +410,8 @@ def readings(path: Path) -> list[Cells]:
     (('1',), ('the "old" one',))
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with disk.opened(path) as file:
+            text = file.read().decode("utf-8-sig")
     except OSError as error:
         raise file_error(error, path, "read") from None
     except UnicodeDecodeError as error:

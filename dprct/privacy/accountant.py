@@ -13,7 +13,7 @@ from dprct.privacy.balance import UNIT, Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
 from dprct.privacy.composition import Charge, ChargeMeasure, Composition
 from dprct.privacy.entries import Ledger, new_entry
-from dprct.privacy.ledger import LedgerFile, checked_id, ledger_path
+from dprct.privacy.ledger import SUFFIX, LedgerFile, checked_id, ledger_path
 from dprct.privacy.states import Memory
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Accountant(Balance):
         asked = replace(
             cls(epsilon, delta, relation, unit, composition=composition)._known,
             dataset_id=checked_id(dataset_id),
+            running=None,  # the chain begins with the id
         )
         file = LedgerFile(path, timeout)
         with file.locked():
@@ -126,6 +127,7 @@ class Accountant(Balance):
             asked,
             relation=found.relation if relation is None else relation,
             unit=found.unit if unit is None else unit,
+            running=None,
         )
         if not found.continues(asked):
             raise LedgerError(
@@ -187,7 +189,7 @@ class Accountant(Balance):
 
     def _move_to(self, file: LedgerFile, dataset_id: str) -> None:
         assert isinstance(self._store, Memory)
-        ledger = replace(self._store.read(), dataset_id=checked_id(dataset_id))
+        ledger = replace(self._store.read(), dataset_id=checked_id(dataset_id), running=None)
         with file.locked():
             if file.exists():
                 raise LedgerError(f"{file.path} exists; continue it with Accountant.load")
@@ -319,6 +321,43 @@ class Accountant(Balance):
                 self._write(noted)
             return noted is not ledger and bool(ledger.contents)
 
+    def declare_separate(self, why: str) -> None:
+        """Write down why the same data may have this budget besides that of another ledger.
+
+        Parameters
+        ----------
+        why : str
+            For the certificates, which state it.
+
+        Raises
+        ------
+        ParameterError
+            If no reason is given.
+
+        Examples
+        --------
+        >>> accountant = Accountant(epsilon=1)
+        >>> accountant.declare_separate("another wave of the survey, of other people")
+        >>> accountant.separate
+        'another wave of the survey, of other people'
+        """
+        if not isinstance(why, str) or not why.strip():
+            raise ParameterError("why= is empty; say why these data may have a second budget")
+        with self._writing() as ledger:
+            if ledger.separate != why:
+                self._write(replace(ledger, separate=why))
+
+    def check_writable(self) -> None:
+        """Refuse, before a charge, what would keep a released state from being saved.
+
+        Raises
+        ------
+        LedgerError
+            If the folder of released states cannot be written.
+        """
+        if isinstance(self._store, LedgerFile):
+            self._store.check_writable()
+
     def record(self, entry_id: str, state: bytes | Mapping[str, Any]) -> None:
         """Save what was released for an entry, so that a crash does not cost it.
 
@@ -336,7 +375,10 @@ class Accountant(Balance):
         """
         with self._writing() as ledger:
             refuse_unknown(ledger, entry_id)
-            noted = ledger.with_saved(entry_id, self._store.save_state(entry_id, state))
+            is_first = not self._store.has_state(entry_id)  # else it may have been noted
+            sha256 = self._store.save_state(entry_id, state)
+            add = ledger.with_first_saved if is_first else ledger.with_saved
+            noted = add(entry_id, sha256)
             if noted is not ledger:
                 self._write(noted)
 
@@ -355,6 +397,39 @@ class Accountant(Balance):
                 "a copy of an accountant in memory could be spent twice; save it to a file first"
             )
         return (Accountant.load, (self.path,))
+
+
+def ledgers_of_same_data(
+    data_path: str | os.PathLike[str], sha256: str, besides: str | None
+) -> list[Accountant]:
+    """Return the ledgers beside a data file, of other ids, that were charged for the same content.
+
+    Parameters
+    ----------
+    data_path : path
+    sha256 : str
+        Of the data file.
+    besides : str or None
+        The data set whose own ledger does not count.
+
+    Raises
+    ------
+    LedgerError
+        If there is a ledger that cannot be read, so that it is not known for which data it is.
+
+    Notes
+    -----
+    A file of which a cell was changed has another hash, and one in another folder is not seen.
+    """
+    own = None if besides is None else ledger_path(data_path, besides).name
+    folder = ledger_path(data_path, "any").parent
+    found = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        if path.name != own:
+            other = Accountant.load(path)
+            if sha256 in other.contents:
+                found.append(other)
+    return found
 
 
 def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountant | None:

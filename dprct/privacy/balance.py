@@ -153,7 +153,17 @@ class Balance:
     @property
     def ledger(self) -> tuple[Entry, ...]:
         """Every charge, in order."""
-        return self._current().entries
+        return tuple(self._current().checked().entries)
+
+    @property
+    def charges(self) -> int:
+        """How many charges claim something."""
+        return self._current().sums.priced
+
+    @property
+    def separate(self) -> str | None:
+        """Why the same data may have this budget besides another, if that was declared."""
+        return self._current().separate
 
     @property
     def head(self) -> str:
@@ -163,7 +173,7 @@ class Balance:
     @property
     def heads(self) -> tuple[str, ...]:
         """Every link of the hash chain: that of the terms, and one for each entry."""
-        return tuple(self._current().links)
+        return tuple(self._current().checked().links)
 
     @property
     def contents(self) -> tuple[str, ...]:
@@ -181,10 +191,10 @@ class Balance:
         >>> accountant.entry("1") == made
         True
         """
-        for entry in self.ledger:
-            if entry_id in (entry.id, entry.number):
-                return entry
-        raise LedgerError(f"the ledger has no entry {entry_id!r}")
+        found = self._current().entry(entry_id)
+        if found is None:
+            raise LedgerError(f"the ledger has no entry {entry_id!r}")
+        return found
 
     def recover(self, entry_id: str) -> bytes | dict[str, Any]:
         """Return what :meth:`record` saved, free: it was paid for and drawn before.
@@ -209,13 +219,13 @@ class Balance:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON-ready values, as in the file."""
-        return self._current().to_dict()
+        return self._current().checked().to_dict()
 
     def _current(self) -> Ledger:
         """Return the ledger as it is now; LedgerError if anything known before is gone."""
         with self._lock:
             found = self._store.read(self._known.dataset_id)
-            if not found.continues(self._known):
+            if found is not self._known and not found.continues(self._known):
                 raise LedgerError(
                     f"ledger {self.path} lost entries that were there before; "
                     "restore the newest copy"
@@ -224,14 +234,15 @@ class Balance:
             return found
 
     def __repr__(self) -> str:
-        kind, charges = type(self).__name__, len(self.ledger)
+        kind, charges = type(self).__name__, self._current().sums.entries
         return f"<{kind} {self.total}, {self.spent} spent in {charges} charges>"
 
     def __str__(self) -> str:
-        return str(self._current())
+        return str(self._current().checked())
 
 
 def refuse_unknown(ledger: Ledger, entry_id: str) -> None:
     """Raise LedgerError unless the ledger has an entry of this id."""
-    if entry_id not in {entry.id for entry in ledger.entries}:
+    found = ledger.entry(entry_id)
+    if found is None or found.id != entry_id:
         raise LedgerError(f"the ledger has no entry {entry_id!r}")

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Real = int | float | Decimal | Fraction
 
+_MOST_BITS = 4000
+"""Of the denominator of a number that is written down."""
+
 
 def exact(value: object, name: str) -> Fraction:
     """Return the decimal number that ``value`` spells, exactly (0.1 is one tenth).
@@ -58,7 +61,11 @@ def spelled(value: Fraction) -> str:
     ('0.1', '1/3')
     """
     as_float = float(value)
-    return repr(as_float) if Fraction(repr(as_float)) == value else str(value)
+    if Fraction(repr(as_float)) == value:
+        return repr(as_float)
+    if value.denominator.bit_length() > _MOST_BITS:
+        raise ParameterError("a number has over a thousand digits; give one that is shorter")
+    return str(value)
 
 
 @checked

@@ -50,11 +50,21 @@ def chained(ledger: Mapping[str, Any]) -> list[str]:
     >>> links[:2] == chained({"epsilon": "1", "entries": [{"id": "1-a"}]})
     True
     """
-    links = [checksum({name: ledger.get(name) for name in TERMS})]
+    links = [first_link(ledger)]
     for entry in ledger["entries"]:
-        bare = {name: value for name, value in entry.items() if name != "chain"}
-        links.append(checksum({"after": links[-1], "entry": bare}))
+        links.append(link_after(links[-1], entry))
     return links
+
+
+def first_link(terms: Mapping[str, Any]) -> str:
+    """Return the link of the terms of a ledger."""
+    return checksum({name: terms.get(name) for name in TERMS})
+
+
+def link_after(before: str, entry: Mapping[str, Any]) -> str:
+    """Return the link of an entry that follows a link; one that it has already does not count."""
+    bare = {name: value for name, value in entry.items() if name != "chain"}
+    return checksum({"after": before, "entry": bare})
 
 
 def first_broken(ledger: Mapping[str, Any], links: Sequence[str]) -> int | None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget, spelled
 from dprct.privacy.composition import Charge
 from dprct.privacy.guarantee import RELATIONS, Relation
+from dprct.privacy.numbers import fraction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
 ENTRY_ID = re.compile(r"[0-9]{1,9}-[0-9a-f]{12}")
 """Number and random part; safe as a file name."""
@@ -157,10 +158,10 @@ class Entry:
         values = dict(facts)
         parameter = values.pop("parameter")
         charge = Charge(
-            Budget(Fraction(values.pop("epsilon")), Fraction(values.pop("delta"))),
+            Budget(fraction(values.pop("epsilon")), fraction(values.pop("delta"))),
             values.pop("measure"),
-            None if parameter is None else Fraction(parameter),
-            Fraction(values.pop("slack")),
+            None if parameter is None else fraction(parameter),
+            fraction(values.pop("slack")),
             **_read(values.pop("rho", None), values.pop("gaussian", None)),
         )
         if not ENTRY_ID.fullmatch(values["id"]):
@@ -187,8 +188,8 @@ def _proved(charge: Charge) -> dict[str, Any]:
 def _read(rho: str | None, gaussian: list[str] | None) -> dict[str, Any]:
     """Return what :func:`_proved` wrote."""
     return {
-        "rho": None if rho is None else Fraction(rho),
-        "gaussian": None if gaussian is None else (Fraction(gaussian[0]), Fraction(gaussian[1])),
+        "rho": None if rho is None else fraction(rho),
+        "gaussian": None if gaussian is None else (fraction(gaussian[0]), fraction(gaussian[1])),
     }
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.budget import Budget, spelled
-from dprct.privacy.chain import chained, checksum, first_broken
+from dprct.privacy.chain import chained, checksum, first_broken, first_link
 from dprct.privacy.charges import Content, Entry, Saved, now
-from dprct.privacy.composition import NOTHING, RULES, Charge, Composition, Cost, Rule
+from dprct.privacy.composition import RULES, Charge, Composition, Cost, Rule
 from dprct.privacy.guarantee import RELATIONS, Relation
-from dprct.privacy.together import Together, together
+from dprct.privacy.lines import Lines
+from dprct.privacy.numbers import fraction
+from dprct.privacy.running import Sums
+from dprct.privacy.together import Parts, Together
 
 VERSION = 3
+"""Of a ledger as one JSON value."""
+IN_LINES = 4
+"""Of a ledger on file, whose records stand in lines."""
 _READABLE = (1, 2, VERSION)
 
 
@@ -24,7 +29,9 @@ _READABLE = (1, 2, VERSION)
 class Ledger:
     """A budget, the terms on which it is spent, and what was charged so far.
 
-    ``relation`` and ``unit`` are demands on every charge; None demands nothing.
+    ``relation`` and ``unit`` are demands on every charge; None demands nothing.  ``separate`` says
+    why the same data may have this budget besides another.  The records of a ledger on file are
+    read when they are asked for; ``running`` is what is known without them.
 
     Examples
     --------
@@ -40,9 +47,11 @@ class Ledger:
     unit: str | None
     composition: Composition
     dataset_id: str | None = None
-    entries: tuple[Entry, ...] = ()
-    contents: tuple[Content, ...] = ()
-    saved: tuple[Saved, ...] = ()
+    entries: Sequence[Entry] = ()
+    contents: Sequence[Content] = ()
+    saved: Sequence[Saved] = ()
+    separate: str | None = None
+    running: Sums | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.relation is not None and self.relation not in RELATIONS:
@@ -76,14 +85,25 @@ class Ledger:
         return chained(self._facts())
 
     @property
+    def sums(self) -> Sums:
+        """What all entries cost and promise together."""
+        if self.running is None:
+            sums = Sums(first_link(self.terms()))
+            for entry in self.entries:
+                sums = sums.with_entry(entry, self.rule)
+            object.__setattr__(self, "running", sums)
+        assert self.running is not None
+        return self.running
+
+    @property
     def head(self) -> str:
         """The last link of the chain: it stands for the terms and all entries."""
-        return self.links[-1]
+        return self.sums.head
 
     @property
     def together(self) -> Together | None:
         """What all charges promise together; None before the first."""
-        return together(self.priced) if self.priced else None
+        return self.sums.parts.together() if self.sums.priced else None
 
     @property
     def spent(self) -> Budget:
@@ -91,24 +111,35 @@ class Ledger:
 
         It says nothing about entries without a guarantee.
         """
-        priced = self.priced
-        if not priced:
+        sums = self.sums
+        if sums.first is None:
             return Budget(0)
-        cost = total_cost(self.rule, priced)
-        if not self._within(cost):  # only a first charge may be: see ``refuse_unfit``
-            return priced[0].budget
-        return self.rule.spent(cost, self.total)
+        if not self._within(sums.cost):  # only a first charge may be: see ``refuse_unfit``
+            return sums.first
+        return self.rule.spent(sums.cost, self.total)
 
     @property
     def remaining(self) -> Budget:
         """The largest budget that one further charge may have."""
-        if not self.priced:
+        if not self.sums.priced:
             return self.total
-        return self.rule.room(total_cost(self.rule, self.priced), self.total)
+        return self.rule.room(self.sums.cost, self.total)
+
+    def entry(self, entry_id: str) -> Entry | None:
+        """Return an entry by its id, or by its number alone; None if there is none."""
+        number = entry_id.split("-")[0]
+        if number.isascii() and number.isdecimal() and 0 < len(number) < 10:
+            place = int(number)  # entries are numbered in their order
+            if 0 < place <= len(self.entries):
+                found = self.entries[place - 1]
+                if entry_id in (found.id, found.number):
+                    return found
+        return None
 
     def with_entry(self, entry: Entry) -> Ledger:
         """Return the ledger with one more entry."""
-        return replace(self, entries=(*self.entries, entry))
+        sums = self.sums.with_entry(entry, self.rule)
+        return replace(self, entries=_followed(self.entries, entry), running=sums)
 
     def refuse_unfit(self, entry: Entry) -> None:
         """Raise unless ``entry`` may be appended.
@@ -129,9 +160,10 @@ class Ledger:
         if not entry.priced:
             return
         self._refuse_terms(entry)
-        together((*self.priced, entry))
-        cost = total_cost(self.rule, (*self.priced, entry))
-        alone = not self.priced and entry.budget.fits(self.total)
+        after = self.sums.with_entry(entry, self.rule)
+        after.parts.together()
+        cost = after.cost
+        alone = not self.sums.priced and entry.budget.fits(self.total)
         if not (alone or self._within(cost)):
             raise BudgetError(
                 f"asked for {_plain(entry.budget)}, {_plain(self.remaining)} of "
@@ -150,7 +182,7 @@ class Ledger:
                 f"a charge per {entry.unit!r} does not fit, because this accountant demands "
                 f"unit={self.unit!r}; fit per {self.unit}; nothing was drawn"
             )
-        holds = together((entry,)).relations
+        holds = Parts().with_entry(entry).together().relations
         if self.relation is not None and self.relation not in holds:
             raise ParameterError(
                 f"a {entry.relation!r} charge does not hold under relation={self.relation!r}, "
@@ -163,24 +195,62 @@ class Ledger:
         if self.contents and self.contents[-1].sha256 == sha256:
             return self
         note = "the file changed; the ledger continues" if self.contents else "first use"
-        return replace(self, contents=(*self.contents, Content(sha256, now(), note)))
+        return replace(self, contents=_followed(self.contents, Content(sha256, now(), note)))
 
     def with_saved(self, entry_id: str, sha256: str) -> Ledger:
         """Return the ledger that knows what was saved for an entry; the same one if it did."""
-        if any(saved.entry == entry_id for saved in self.saved):
+        if self.hash_of(entry_id) is not None:
             return self
-        return replace(self, saved=(*self.saved, Saved(entry_id, sha256, now())))
+        return self.with_first_saved(entry_id, sha256)
+
+    def with_first_saved(self, entry_id: str, sha256: str) -> Ledger:
+        """Return the ledger that knows what was saved for an entry of which nothing was."""
+        return replace(self, saved=_followed(self.saved, Saved(entry_id, sha256, now())))
 
     def hash_of(self, entry_id: str) -> str | None:
         """Return the SHA-256 of what was saved for an entry, if that is known."""
         return next((saved.sha256 for saved in self.saved if saved.entry == entry_id), None)
 
+    def checked(self) -> Ledger:
+        """Return the ledger if its sums are those of its entries.
+
+        Raises
+        ------
+        LedgerError
+            If they are not, or an entry cannot be read: the file was made by hand.
+        """
+        try:
+            sums = Sums(first_link(self.terms()))
+            for number, entry in enumerate(self.entries, 1):
+                if entry.number != str(number):
+                    raise ParameterError(f"entry {number} has the number of another one")
+                sums = sums.with_entry(entry, self.rule)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise LedgerError(f"the ledger contradicts itself ({error})") from error
+        if sums != self.sums:
+            raise LedgerError(
+                "the ledger contradicts itself: its sums are not those of its entries; it was "
+                "changed by hand, so restore it from a backup"
+            )
+        return self
+
     def continues(self, earlier: Ledger) -> bool:
         """Whether this ledger is ``earlier`` with, at most, records appended."""
-        return _terms(self) == _terms(earlier) and all(
-            ours[: len(theirs)] == theirs
+        return self.terms() == earlier.terms() and all(
+            _begins_with(ours, theirs)
             for ours, theirs in zip(_records(self), _records(earlier), strict=True)
         )
+
+    def terms(self) -> dict[str, Any]:
+        """Return what is fixed before the first entry, as JSON-ready values."""
+        return {
+            "dataset_id": self.dataset_id,
+            "epsilon": spelled(self.total.epsilon),
+            "delta": spelled(self.total.delta),
+            "relation": self.relation,
+            "unit": self.unit,
+            "composition": self.composition,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready values, with the chain of the entries and a checksum over all."""
@@ -193,15 +263,11 @@ class Ledger:
         return {
             "format": "dprct ledger",
             "version": VERSION,
-            "dataset_id": self.dataset_id,
-            "epsilon": spelled(self.total.epsilon),
-            "delta": spelled(self.total.delta),
-            "relation": self.relation,
-            "unit": self.unit,
-            "composition": self.composition,
+            **self.terms(),
             "contents": [content.to_dict() for content in self.contents],
             "entries": [entry.to_dict() for entry in self.entries],
             "saved": [saved.to_dict() for saved in self.saved],
+            **({} if self.separate is None else {"separate": self.separate}),
         }
 
     @classmethod
@@ -216,7 +282,7 @@ class Ledger:
         if not isinstance(facts, Mapping) or facts.get("format") != "dprct ledger":
             raise LedgerError("it is not a ledger of dprct")
         if facts.get("version") not in _READABLE:
-            raise LedgerError(f"it has a version above {VERSION}; use the dprct that wrote it")
+            raise LedgerError(f"it has a version above {IN_LINES}; use the dprct that wrote it")
         values = dict(facts)
         if values.pop("checksum", None) != checksum(values):
             raise LedgerError("its checksum does not match its content, so it was changed by hand")
@@ -231,7 +297,7 @@ class Ledger:
         if broken is not None:
             raise ParameterError(f"entry {broken}, or what is before it, was changed by hand")
         del values["format"], values["version"]
-        total = Budget(Fraction(values.pop("epsilon")), Fraction(values.pop("delta")))
+        total = Budget(fraction(values.pop("epsilon")), fraction(values.pop("delta")))
         entries = tuple(
             Entry.from_dict({k: v for k, v in entry.items() if k != "chain"})
             for entry in values.pop("entries")
@@ -243,8 +309,8 @@ class Ledger:
         if not {one.entry for one in saved} <= {entry.id for entry in entries}:
             raise ParameterError("a state was saved for an entry that is not there")
         ledger = cls(total=total, entries=entries, contents=contents, saved=saved, **values)
-        if ledger.priced:
-            together(ledger.priced)
+        if ledger.sums.priced:
+            ledger.sums.parts.together()
         return ledger
 
     def __str__(self) -> str:
@@ -258,7 +324,7 @@ class Ledger:
             f"spent: {self.spent}; left: {self.remaining}",
             *([] if promise is None else promise.sentences()),
         ]
-        free = len(self.entries) - len(self.priced)
+        free = self.sums.entries - self.sums.priced
         if free:
             head.append(
                 f"NO GUARANTEE for {free} of {len(self.entries)} entries: what is spent holds for "
@@ -268,36 +334,33 @@ class Ledger:
 
 
 def new_entry(ledger: Ledger, charge: Charge, **facts: Any) -> Entry:
-    """Return the next entry of ``ledger``, with a fresh id and the present time."""
+    """Return the next entry of ``ledger``, with a fresh id and the present time.
+
+    It is read back as a file would be, so that nothing is written that is refused later.
+    """
     number = f"{len(ledger.entries) + 1}-{secrets.token_hex(6)}"
-    return Entry(id=number, when=now(), charge=charge, **facts)
+    entry = Entry(id=number, when=now(), charge=charge, **facts)
+    if Entry.from_dict(entry.to_dict()) != entry:
+        raise ParameterError("the charge cannot be written down; give plain texts and numbers")
+    return entry
 
 
-def total_cost(rule: Rule, entries: tuple[Entry, ...]) -> Cost:
-    """Return the summed cost: blocks of one parallel group count as the largest of them."""
-    blocks: dict[tuple[str, str | None], dict[str, Cost]] = {}
-    for entry in entries:
-        group = (entry.parallel_group or "", None if entry.parallel_group else entry.id)
-        sums = blocks.setdefault(group, {})
-        block = entry.block or ""
-        sums[block] = _add(sums.get(block, NOTHING), rule.cost(entry.charge))
-    total = NOTHING
-    for sums in blocks.values():
-        largest = max(c[0] for c in sums.values()), max(c[1] for c in sums.values())
-        total = _add(total, largest)
-    return total
-
-
-def _terms(ledger: Ledger) -> Ledger:
-    return replace(ledger, entries=(), contents=(), saved=())
-
-
-def _records(ledger: Ledger) -> tuple[tuple[object, ...], ...]:
+def _records(ledger: Ledger) -> tuple[Sequence[object], ...]:
     return ledger.entries, ledger.contents, ledger.saved
 
 
-def _add(left: Cost, right: Cost) -> Cost:
-    return left[0] + right[0], left[1] + right[1]
+def _followed(records: Sequence[Any], new: Any) -> Sequence[Any]:
+    return records.followed_by(new) if isinstance(records, Lines) else (*records, new)
+
+
+def _begins_with(ours: Sequence[object], theirs: Sequence[object]) -> bool:
+    if isinstance(ours, Lines) and isinstance(theirs, Lines):
+        return ours.begins_with(theirs)
+    if isinstance(ours, tuple) and isinstance(theirs, tuple):
+        return ours[: len(theirs)] == theirs
+    return len(theirs) <= len(ours) and all(
+        one == other for one, other in zip(ours, theirs, strict=False)
+    )
 
 
 def _plain(budget: Budget) -> str:
@@ -305,7 +368,7 @@ def _plain(budget: Budget) -> str:
     return text + (f", delta={float(budget.delta):.10g}" if budget.delta else "")
 
 
-def _table(entries: tuple[Entry, ...]) -> list[str]:
+def _table(entries: Sequence[Entry]) -> list[str]:
     if not entries:
         return []
     rows = [("entry", "when", "method", "epsilon", "delta", "measure", "description")]

@@ -1,8 +1,9 @@
 """A ledger on file: locked against other processes, only ever appended to, never silently fresh.
 
-It is appended to by replacing the file with a longer one, atomically: after a crash the old or the
-new ledger is there, and never a line that was cut off.  A file that ends too early was damaged,
-and is refused.
+A charge adds lines before the last one, which has the sums of all, and writes that one again: it
+takes as long in a long ledger as in a short one.  What the last line was lies in a file beside the
+ledger until the new one is on the disk, so that after a crash the old or the new ledger is there.
+A file that ends too early without that was damaged, and is refused.
 """
 
 from __future__ import annotations
@@ -14,23 +15,31 @@ import os
 import re
 import secrets
 import shutil
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from dprct import disk
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.charges import ENTRY_ID
-from dprct.privacy.entries import Ledger
+from dprct.privacy.ledger_lines import (
+    Damage,
+    Seen,
+    digest_after,
+    last_line,
+    lines_beyond,
+    rendered,
+    seen,
+)
 from dprct.privacy.states import decoded_state, encoded_state, refuse_other
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+    from dprct.privacy.entries import Ledger
+
+_MOST = 2**30
+_ATTEMPTS = 3
 
 SUFFIX = ".ledger.json"
 _SAFE_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
@@ -86,12 +95,13 @@ class LedgerFile:
     Notes
     -----
     The lock is the operating system's: it ends with the process that holds it, whatever way that
-    process ends.  It lies on a file of its own because the ledger itself is replaced, not written.
+    process ends.  It lies on a file of its own because a ledger of an earlier version is replaced.
     """
 
     def __init__(self, path: str | os.PathLike[str], timeout: float = 30.0) -> None:
         self.path = Path(path).resolve()
         self.timeout = timeout
+        self._seen: Seen | None = None
 
     @property
     def states(self) -> Path:
@@ -109,29 +119,35 @@ class LedgerFile:
                 f"cannot lock ledger {self.path}: {error.strerror}; make its folder writable"
             ) from error
         try:
-            self._wait_for(handle)
-            try:
+            with self._lock_of(handle):
                 yield
-            finally:
-                _unlock(handle)
         finally:
             os.close(handle)
 
-    def _wait_for(self, handle: int) -> None:
-        deadline = time.monotonic() + self.timeout
-        while not _try_lock(handle):
-            if time.monotonic() >= deadline:
+    @contextlib.contextmanager
+    def _lock_of(self, handle: int) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            try:
+                got = stack.enter_context(disk.locked(handle, self.timeout))
+            except OSError as error:
+                raise LedgerError(
+                    f"this file system cannot lock files ({error.strerror}); keep the ledger on "
+                    "another"
+                ) from error
+            if not got:
                 raise LedgerError(
                     f"ledger {self.path} has been locked by another process for over "
                     f"{self.timeout:g} seconds; wait until that process ends and try again"
                 )
-            time.sleep(0.01)
+            yield
 
     def read(self, dataset_id: str | None = None) -> Ledger:
-        """Return the ledger; LedgerError if missing, damaged, cut, or of another data set."""
-        paid_for = self._saved_entries()  # before the ledger: a charge comes before its state
+        """Return the ledger; LedgerError if missing, damaged, cut, or of another data set.
+
+        What was read before is not read again, if it stands there still.
+        """
         try:
-            ledger = Ledger.from_dict(json.loads(self.path.read_text(encoding="utf-8")))
+            self._seen = self._read()
         except FileNotFoundError as error:
             raise LedgerError(
                 f"there is no ledger {self.path}; restore it from a backup, or, where nothing was "
@@ -139,23 +155,67 @@ class LedgerFile:
             ) from error
         except OSError as error:
             raise LedgerError(f"cannot read ledger {self.path}: {error.strerror}") from error
+        except Damage as error:
+            raise LedgerError(
+                f"ledger {self.path} is damaged: {error}; restore it from a backup"
+            ) from error
         except LedgerError as error:
             raise LedgerError(f"ledger {self.path} is refused: {error}") from error
-        except (ValueError, RecursionError) as error:
-            raise LedgerError(
-                f"ledger {self.path} is damaged: it is not JSON; restore it from a backup"
-            ) from error
+        ledger = self._seen.ledger
         if dataset_id is not None and ledger.dataset_id != dataset_id:
             raise LedgerError(
                 f"ledger {self.path} belongs to data set {ledger.dataset_id!r}, not "
                 f"{dataset_id!r}; give the id it was opened with"
             )
-        if not paid_for <= {entry.id for entry in ledger.entries}:
-            raise LedgerError(
-                f"ledger {self.path} lost entries: {self.states} holds releases that it did not "
-                "pay for; restore the newest copy"
-            )
         return ledger
+
+    def _read(self) -> Seen:
+        """Return what stands in the file: of what was seen before, only what follows it."""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(0.002)  # somebody may have appended between two readings
+            paid_for = self._saved_entries()  # before the ledger: a charge comes before its state
+            with disk.opened(self.path) as file:
+                known = self._seen and self._seen.again(file)
+                if known is not None:
+                    return known
+                file.seek(0)
+                raw = file.read(_MOST + 1)
+                state = os.fstat(file.fileno())
+            if len(raw) > _MOST:
+                raise Damage(f"it has more than {_MOST // 2**20} MB")
+            try:
+                found = seen(raw, state)
+            except Damage:
+                before = self._before_append(raw)
+                if before is None and attempt + 1 < _ATTEMPTS:
+                    continue
+                if before is None:
+                    raise
+                found = seen(before, None)
+            if not paid_for <= found.ids:
+                raise LedgerError(
+                    f"it lost entries: {self.states} holds releases that it did not pay for; "
+                    "restore the newest copy"
+                )
+            return found
+        raise AssertionError("unreachable")
+
+    @property
+    def _pending(self) -> Path:
+        """What the end of the ledger was before an append that has not ended."""
+        return self.path.with_name(f".{self.path.name}.pending")
+
+    def _before_append(self, raw: bytes) -> bytes | None:
+        """Return the ledger as it was before an append that was cut off; None if none was."""
+        try:
+            pending = json.loads(disk.content(self._pending, disk.MOST_JSON))
+            at, end = pending["at"], pending["end"]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+        if type(at) is not int or not isinstance(end, str) or not 0 < at <= len(raw):
+            return None
+        return raw[:at] + end.encode("utf-8", "replace")
 
     def _saved_entries(self) -> set[str]:
         found = self.states.glob("*.json") if self.states.is_dir() else ()
@@ -173,18 +233,91 @@ class LedgerFile:
         return False
 
     def write(self, ledger: Ledger) -> None:
-        """Append: replace the file by ``ledger``, which continues it; hold the lock meanwhile.
+        """Append what ``ledger`` has beyond the file, durably; hold the lock meanwhile.
 
         Raises
         ------
         LedgerError
             If the file has anything that ``ledger`` lacks, or cannot be written.
         """
-        if os.path.lexists(self.path) and not ledger.continues(self.read()):
-            raise LedgerError(f"ledger {self.path} is only ever appended to; load it again")
+        known = None
+        if os.path.lexists(self.path):
+            if not ledger.continues(self.read()):
+                raise LedgerError(f"ledger {self.path} is only ever appended to; load it again")
+            known = self._seen
         self._sweep(self.path)
-        text = json.dumps(ledger.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        replace_file(self.path, text.encode())
+        self._sweep(self._pending)
+        if known is None or known.at is None:  # new, or in the format of an earlier version
+            replace_file(self.path, rendered(ledger))
+            self._seen = None
+        else:
+            self._append(known, known.at, ledger)
+
+    def _append(self, known: Seen, at: int, ledger: Ledger) -> None:
+        """Replace the last line, which has the sums, by new records and a new last line.
+
+        What the last line was is kept, on the disk, until the new one is there.  After a crash
+        the file is whole, or is what it was before.
+        """
+        lines = lines_beyond(ledger, known.ledger)
+        digest = digest_after(known.digest, lines)
+        end = last_line(ledger, digest)
+        pending = {"at": at, "end": known.end.decode("utf-8")}
+        try:
+            replace_file(self._pending, json.dumps(pending).encode())
+            with disk.uninterrupted(), open(self.path, "r+b") as file:
+                try:
+                    self._put(file, at, b"".join(lines) + end)
+                except BaseException:
+                    with contextlib.suppress(OSError):  # else the next reader does it
+                        self._put(file, at, known.end)
+                        self._pending.unlink()
+                    raise
+                state = os.fstat(file.fileno())
+            self._pending.unlink()
+        except OSError as error:
+            self._forget_append()
+            raise LedgerError(
+                f"cannot write {self.path}: {error.strerror}; make room, or its folder writable"
+            ) from error
+        except LedgerError:
+            self._forget_append()
+            raise
+        self._seen = known.followed(ledger, lines, end, digest, state)
+
+    @staticmethod
+    def _put(file: IO[bytes], at: int, content: bytes) -> None:
+        file.seek(at)
+        file.write(content)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+
+    def _forget_append(self) -> None:
+        self._seen = None
+
+    def check_writable(self) -> None:
+        """Refuse, before a charge, what would keep its released state from being saved.
+
+        Raises
+        ------
+        LedgerError
+        """
+        probe = self.states / f".{'0' * 24}.json.{secrets.token_hex(6)}.tmp"
+        try:
+            self.states.mkdir(exist_ok=True)
+            try:
+                with open(probe, "xb") as file:
+                    file.write(b"{}")
+                    file.flush()
+                    os.fsync(file.fileno())
+            finally:
+                probe.unlink(missing_ok=True)
+        except OSError as error:
+            raise LedgerError(
+                f"nothing can be saved in {self.states}: {error.strerror}; make it a folder that "
+                "you may write; nothing was charged"
+            ) from error
 
     def _sweep(self, target: Path) -> None:
         """Remove what a killed process left half written; under the lock nobody else writes."""
@@ -201,7 +334,7 @@ class LedgerFile:
         target = self._state_path(entry_id)
         content = encoded_state(entry_id, state)
         if target.exists():
-            refuse_other(entry_id, target.read_bytes(), content)
+            refuse_other(entry_id, disk.content(target, _MOST), content)
         else:
             self._sweep(target)
             replace_file(target, content)
@@ -216,7 +349,7 @@ class LedgerFile:
             If nothing was saved, or not what has this SHA-256.
         """
         try:
-            content = self._state_path(entry_id).read_bytes()
+            content = disk.content(self._state_path(entry_id), _MOST)
         except OSError as error:
             raise LedgerError(f"no released state of entry {entry_id} can be read") from error
         if sha256 not in (None, hashlib.sha256(content).hexdigest()):
@@ -244,43 +377,10 @@ def replace_file(path: Path, content: bytes) -> None:
         if path.exists():
             shutil.copymode(path, draft)
         os.replace(draft, path)
-        _sync_folder(path.parent)
+        disk.sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise LedgerError(
             f"cannot write {path}: {error.strerror}; make room, or its folder writable"
         ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    if sys.platform != "win32":  # a folder cannot be opened there; NTFS journals the rename
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            os.lseek(handle, 0, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError as error:
-        raise LedgerError(
-            f"this file system cannot lock files ({error.strerror}); keep the ledger on another"
-        ) from error
-    return True
-
-
-def _unlock(handle: int) -> None:
-    if sys.platform == "win32":
-        os.lseek(handle, 0, os.SEEK_SET)
-        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-    else:
-        fcntl.flock(handle, fcntl.LOCK_UN)

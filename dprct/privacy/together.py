@@ -6,14 +6,14 @@ pairs that every one of them protects, and no other: the proof is in :func:`toge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
 from dprct.privacy.guarantee import RELATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.privacy.charges import Entry
     from dprct.privacy.guarantee import Relation
@@ -108,7 +108,107 @@ class Together:
         }
 
 
-def together(entries: Sequence[Entry]) -> Together:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is kept of charges to say what they promise together, however many they are.
+
+    Parameters
+    ----------
+    relations : tuple of str
+        Of the charges, each once.
+    kinds : tuple of (str, str or None)
+        Unit and column that says which rows are of one unit, each pair once.
+    rows : int
+        The least of their most rows of one unit; 0 without a charge.
+    units, public_facts, not_covered : tuple of str
+        Each once.
+    unrecorded : tuple of (int, int)
+        Runs of numbers of entries of which public facts were not recorded.
+    """
+
+    relations: tuple[Relation, ...] = ()
+    kinds: tuple[tuple[str, str | None], ...] = ()
+    rows: int = 0
+    units: tuple[str, ...] = ()
+    public_facts: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    unrecorded: tuple[tuple[int, int], ...] = ()
+
+    def with_entry(self, entry: Entry) -> Parts:
+        """Return the parts with one more charge, which has a price."""
+        said = unit_words(entry.unit, entry.unit_id, entry.max_rows)
+        number = int(entry.number)
+        runs = self.unrecorded
+        if not entry.recorded:
+            joined = bool(runs) and runs[-1][1] == number - 1
+            runs = (*runs[:-1], (runs[-1][0], number)) if joined else (*runs, (number, number))
+        return Parts(
+            _with(self.relations, (_relation(entry),)),
+            _with(self.kinds, ((entry.unit, entry.unit_id),)),
+            min(self.rows or entry.max_rows, entry.max_rows),
+            _with(self.units, (said,)),
+            _with(self.public_facts, entry.public_facts or ()),
+            _with(self.not_covered, entry.not_covered or ()),
+            runs,
+        )
+
+    def together(self) -> Together:
+        """Return what the charges promise together; the proof is in :func:`together`.
+
+        Raises
+        ------
+        ParameterError
+        """
+        relations = [r for r in RELATIONS if all(r in _IMPLIED[one] for one in self.relations)]
+        if not relations:
+            raise ParameterError(
+                "add-remove and replace-one charges cannot be added together, because no relation "
+                "is known under which both hold; fit with the neighbors of the first charges; "
+                "nothing was drawn"
+            )
+        if "add-remove" in relations:
+            relations = ["add-remove"]
+        _refuse_apart(self.kinds)
+        one = len(self.kinds) == 1
+        unit, unit_id = self.kinds[0] if one else (ROW, None)
+        return Together(
+            relations=tuple(relations),
+            unit=unit,
+            unit_id=unit_id,
+            max_rows=self.rows if one else 1,
+            units=self.units,
+            mixed=len(self.relations) > 1,
+            public_facts=self.public_facts,
+            not_covered=self.not_covered,
+            unrecorded=tuple(
+                str(n) for first, last in self.unrecorded for n in range(first, last + 1)
+            ),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        made: dict[str, Any] = json_ready(asdict(self))
+        return made
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Parts:
+        """Return the parts that :meth:`to_dict` wrote."""
+        values = dict(facts)
+        for name in ("relations", "units", "public_facts", "not_covered"):
+            values[name] = tuple(values[name])
+        for name in ("kinds", "unrecorded"):
+            values[name] = tuple((first, last) for first, last in values[name])
+        return cls(**values)
+
+
+def json_ready(value: Any) -> Any:
+    """Return a value with its tuples as lists, as JSON reads them back."""
+    if isinstance(value, dict):
+        return {name: json_ready(one) for name, one in value.items()}
+    return [json_ready(one) for one in value] if isinstance(value, (tuple, list)) else value
+
+
+def together(entries: Iterable[Entry]) -> Together:
     """Return what charges promise together.
 
     Parameters
@@ -150,30 +250,10 @@ def together(entries: Sequence[Entry]) -> Together:
       are not about the same rows, and nothing is known that both protect.  A donor is a whole
       series, which is added to donors only.
     """
-    relations = [r for r in RELATIONS if all(r in _IMPLIED[_relation(e)] for e in entries)]
-    if not relations:
-        raise ParameterError(
-            "add-remove and replace-one charges cannot be added together, because no relation is "
-            "known under which both hold; fit with the neighbors of the first charges; nothing was "
-            "drawn"
-        )
-    if "add-remove" in relations:
-        relations = ["add-remove"]
-    kinds = list(dict.fromkeys((e.unit, e.unit_id) for e in entries))
-    _refuse_apart(kinds)
-    one = len(kinds) == 1
-    unit, unit_id = kinds[0] if one else (ROW, None)
-    return Together(
-        relations=tuple(relations),
-        unit=unit,
-        unit_id=unit_id,
-        max_rows=min(e.max_rows for e in entries) if one else 1,
-        units=tuple(dict.fromkeys(unit_words(e.unit, e.unit_id, e.max_rows) for e in entries)),
-        mixed=len({e.relation for e in entries}) > 1,
-        public_facts=_union(e.public_facts for e in entries),
-        not_covered=_union(e.not_covered for e in entries),
-        unrecorded=tuple(e.number for e in entries if not e.recorded),
-    )
+    parts = Parts()
+    for entry in entries:
+        parts = parts.with_entry(entry)
+    return parts.together()
 
 
 def unit_words(unit: str, unit_id: str | None, max_rows: int) -> str:
@@ -206,8 +286,10 @@ def _relation(entry: Entry) -> Relation:
     return entry.relation
 
 
-def _union(listed: Iterable[tuple[str, ...] | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(fact for facts in listed for fact in facts or ()))
+def _with(known: tuple[Any, ...], more: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a tuple with what it lacks; the same one if it lacks nothing."""
+    new = [one for one in dict.fromkeys(more) if one not in known]
+    return (*known, *new) if new else known
 
 
 def _listed(facts: Iterable[str]) -> str:

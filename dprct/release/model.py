@@ -17,7 +17,8 @@ from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
 from dprct.release.columns import assembled, check_fates, key_limits, repeats, unit_rows
-from dprct.release.release import Release, announced_schema, check_name, rehearse, released
+from dprct.release.release import Release, announced_schema, released
+from dprct.release.writing import check_name, rehearse
 from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.declare import declared
 from dprct.schema.tables import numbers_of, text_of
@@ -184,7 +185,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         guarantee = self.guarantee(Budget(1))
         place = path_of(path)
         check_name(place, guarantee)
-        rehearse(self._announced(guarantee), place)
+        rehearse(self._announced(guarantee), place, self.n)
 
     def _announced(self, guarantee: Guarantee) -> Schema:
         """Return the schema that the protected file will have."""

@@ -8,11 +8,11 @@ import re
 import warnings
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprct import disk
 from dprct.arguments import checked
 from dprct.certificate.certificate import Certificate, Needed
 from dprct.certificate.digest import labels_digest, number_digest, text_digest, to_15_digits
@@ -23,10 +23,11 @@ from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
-from dprct.release.release import certificate_paths
+from dprct.release.writing import certificate_paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -259,6 +260,7 @@ def verify(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import pandas as pd
     >>> from dprct import Column, MVHistogram, Schema
     >>> schema = Schema((Column("got", "byte"),)).declare(got=dict(levels=[0, 1], missing="never"))
@@ -309,14 +311,46 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
         )
     try:
         found = Accountant.load(place, dataset_id=needed.dataset_id)
-        ids, links = {entry.id for entry in found.ledger}, found.heads
+        lost = lacking(found, needed)
     except LedgerError as error:
         return f"THE LEDGER CANNOT BE USED ({error}): the file needs {needed}", False
-    lost = [f"entry {one}" for one in needed.entries if one not in ids]
-    lost += [f"head {h}" for h in needed.heads if not any(link.startswith(h) for link in links)]
     if lost:
         return f"THE LEDGER {place.name} LACKS {', '.join(lost)}: the file needs {needed}", False
     return f"the ledger {place.name} has what paid for the file: {needed}", True
+
+
+def lacking(ledger: Accountant, needed: Needed) -> list[str]:
+    """Return in words what a ledger lacks of what a certificate says that it has.
+
+    The head that a certificate carries is a link of the chain: whoever takes an entry away, or
+    changes one, and computes all hashes again has a ledger without it.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger cannot be read.
+    """
+    ids, links = {entry.id for entry in ledger.ledger}, ledger.heads
+    lost = [f"entry {one}" for one in needed.entries if one not in ids]
+    return lost + [f"head {h}" for h in needed.heads if not any(k.startswith(h) for k in links)]
+
+
+def certified_words(folder: Path) -> dict[str, str]:
+    """Return what the certificates and results in a folder say of a ledger, by their files.
+
+    What cannot be read, or is neither, says nothing here.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            content = json.loads(disk.content(path, disk.MOST_JSON))
+            words = content["ledger"]
+            name = content["file"]["name"] if "file" in content else path.name
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue
+        if isinstance(words, str) and isinstance(name, str):
+            found[name] = words
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,16 +476,16 @@ def _in_four_bytes(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificate]:
-    place = certificate_paths(path)[1] if given is None else Path(given)
+    place = certificate_paths(path)[1] if given is None else path_of(given)
     try:
-        content = json.loads(place.read_text("utf-8"))
+        content = json.loads(disk.content(place, disk.MOST_JSON))
     except FileNotFoundError:
         others = sorted(found.name for found in path.parent.glob("*.certificate.json"))
         hint = f"; there is {', '.join(others)}: give it with --certificate" if others else ""
         raise FileError(f"there is no certificate {place.name!r}{hint}") from None
     except OSError as error:
         raise file_error(error, place, "read") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ParameterError(
             f"{place.name!r} is not JSON; give the .certificate.json of a release"
         ) from None
@@ -460,7 +494,6 @@ def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificat
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return disk.sha256(path)
     except OSError as error:
         raise file_error(error, path, "read") from None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dprct import disk
 from dprct.errors import LedgerError, ParameterError
 from dprct.io.atomic import file_error
-from dprct.privacy.accountant import Accountant, find_ledger
-from dprct.privacy.ledger import ledger_path
+from dprct.privacy.accountant import Accountant, find_ledger, ledgers_of_same_data
+from dprct.privacy.ledger import SUFFIX, ledger_path
 from dprct.schema.columns import Unit
 
 if TYPE_CHECKING:
@@ -87,11 +87,13 @@ def charged(
         return Receipt("charged to no ledger (simulation)")
     accountant = _given_or_beside(accountant, schema)
     if accountant is None:
-        return Receipt("charged to no ledger")
+        return Receipt(f"charged to no ledger{_charged_elsewhere(schema, None)}")
     assert guarantee.budget is not None
     assert guarantee.relation is not None
     kept_on_file = accountant.path is not None
     content = _sha256(schema.source) if kept_on_file and schema.source is not None else None
+    elsewhere = "" if content is None else _charged_elsewhere(schema, accountant)
+    accountant.check_writable()
     if unit is None:
         declared = schema.unit.name == guarantee.unit
         unit = schema.unit if declared else Unit(guarantee.unit)  # a donor, which has no rows
@@ -112,7 +114,7 @@ def charged(
     left = accountant.remaining
     return Receipt(
         f"entry {entry.id} of {kept}; {guarantee.budget} charged, {left} of {accountant.total} "
-        f"left; ledger head {accountant.head[:16]}{_passed_over(schema, accountant)}"
+        f"left; ledger head {accountant.head[:16]}{elsewhere}{_passed_over(schema, accountant)}"
         f"{_in_all(guarantee, accountant)}",
         accountant,
         entry.id,
@@ -195,15 +197,15 @@ def _beside(schema: Schema) -> Accountant | None:
 
 def _in_all(guarantee: Guarantee, accountant: Accountant) -> str:
     """Say what this and earlier charges promise together, besides what the guarantee lists."""
-    sum_of, priced = accountant.together, [e for e in accountant.ledger if e.priced]
-    if sum_of is None or len(priced) < 2:
+    sum_of, charges = accountant.together, accountant.charges
+    if sum_of is None or charges < 2:
         return ""
     own = {*guarantee.public_facts, *guarantee.not_covered}
     more = [fact for fact in (*sum_of.public_facts, *sum_of.not_covered) if fact not in own]
     besides = f"; besides what is listed here it does not protect: {'; '.join(more)}"
     unknown = f"; not recorded of entry {', '.join(sum_of.unrecorded)}"
     return (
-        f". All {len(priced)} charges together hold with {accountant.spent} {sum_of.claim()}"
+        f". All {charges} charges together hold with {accountant.spent} {sum_of.claim()}"
         f"{besides * bool(more)}{unknown * bool(sum_of.unrecorded)}"
     )
 
@@ -216,6 +218,51 @@ def _passed_over(schema: Schema, accountant: Accountant) -> str:
     if accountant.path == own or not own.exists():
         return ""
     return f"; the ledger of data set {schema.dataset_id!r} was not charged"
+
+
+def charged_elsewhere(data: Path, dataset_id: str | None) -> str:
+    """Return in words which other ledgers beside a data file were charged for the same content.
+
+    Raises
+    ------
+    LedgerError
+        If a ledger beside it cannot be read.
+    """
+    if not any(data.parent.glob(f"*{SUFFIX}")):
+        return ""
+    others = ledgers_of_same_data(data, _sha256(data), dataset_id)
+    return " and ".join(f"{one.dataset_id!r} ({one.spent} spent)" for one in others)
+
+
+def refuse_second_budget(others: str, dataset_id: str | None, separate: str | None) -> None:
+    """Refuse data that another ledger was charged for, unless a reason was declared.
+
+    Raises
+    ------
+    LedgerError
+    """
+    if others and not separate:
+        raise LedgerError(
+            f"the data of {dataset_id!r} are those of data set {others}, whose ledger is beside "
+            "them: what is spent on people adds up whatever the data are called; give that id, or "
+            'say why the budgets are separate ([budget] separate = "...", or '
+            "Accountant.declare_separate); nothing was charged"
+        )
+
+
+def _charged_elsewhere(schema: Schema, accountant: Accountant | None) -> str:
+    """Say, or refuse, that the same data were charged to another ledger beside them."""
+    if schema.source is None:
+        return ""
+    dataset_id = schema.dataset_id if accountant is None else accountant.dataset_id
+    others = charged_elsewhere(schema.source, dataset_id)
+    if not others:
+        return ""
+    said = f"; the same data were charged to data set {others}, which is not in this sum"
+    if accountant is None:
+        return said
+    refuse_second_budget(others, dataset_id, accountant.separate)
+    return f"{said}, because: {accountant.separate}"
 
 
 @contextlib.contextmanager
@@ -231,7 +278,6 @@ def _staying_charged(entry_id: str) -> Iterator[None]:
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return disk.sha256(path)
     except OSError as error:
         raise file_error(error, path, "read") from None

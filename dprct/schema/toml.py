@@ -5,17 +5,20 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from dprct import disk
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
 from dprct.schema.declare import declared
 from dprct.schema.schema import Schema, Seal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VERSION = 1
 _HEADER_FACTS = ("type", "value_label")
@@ -62,7 +65,7 @@ def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:
 
 def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
     try:
-        document = tomlkit.parse(Path(path).read_bytes().decode("utf-8"))
+        document = tomlkit.parse(disk.content(path, disk.MOST_TOML).decode("utf-8"))
         _check_numbers(document.unwrap())
         return document
     except OSError as problem:

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dprct import disk
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.study.declared_tables import PLACE
 
@@ -90,7 +91,7 @@ def belongs_to(path: Path, study: str) -> bool:
 def _rows(path: Path) -> list[list[str]]:
     """Return the rows below the header."""
     try:
-        text = path.read_text("utf-8-sig")  # a spreadsheet may have put a mark in front
+        text = disk.content(path, disk.MOST_JSON).decode("utf-8-sig")  # a spreadsheet may mark it
     except (OSError, UnicodeDecodeError):
         raise FileError(f"cannot read {path.name!r}; give the expected.csv of this study") from None
     try:

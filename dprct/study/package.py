@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from dprct import published
+from dprct import disk, published
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.errors import DprctError, FileError, StudyError
@@ -22,7 +21,15 @@ from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
 from dprct.release.model import ReleaseModel
-from dprct.release.release import certificate_paths, check_target, is_described
+from dprct.release.writing import (
+    certificate_paths,
+    check_target,
+    companion,
+    is_described,
+    refuse_foreign,
+    writing_at,
+)
+from dprct.results.charging import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study.declared_tables import long_form
 from dprct.study.expected import belongs_to, written
@@ -39,7 +46,7 @@ from dprct.study.results_document import (
 _MOST_SHOWN = 5
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -139,6 +146,9 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
     else:
         rehearse_results(study.output, study.dataset_id)
     cost = price(study, model)
+    if cost is not None:
+        separate = _declared_separate(study, find_ledger(study.data, study.dataset_id))
+        refuse_second_budget(same_data(study), study.dataset_id, separate)
     return model.fit(
         study.release.epsilon,
         study.release.delta,
@@ -154,10 +164,16 @@ def check_places(study: Study) -> None:
     ------
     FileError
     """
+    folder = study.path.parent.resolve()
+    if study.chosen is None and not study.output.parent.resolve().is_relative_to(folder):
+        raise FileError(
+            f"{str(study.output)!r} lies outside the folder of the study file, through a link; "
+            "give the place on the command line (--output), if it is meant"
+        )
     if study.estimate is not None:
         check_results_target(study.output, study.dataset_id)
         return
-    check_target(study.output)
+    check_target(study.output, study.dataset_id)
     companions(study)
 
 
@@ -184,8 +200,9 @@ def written_files(
         If something cannot be written.
     """
     if study.estimate is None:
-        certificate = made.write_dta(study.output)
-        return (study.output, *accompany(study, certificate))
+        with writing_at(study.output):
+            certificate = made.write_dta(study.output)
+            return (study.output, *accompany(study, certificate))
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
     plan = model.plan(paid.epsilon, paid.delta)
@@ -222,11 +239,46 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
         return found
     spec = study.release if total is None else total
     budget = Budget(spec.epsilon, spec.delta) if cost is None or total is not None else cost
-    return Accountant.open(
+    made = Accountant.open(
         ledger_path(study.data, study.dataset_id),
         dataset_id=study.dataset_id,
         epsilon=budget.epsilon,
         delta=budget.delta,
+        relation=study.relation,
+    )
+    if total is not None and total.separate is not None and made.separate != total.separate:
+        made.declare_separate(total.separate)
+    return made
+
+
+def same_data(study: Study) -> str:
+    """Return which other ledgers beside the data were charged for the same content; else nothing.
+
+    The data file is hashed for it, if there are ledgers beside it.
+
+    Raises
+    ------
+    LedgerError, FileError
+        If a ledger or the data file cannot be read.
+    """
+    return charged_elsewhere(study.data, study.dataset_id)
+
+
+def _declared_separate(study: Study, found: Accountant | None) -> str | None:
+    if study.budget is not None and study.budget.separate is not None:
+        return study.budget.separate
+    return None if found is None else found.separate
+
+
+def _continued(study: Study, found: Accountant) -> Accountant:
+    """Return a ledger that is there, if it is on the study's terms; nothing is written."""
+    if study.budget is None:
+        return found
+    return Accountant.open(
+        ledger_path(study.data, study.dataset_id),
+        dataset_id=study.dataset_id,
+        epsilon=study.budget.epsilon,
+        delta=study.budget.delta,
         relation=study.relation,
     )
 
@@ -237,13 +289,20 @@ def unaffordable(study: Study) -> list[str]:
     What a method without a guarantee pays for a part of it depends on the data's columns, and is
     not known here.
     """
+    if not study.promises:
+        return []
     found = find_ledger(study.data, study.dataset_id)
-    if found is None or not study.promises:
+    try:
+        separate = _declared_separate(study, found)
+        refuse_second_budget(same_data(study), study.dataset_id, separate)
+    except DprctError as error:
+        return [str(error)]
+    if found is None:
         return []
     asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
     try:
         # the ledger of a study adds up claims, so that the claim is all that it asks of a charge
-        ledger(study).rehearse(
+        _continued(study, found).rehearse(
             Charge.of(asked),
             relation=study.neighbors,
             unit=unit.name,
@@ -344,35 +403,25 @@ class Companions:
 
 
 def companions(study: Study) -> Companions:
-    """Return where README-data.md and expected.csv go; nobody else's file is replaced.
+    """Return where README-data.md and expected.csv go, under the protected file's name.
 
     Raises
     ------
     FileError
-        If files of somebody else have their names, with and without the study's id.
+        If something is there that this study did not write.
     """
-    folder, name = study.output.parent, study.dataset_id
-    own = mark(name).encode("utf-8")
-    return Companions(
-        _free(folder, "README-data", ".md", name, lambda path: _begins_with(path, own)),
-        _free(folder, "expected", ".csv", name, lambda path: belongs_to(path, name)),
+    places = Companions(
+        companion(study.output, "README-data.md"), companion(study.output, "expected.csv")
     )
-
-
-def _free(folder: Path, stem: str, suffix: str, study: str, is_own: Callable[[Path], bool]) -> Path:
-    """Return the first place that is empty, or holds what this study wrote before."""
-    names = (f"{stem}{suffix}", f"{stem}.{study}{suffix}")
-    for name in names:
-        if not os.path.lexists(folder / name) or is_own(folder / name):
-            return folder / name
-    raise FileError(
-        f"{names[0]!r} and {names[1]!r} exist and are not of this study; move one of them away"
-    )
+    own = mark(study.dataset_id).encode("utf-8")
+    refuse_foreign(places.readme, own=_begins_with(places.readme, own))
+    refuse_foreign(places.expected, own=belongs_to(places.expected, study.dataset_id))
+    return places
 
 
 def _begins_with(path: Path, start: bytes) -> bool:
     try:
-        with path.open("rb") as file:
+        with disk.opened(path) as file:
             return file.read(len(start)) == start
     except OSError:
         return False
@@ -453,7 +502,7 @@ def ledger_words(study: Study) -> str:
             return results_of(study).ledger
         if is_described(study.output):
             path = certificate_paths(study.output)[1]
-            return Certificate.from_dict(json.loads(path.read_text("utf-8"))).ledger
+            return Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON))).ledger
     return ""
 
 
@@ -465,7 +514,7 @@ def _certificate_beside(study: Study) -> Certificate:
             f"there is no protected file {study.output.name!r} yet; make it with dprct protect"
         )
     try:
-        certificate = Certificate.from_dict(json.loads(path.read_text("utf-8")))
+        certificate = Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON)))
     except (OSError, ValueError, TypeError, DprctError):
         raise FileError(
             f"there is no certificate {path.name!r} beside the protected file; make both with "

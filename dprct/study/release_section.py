@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dprct.errors import ParameterError, StudyError
 from dprct.privacy.budget import Budget
-from dprct.release.release import NO_GUARANTEE, unpromised_name
+from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.estimates import ESTIMATES
 from dprct.study.results_document import SUFFIX
 from dprct.study.sections import section
@@ -85,11 +85,15 @@ class TotalBudget:
     relation : {"replace-one", "replace-one-design-public"} or None
         A demand on every charge of the ledger: one that does not hold under it is refused.
         Without it any is taken, and the sum is stated under the weakest relation of the charges.
+    separate : str or None
+        Why the same data may have this budget besides that of another ledger beside them; the
+        certificate states it.  Without it such data are refused.
     """
 
     epsilon: float
     delta: float = 0.0
     relation: str | None = None
+    separate: str | None = None
 
 
 def release_from(document: Mapping[str, Any]) -> ReleaseSpec:
@@ -127,6 +131,8 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
         return None
     total: TotalBudget = section(TotalBudget, document["budget"], "[budget]")
     _check_budget(total, "[budget]")
+    if total.separate is not None and not total.separate.strip():
+        raise StudyError("[budget] separate is empty; say why these data have a second budget")
     if total.relation not in (None, *_RELATIONS):
         raise StudyError(
             f"[budget] relation = {total.relation!r}; allowed: {', '.join(_RELATIONS)}"
@@ -138,6 +144,8 @@ def _check_release(release: ReleaseSpec) -> None:
     if release.method not in METHODS:
         raise StudyError(f"[release] method = {release.method!r}; allowed: {', '.join(METHODS)}")
     _check_budget(release, "[release]")
+    if release.output is not None:
+        _check_output(release.output)
     if release.method in ESTIMATES:
         _check_estimate(release)
         return
@@ -155,6 +163,32 @@ def _check_release(release: ReleaseSpec) -> None:
                 f"[release] output = {release.output!r} does not say that {release.method} has no "
                 f"guarantee; name it {unpromised_name(stem)!r}"
             )
+
+
+def _check_output(output: str) -> None:
+    """Refuse a name that a stranger's study file should not have."""
+    check_printable(output, "[release] output")
+    parts = PurePosixPath(output.replace("\\", "/"))
+    if parts.is_absolute() or PureWindowsPath(output).drive or ".." in parts.parts:
+        raise StudyError(
+            f"[release] output = {output!r} lies outside the folder of the study file; give a "
+            "name inside it, or another place on the command line (--output)"
+        )
+
+
+def check_printable(name: str, where: str) -> None:
+    """Refuse a name with characters that steer a terminal or are not seen.
+
+    Raises
+    ------
+    StudyError
+
+    Examples
+    --------
+    >>> check_printable("trial 2.dta", "data")
+    """
+    if not name.isprintable():
+        raise StudyError(f"{where} = {name!r} has characters that cannot be seen; remove them")
 
 
 def _check_estimate(release: ReleaseSpec) -> None:

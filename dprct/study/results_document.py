@@ -12,20 +12,19 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dprct import __version__
+from dprct import __version__, disk
 from dprct.certificate.certificate import sealed_words
 from dprct.errors import DisclosureError, FileError, SimulationError
-from dprct.io.atomic import atomic_write, file_error
+from dprct.io.atomic import file_error
 from dprct.privacy.budget import spelled
 from dprct.release.verify import RESULTS, results_digest, results_text
+from dprct.release.writing import check_free_of_case, writing_at
 from dprct.results.confidential import is_confidential
 from dprct.results.typeset import (
     Grid,
@@ -42,11 +41,14 @@ from dprct.schema.toml import column_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from dprct.results.plan import Plan
     from dprct.study.estimates import AnyModel
 
 SUFFIX = ".json"
+_ROOM = 2**18
+"""Bytes that the results of an estimate do not exceed by much: the room that is tried."""
 _NOT_RELEASED_APART = ("params", "cov", "bse_noise")
 """Tables of a result that the table of the document holds already."""
 
@@ -227,7 +229,9 @@ def check_results_target(path: Path, dataset_id: str) -> None:
         raise FileError(
             f"the folder of {str(path)!r} does not exist; create it or choose another place"
         )
+    disk.sweep(path.parent)
     for place in (path, text_path(path)):
+        check_free_of_case(place)
         if os.path.lexists(place) and not _is_own(place, path, dataset_id):
             raise FileError(
                 f"{place.name!r} exists and is not what this study wrote, unchanged; give another "
@@ -243,8 +247,9 @@ def rehearse_results(path: Path, dataset_id: str) -> None:
     FileError
     """
     check_results_target(path, dataset_id)
-    with _staged(path) as folder, atomic_write(folder / path.name, mode="wb") as file:
-        file.write(b"{}")
+    with _staged(path) as folder:
+        for place in (path, text_path(path)):
+            (folder / place.name).write_bytes(bytes(_ROOM))
 
 
 def write_results(document: ResultsDocument, text: str, path: Path) -> None:
@@ -256,20 +261,13 @@ def write_results(document: ResultsDocument, text: str, path: Path) -> None:
         If they cannot be written, or would replace what is not theirs; then what was there is
         there still.
     """
-    check_results_target(path, str(document.content["dataset_id"]))
     places = {text_path(path): _ended(text), path: results_text(document.content)}
-    with _staged(path) as folder:
-        for place, words in places.items():
-            with atomic_write(folder / place.name, mode="wb") as file:
-                file.write(words.encode("utf-8"))
-        before = {p: p.read_bytes() if p.exists() else None for p in places}
-        try:
-            for place in places:
-                os.replace(folder / place.name, place)  # of a link, the link itself is replaced
-        except BaseException:
-            for place, old in before.items():
-                _put_back(place, old)
-            raise
+    with writing_at(path):
+        check_results_target(path, str(document.content["dataset_id"]))
+        with _staged(path) as folder:
+            for place, words in places.items():
+                (folder / place.name).write_bytes(words.encode("utf-8"))
+            disk.move_all(folder, path.parent, [place.name for place in places])
 
 
 def read_results(path: Path) -> ResultsDocument:
@@ -296,8 +294,8 @@ def _content(path: Path) -> dict[str, Any] | None:
     if path.is_symlink() or not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(disk.content(path, disk.MOST_JSON))
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or found.get("results") != RESULTS:
         return None
@@ -313,7 +311,7 @@ def _is_own(place: Path, document: Path, dataset_id: str) -> bool:
     if place.is_symlink() or not place.is_file():
         return False
     try:
-        return bool(hashlib.sha256(place.read_bytes()).hexdigest() == content["text_sha256"])
+        return bool(disk.sha256(place) == content["text_sha256"])
     except OSError:
         return False
 
@@ -388,18 +386,11 @@ def _ended(text: str) -> str:
 def _staged(path: Path) -> Iterator[Path]:
     """Yield a folder of its own beside ``path``, and remove it."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".dprct-", dir=path.parent) as folder:
-            yield Path(folder)
+        with disk.drafts(path.parent) as folder:
+            yield folder
     except FileError as error:
         if error.errno is None or ".dprct-" not in str(error):
             raise
         raise file_error(OSError(error.errno, ""), path, "written") from None
     except OSError as error:
         raise file_error(error, path, "written") from None
-
-
-def _put_back(path: Path, content: bytes | None) -> None:
-    if content is None:
-        path.unlink(missing_ok=True)
-    else:
-        path.write_bytes(content)

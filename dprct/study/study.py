@@ -29,7 +29,8 @@ from dprct.privacy.ledger import checked_id
 from dprct.release.columns import check_fates, released_schema
 from dprct.release.histogram import CountsSpec, HistogramSpec, MarginalsSpec
 from dprct.release.model import ReleaseFacts, modelled
-from dprct.release.release import kept_characteristics, unpromised_name
+from dprct.release.release import kept_characteristics
+from dprct.release.writing import unpromised_name
 from dprct.schema.columns import Column, Unit, shown
 from dprct.schema.declare import declared
 from dprct.schema.schema import Schema
@@ -45,6 +46,7 @@ from dprct.study.release_section import (
     ReleaseSpec,
     TotalBudget,
     budget_from,
+    check_printable,
     release_from,
 )
 from dprct.study.results_document import SUFFIX
@@ -214,6 +216,8 @@ class Study:
     declaration : Declaration
     sha256 : str
         Hash of what the file says, whatever its comments, layout and order.
+    chosen : Path or None
+        Where the output goes, if that was said on the command line.
     """
 
     data: Path
@@ -230,6 +234,7 @@ class Study:
     path: Path = Path("study.toml")
     declaration: Declaration = field(default_factory=Declaration)
     sha256: str = ""
+    chosen: Path | None = None
 
     @property
     def promises(self) -> bool:
@@ -261,6 +266,8 @@ class Study:
     @property
     def output(self) -> Path:
         """Where the protected file goes, or the document of results."""
+        if self.chosen is not None:
+            return self.chosen
         stem = self.data.stem
         default = f"{stem}_protected.dta" if self.promises else unpromised_name(stem)
         if self.estimate is not None:
@@ -416,8 +423,14 @@ class Study:
         return found
 
 
-def load_study(path: str | Path) -> Study:
+def load_study(path: str | Path, output: Path | None = None) -> Study:
     """Return the study that a TOML file describes.
+
+    Parameters
+    ----------
+    path : str or Path
+    output : Path, optional
+        Where the output goes; by default where the study file says, in its own folder.
 
     Raises
     ------
@@ -427,7 +440,7 @@ def load_study(path: str | Path) -> Study:
         If it is not TOML, misses something, or has an unknown key.
     """
     path = Path(path)
-    return study_from(read_toml(path, StudyError), path)
+    return replace(study_from(read_toml(path, StudyError), path), chosen=output)
 
 
 def study_from(document: Mapping[str, Any], path: Path) -> Study:
@@ -441,6 +454,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     for key in ("data", "dataset_id"):
         if not isinstance(document.get(key), str) or not document[key]:
             raise StudyError(f'{key} is missing or not text; write {key} = "..." at the top')
+    check_printable(document["data"], "data")
     try:
         checked_id(document["dataset_id"])
     except ParameterError as error:

@@ -148,3 +148,17 @@ def test_it_is_read_back_and_a_change_is_noticed() -> None:
     content["columns"][0]["exact"] = "0" * 64
     with pytest.raises(ParameterError, match="do not add up"):
         ValuesDigest.from_dict(content)
+
+
+def test_a_digest_that_is_no_number_is_refused_in_a_sentence() -> None:
+    facts = {"rows": 1, "columns": [], "sha256": "", "plain_sha256": ""}
+    column = {
+        "name": "a",
+        "kind": "number",
+        "exact": "zz",
+        "plain": "zz",
+        "rounded": "",
+        "labels": "",
+    }
+    with pytest.raises(ParameterError, match="do not add up"):
+        ValuesDigest.from_dict({**facts, "columns": [column]})

@@ -40,23 +40,34 @@ def half(call, original, share=0.5):
         return original(path, content)
     count = iter(range(1, 1000))
     return write
+def put(call, share):
+    original = ledger.LedgerFile._put
+    def write(file, at, content):
+        if next(count) == call:
+            original(file, at, content[: int(share * len(content))])
+            die()
+        return original(file, at, content)
+    count = iter(range(1, 1000))
+    ledger.LedgerFile._put = staticmethod(write)
 """
 
-# in order; replace_file begins the ledger, charges, notes the content, saves the state, notes that
+# in order; replace_file begins the ledger and keeps, before each append, how it ended: for the
+# charge, for the content, and, after the state was saved, for the note that it was
 NOTHING, SPENT, SAVED = (Budget(0), False), (Budget(1), False), (Budget(1), True)
 STEPS: dict[str, tuple[str, tuple[Budget, bool]]] = {
     "before the charge": ("accountant.Accountant.charge = die", NOTHING),
-    "half of the charge written": (
+    "half of what is kept for the charge": (
         "ledger.replace_file = half(2, ledger.replace_file)", NOTHING),
-    "the charge written, without its name": (
-        "ledger.replace_file = half(2, ledger.replace_file, 1)", NOTHING),
-    "the charge in place, not returned": (
-        "ledger._sync_folder = die_at(2, ledger._sync_folder)", SPENT),
+    "nothing of the charge written": ("put(1, 0)", NOTHING),
+    "half of the charge written": ("put(1, 0.5)", NOTHING),
+    "the charge written, not its sums": ("put(1, 0.9)", NOTHING),
+    "the charge in place, not returned": ("put(1, 1)", SPENT),
     "the content not noted": ("accountant.Accountant.note_content = die", SPENT),
     "before the draw": ("histogram.cell_counts = die", SPENT),
     "after the draw": ("charging.Receipt.save = die", SPENT),
     "half of the state written": ("ledger.replace_file = half(4, ledger.replace_file)", SPENT),
     "the state saved, not noted": ("ledger.replace_file = half(5, ledger.replace_file)", SAVED),
+    "the state saved, half noted": ("put(3, 0.5)", SAVED),
     "the state saved and noted": ("base.Release.write_dta = die", SAVED),
     "within the file": ("base.write_protected = die", SAVED),
     "the file written, without its name": (
@@ -98,7 +109,7 @@ def test_a_process_killed_at_any_step_has_spent_what_it_may_have_drawn(
     again = dprct("protect", study, "--yes")
     assert again.code == (0 if spent == Budget(0) else 3)  # 1.5 pays for one release, not for two
     ledger_of(folder).charge(Budget(0.5), method="m", relation="replace-one")
-    assert not [name for name in files() if ".ledger.json." in name and name.endswith(".tmp")]
+    assert not [name for name in files() if name.endswith((".tmp", ".pending"))]
 
 
 def test_a_resumed_file_is_another_draw_of_the_same_release(

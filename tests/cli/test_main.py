@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def test_the_console_entry_is_the_application(checkout: Path) -> None:
     project = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["scripts"]["dprct"] == "dprct.cli:main"
+    assert project["scripts"]["dprct"] == "dprct.__main__:main"
 
 
 def test_help_names_every_command_and_the_exit_codes(dprct: Callable[..., Any]) -> None:

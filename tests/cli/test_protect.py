@@ -5,7 +5,6 @@ import errno
 import io
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,10 +12,11 @@ import pytest
 from dprct.io.compare import compare
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
-from dprct.release.release import check_target
+from dprct.release.writing import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 Files = dict[str, bytes]
 
@@ -228,16 +228,14 @@ def test_without_permission(
 def test_a_refused_permission_is_one_sentence(
     dprct: Callable[..., Any], study: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.open
+    real = os.open
 
     def refusing(file: Any, *args: Any, **options: Any) -> Any:
         if str(file).endswith("survey.dta"):
             raise PermissionError(errno.EACCES, "Permission denied", str(file))
         return real(file, *args, **options)
 
-    monkeypatch.setattr(builtins, "open", refusing)
-    monkeypatch.setattr(io, "open", refusing)
-    monkeypatch.setattr(Path, "open", lambda self, *a, **k: refusing(self, *a, **k))
+    monkeypatch.setattr(os, "open", refusing)
     ran = dprct("protect", study, "--yes")
     assert ran.code == 2
     assert ran.err.startswith("error: ")
@@ -283,6 +281,7 @@ def test_a_disk_that_fills_up_leaves_no_half_of_a_file(
     if out.exists():
         check_target(out)
     left = {path.name for path in folder.iterdir()}
+    left.discard(".survey-1.ledger.json.pending")  # by which the next charge mends the ledger
     assert not [name for name in left if name.startswith(".") or name.endswith((".part", ".tmp"))]
     if not out.exists() and (folder / "survey-1.ledger.json").exists():
         told = ("the budget is charged", "stays charged", "cannot write")

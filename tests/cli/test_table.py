@@ -80,6 +80,7 @@ arms = ["arm"]
 groups = "village"
 weights = "w"
 """
+EXPECTED, README = "trial_protected.expected.csv", "trial_protected.README-data.md"
 SECRET = "417.23"
 
 
@@ -133,11 +134,11 @@ def one_sentence(text: str) -> bool:
 
 def test_protect_writes_the_papers_beside_the_file(made: Path) -> None:
     folder = made.parent
-    rows = list(csv.reader(io.StringIO((folder / "expected.csv").read_text("utf-8"))))
+    rows = list(csv.reader(io.StringIO((folder / EXPECTED).read_text("utf-8"))))
     assert tuple(rows[0]) == HEADER
     assert {row[0] for row in rows[1:]} == {"trial-1"}
     assert {row[1] for row in rows[1:]} == {"main"}
-    text = (folder / "README-data.md").read_text("utf-8")
+    text = (folder / README).read_text("utf-8")
     assert "# Data of A trial" in text
     assert "| main: Main effects | yes: its numbers, with the noise of the release" in text
     assert (
@@ -150,7 +151,11 @@ def test_protect_says_what_it_wrote_and_what_again_would_do(
     trial: Path, dprct: Callable[..., Run]
 ) -> None:
     ran = dprct("protect", trial, "--yes")
-    for name in ("trial_protected.dta", "README-data.md", "expected.csv"):
+    for name in (
+        "trial_protected.dta",
+        README,
+        EXPECTED,
+    ):
         assert f"wrote {trial.parent / name}" in ran.out
     assert "Running protect again makes another file and charges the ledger again." in ran.out
 
@@ -183,7 +188,7 @@ def test_tables_in_csv_have_all_digits(made: Path, dprct: Callable[..., Run]) ->
     out = dprct("table", made, "--csv").out
     frame = pd.read_csv(io.StringIO(out), comment="#")
     assert frame["section"].tolist() == ["No controls", "Age"]
-    expected = pd.read_csv(made.parent / "expected.csv")
+    expected = pd.read_csv(made.parent / EXPECTED)
     wanted = expected[(expected.statistic == "estimate")]["value"].tolist()
     assert frame["arm:estimate"].tolist() == wanted
 
@@ -225,13 +230,13 @@ def test_confidential_tables_are_those_of_the_confidential_file(
 
 
 def test_what_is_expected_is_found(made: Path, dprct: Callable[..., Run]) -> None:
-    ran = dprct("table", made, "--expect", made.parent / "expected.csv")
+    ran = dprct("table", made, "--expect", made.parent / EXPECTED)
     assert ran.code == 0
-    assert ran.out.splitlines()[-1] == "every number is that of expected.csv"
+    assert ran.out.splitlines()[-1] == "every number is that of trial_protected.expected.csv"
 
 
 def test_a_mismatch_is_shown_and_is_1(made: Path, dprct: Callable[..., Run]) -> None:
-    path = made.parent / "expected.csv"
+    path = made.parent / EXPECTED
     lines = path.read_text("utf-8").splitlines()
     (row,) = [k for k, line in enumerate(lines) if ",No controls,got,arm,estimate," in line]
     lines[row] = lines[row].rsplit(",", 1)[0] + ",0.123456"
@@ -240,15 +245,15 @@ def test_a_mismatch_is_shown_and_is_1(made: Path, dprct: Callable[..., Run]) -> 
     assert ran.code == 1
     assert "differs: main / No controls / got / arm / estimate: expected 0.123456, found" in ran.out
     assert "differs: main / Age / got / arm / rank: expected nothing, found 3" in ran.out
-    assert "2 numbers differ from expected.csv" in ran.out
+    assert "2 numbers differ from trial_protected.expected.csv" in ran.out
 
 
 def test_a_latex_file_stays_one_with_what_was_expected(
     made: Path, dprct: Callable[..., Run]
 ) -> None:
-    path = made.parent / "expected.csv"
+    path = made.parent / EXPECTED
     out = dprct("table", made, "--latex", "--expect", path).out
-    assert out.splitlines()[-1] == "% every number is that of expected.csv"
+    assert "% every number is that of trial_protected.expected.csv" in out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +267,7 @@ def test_a_latex_file_stays_one_with_what_was_expected(
 def test_an_expected_csv_that_is_not_ours(
     old: str, new: str, words: str, made: Path, dprct: Callable[..., Run]
 ) -> None:
-    path = made.parent / "expected.csv"
+    path = made.parent / EXPECTED
     path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
     ran = dprct("table", made, "--expect", path)
     assert ran.code == 2
@@ -279,7 +284,14 @@ def test_an_expected_csv_that_is_not_there(made: Path, dprct: Callable[..., Run]
 def test_the_confidential_file_is_not_what_is_expected(
     made: Path, dprct: Callable[..., Run]
 ) -> None:
-    ran = dprct("table", made, "--on", "confidential", "--expect", made.parent / "expected.csv")
+    ran = dprct(
+        "table",
+        made,
+        "--on",
+        "confidential",
+        "--expect",
+        made.parent / EXPECTED,
+    )
     assert (ran.code, ran.out) == (2, "")
     assert "leave out --on confidential" in ran.err
 
@@ -287,7 +299,7 @@ def test_the_confidential_file_is_not_what_is_expected(
 def test_another_protected_file_gives_other_numbers(
     made: Path, dprct: Callable[..., Run], tmp_path: Path
 ) -> None:
-    before = shutil.copy(made.parent / "expected.csv", tmp_path / "before.csv")
+    before = shutil.copy(made.parent / EXPECTED, tmp_path / "before.csv")
     assert dprct("protect", made, "--yes").code == 0
     ran = dprct("table", made, "--expect", before)
     assert ran.code == 1
@@ -301,7 +313,7 @@ def test_a_folder_without_the_confidential_data_still_makes_its_tables(
     shutil.move(made.parent, moved)
     for path in (moved / "trial.dta", *moved.glob("*.ledger*")):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    ran = dprct("table", moved / "study.toml", "--expect", moved / "expected.csv")
+    ran = dprct("table", moved / "study.toml", "--expect", moved / EXPECTED)
     assert (ran.code, ran.err) == (0, "")
     lost = dprct("table", moved / "study.toml", "--on", "confidential")
     assert lost.code == 2
@@ -344,8 +356,8 @@ def test_a_study_without_tables(trial: Path, dprct: Callable[..., Run]) -> None:
     assert ran.code == 2
     assert "the study declares no table; write [[table]]" in ran.err
     assert dprct("protect", trial, "--yes").code == 0
-    assert not (trial.parent / "expected.csv").exists()
-    text = (trial.parent / "README-data.md").read_text("utf-8")
+    assert not (trial.parent / EXPECTED).exists()
+    text = (trial.parent / README).read_text("utf-8")
     assert "The study file declares no table." in text
 
 
@@ -440,46 +452,46 @@ def test_a_table_that_the_protected_file_cannot_give_spoils_no_other(
 ) -> None:
     append(trial, '[[table]]\nname = "nobody"\noutcomes = ["got"]\narms = ["age"]\n')
     assert dprct("protect", trial, "--yes").code == 0
-    readme = (trial.parent / "README-data.md").read_text("utf-8")
+    readme = (trial.parent / README).read_text("utf-8")
     assert "| nobody | no: arm 'age' holds numbers other than 0 and 1" in readme
     plain = dprct("table", trial)
     assert plain.code == 2
     assert "table 'nobody' cannot be made" in plain.err
     assert "Main effects" in plain.out
-    assert dprct("table", trial, "--expect", trial.parent / "expected.csv").code == 0
+    assert dprct("table", trial, "--expect", trial.parent / EXPECTED).code == 0
 
 
-def test_a_readme_of_somebody_s_own_is_kept(trial: Path, dprct: Callable[..., Run]) -> None:
-    own = trial.parent / "README-data.md"
-    own.write_text("# Mine\n", encoding="utf-8")
-    ran = dprct("protect", trial, "--yes")
-    assert ran.code == 0
-    assert own.read_text("utf-8") == "# Mine\n"
-    assert f"wrote {trial.parent / 'README-data.trial-1.md'}" in ran.out
-    assert dprct("protect", trial, "--yes").code == 0  # ours, so it is replaced
-
-
-def test_an_expected_csv_of_somebody_s_own_is_kept(trial: Path, dprct: Callable[..., Run]) -> None:
-    own = trial.parent / "expected.csv"
+@pytest.mark.parametrize("name", ["README-data.md", "expected.csv"])
+def test_papers_under_plain_names_are_nobodys_and_stay(
+    name: str, trial: Path, dprct: Callable[..., Run]
+) -> None:
+    own = trial.parent / name
     own.write_text("mine\n", encoding="utf-8")
     assert dprct("protect", trial, "--yes").code == 0
     assert own.read_text("utf-8") == "mine\n"
-    ours = trial.parent / "expected.trial-1.csv"
-    assert dprct("table", trial, "--expect", ours).code == 0
-    assert f"--expect {ours.name}`" in (trial.parent / "README-data.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("names", [("README-data.md", "README-data.trial-1.md"),
-                                   ("expected.csv", "expected.trial-1.csv")])  # fmt: skip
-def test_without_a_place_for_the_papers_nothing_is_spent(
-    names: tuple[str, str], trial: Path, dprct: Callable[..., Run]
+@pytest.mark.parametrize("kind", ["file", "link", "capitals"])
+@pytest.mark.parametrize("name", ["README-data.md", "expected.csv", "certificate.txt",
+                                  "certificate.html", "certificate.json"])  # fmt: skip
+def test_what_is_not_of_the_release_is_not_replaced_and_nothing_spent(
+    name: str, kind: str, trial: Path, dprct: Callable[..., Run], tmp_path: Path
 ) -> None:
-    for name in names:
-        (trial.parent / name).write_text("mine\n", encoding="utf-8")
+    own = trial.parent / f"trial_protected.{name}"
+    if kind == "capitals":
+        own = own.with_name(own.name.upper())
+    if kind == "link":
+        (tmp_path / "far").write_text("mine\n", encoding="utf-8")
+        own.symlink_to(tmp_path / "far")
+    else:
+        own.write_text("mine\n", encoding="utf-8")
     before = sorted(path.name for path in trial.parent.iterdir())
     ran = dprct("protect", trial, "--yes")
     assert ran.code == 2
-    assert f"{names[0]!r} and {names[1]!r} exist and are not of this study" in ran.err
+    assert ("are one file on some disks" if kind == "capitals" else "is not of this release") in (
+        ran.err
+    )
+    assert own.read_text("utf-8") == "mine\n"
     assert sorted(path.name for path in trial.parent.iterdir()) == before
 
 
@@ -487,7 +499,7 @@ def test_papers_are_not_touched_when_nothing_is_written(
     made: Path, dprct: Callable[..., Run]
 ) -> None:
     assert dprct("protect", made, "--yes").code == 0
-    papers = [made.parent / name for name in ("README-data.md", "expected.csv")]
+    papers = [made.parent / name for name in (README, EXPECTED)]
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in papers]
     assert dprct("protect", made, "--yes").code == 3  # the budget is spent
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in papers] == before
@@ -498,10 +510,11 @@ def test_two_studies_in_one_folder_keep_their_papers_apart(
 ) -> None:
     other = made.parent / "second.toml"
     text = made.read_text("utf-8").replace("trial-1", "trial-2")
-    other.write_text(text.replace("epsilon = 4.0", 'epsilon = 4.0\noutput = "second.dta"'),
-                     encoding="utf-8")  # fmt: skip
+    text = text.replace("epsilon = 4.0", 'epsilon = 4.0\noutput = "second.dta"')
+    text = text.replace("[budget]", '[budget]\nseparate = "a test of two studies"')
+    other.write_text(text, encoding="utf-8")
     assert dprct("protect", other, "--yes").code == 0
-    for study, expected in ((made, "expected.csv"), (other, "expected.trial-2.csv")):
+    for study, expected in ((made, EXPECTED), (other, "second.expected.csv")):
         assert dprct("table", study, "--expect", study.parent / expected).code == 0
 
 
@@ -510,8 +523,12 @@ def test_the_papers_hold_nothing_of_a_withheld_column(
 ) -> None:
     change_data(trial, w=float(SECRET))
     assert dprct("protect", trial, "--yes").code == 0
-    papers = ("README-data.md", "expected.csv", "trial_protected.certificate.json")
+    papers = (
+        README,
+        EXPECTED,
+        "trial_protected.certificate.json",
+    )
     texts = {name: (trial.parent / name).read_text("utf-8") for name in papers}
     assert not any(SECRET in text for text in texts.values())
     certificate = json.loads(texts["trial_protected.certificate.json"])
-    assert certificate["file"]["sha256"] in texts["README-data.md"]
+    assert certificate["file"]["sha256"] in texts[README]

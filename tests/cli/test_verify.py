@@ -77,7 +77,7 @@ def test_without_a_certificate_it_says_where_one_may_be(
 def test_the_ledger_that_paid_for_the_file(dprct: Callable[..., Any], released: Path) -> None:
     ledger = released.with_name("survey-1.ledger.json")
     certificate = json.loads(released.with_suffix(".certificate.json").read_text("utf-8"))
-    (entry,) = json.loads(ledger.read_text("utf-8"))["entries"]
+    entry = json.loads(ledger.read_text("utf-8"))["records"][1]["entry"]
     ran = dprct("verify", released)
     needs = f"a ledger of 'survey-1' that has entry {entry['id']} with {entry['chain'][:16]}"
     assert (ran.code, f"survey-1.ledger.json has what paid for the file: {needs}" in ran.out) == (
@@ -91,7 +91,7 @@ def test_the_ledger_that_paid_for_the_file(dprct: Callable[..., Any], released: 
 
 def test_a_ledger_that_was_deleted(dprct: Callable[..., Any], released: Path) -> None:
     ledger = released.with_name("survey-1.ledger.json")
-    (entry,) = json.loads(ledger.read_text("utf-8"))["entries"]
+    entry = json.loads(ledger.read_text("utf-8"))["records"][1]["entry"]
     ledger.unlink()
     elsewhere = released.parent / "elsewhere"
     elsewhere.mkdir()
@@ -110,7 +110,7 @@ def test_a_ledger_that_was_deleted(dprct: Callable[..., Any], released: Path) ->
 def test_a_ledger_that_was_begun_again(dprct: Callable[..., Any], released: Path) -> None:
     """After it was deleted with its released states, another release made a new one."""
     ledger = released.with_name("survey-1.ledger.json")
-    (entry,) = json.loads(ledger.read_text("utf-8"))["entries"]
+    entry = json.loads(ledger.read_text("utf-8"))["records"][1]["entry"]
     ledger.unlink()
     Accountant.open(ledger.with_name("other.json"), dataset_id="survey-1", epsilon=1.5).charge(
         Budget(1), method="MVHistogram", relation="replace-one"

@@ -85,7 +85,7 @@ def test_the_package_holds_the_files_of_the_page(run: Callable[[str], str], tmp_
     for name in ("html", "txt", "json"):
         assert (tmp_path / f"thornton_protected.certificate.{name}").exists()
         assert f".{name}`" in text
-    assert (tmp_path / "README-data.md").exists()
+    assert (tmp_path / "thornton_protected.README-data.md").exists()
 
 
 @pytest.mark.parametrize(("epsilon", "factor"), [("1", "2.72"), ("0.1", "1.11"), ("8", "2,990")])

@@ -94,8 +94,9 @@ def test_a_ledger_of_the_first_version_is_continued(tmp_path: Path, facts: dict[
     assert accountant.spent == Budget(0.875)
     accountant.charge(Budget(0.125), method="m", relation="replace-one")
     written = json.loads(path.read_text("utf-8"))
-    assert (written["version"], len(written["entries"])) == (3, 4)
-    assert all(entry["chain"] for entry in written["entries"])
+    entries = [record["entry"] for record in written["records"] if "entry" in record]
+    assert (written["version"], len(entries)) == (4, 4)
+    assert all(entry["chain"] for entry in entries)
 
 
 def test_a_ledger_of_the_second_version_keeps_its_links(tmp_path: Path) -> None:
@@ -114,7 +115,8 @@ def test_a_ledger_of_the_second_version_keeps_its_links(tmp_path: Path) -> None:
         Budget(0.25), method="m", relation="replace-one", public_facts=("n",), not_covered=()
     )
     written = json.loads(path.read_text("utf-8"))
-    assert (written["version"], written["entries"][3]["public_facts"]) == (3, ["n"])
-    assert [entry["chain"] for entry in written["entries"]][:3] == links
-    assert "public_facts" not in written["entries"][0]
+    entries = [record["entry"] for record in written["records"] if "entry" in record]
+    assert (written["version"], entries[3]["public_facts"]) == (4, ["n"])
+    assert [entry["chain"] for entry in entries][:3] == links
+    assert "public_facts" not in entries[0]
     assert Accountant.load(path).head == accountant.head

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import RULES, Charge, gdp_mu
-from dprct.privacy.entries import Ledger, new_entry, total_cost
+from dprct.privacy.entries import Ledger, new_entry
+from dprct.privacy.running import Sums
 
 if TYPE_CHECKING:
     from dprct.privacy.charges import Entry
@@ -130,8 +131,10 @@ def test_blocks_of_a_group_cost_the_largest_and_charges_on_one_block_add() -> No
         pure(0.05),
         pure(0.2, "sites", "treated"),
     )
-    cost = total_cost(RULES["sequential"], entries)
-    assert cost == (Fraction(4, 10) + Fraction(1, 10) + Fraction(2, 10), 0)
+    sums = Sums("")
+    for entry in entries:
+        sums = sums.with_entry(entry, RULES["sequential"])
+    assert sums.cost == (Fraction(4, 10) + Fraction(1, 10) + Fraction(2, 10), 0)
 
 
 def test_a_parallel_charge_names_group_and_block() -> None:

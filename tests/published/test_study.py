@@ -63,7 +63,7 @@ def test_then_it_writes_a_file_that_says_so_and_no_ledger(study, tmp_path, capsy
     assert ran("protect", study(), "--yes", "--accept-no-guarantee") == 0
     written = {file.name for file in tmp_path.iterdir()}
     assert written == {
-        "README-data.md",
+        "survey_no_dp_guarantee.README-data.md",
         "study.toml",
         "survey.dta",
         "survey_no_dp_guarantee.certificate.html",
@@ -71,7 +71,9 @@ def test_then_it_writes_a_file_that_says_so_and_no_ledger(study, tmp_path, capsy
         "survey_no_dp_guarantee.certificate.txt",
         "survey_no_dp_guarantee.dta",
     }
-    readme = " ".join((tmp_path / "README-data.md").read_text("utf-8").split())
+    readme = " ".join(
+        (tmp_path / "survey_no_dp_guarantee.README-data.md").read_text("utf-8").split()
+    )
     assert "synthetic and NOT a protected file" in readme
     assert "No differential-privacy guarantee, because" in readme
     assert "charges the ledger" not in readme

@@ -19,7 +19,8 @@ from dprct.errors import FileError, SimulationError
 from dprct.io.compare import compare
 from dprct.io.stata import read_dta, write_dta
 from dprct.release import Marginals, MVHistogram, Release
-from dprct.release.release import certificate_paths, check_target, fates_of, rehearse
+from dprct.release.release import fates_of
+from dprct.release.writing import certificate_paths, check_target, rehearse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import pytest
 from dprct.errors import FileError, SchemaError
 from dprct.privacy.budget import Budget
 from dprct.privacy.guarantee import Guarantee
-from dprct.release.release import (
+from dprct.release.writing import (
     NO_GUARANTEE,
     certificate_paths,
     check_name,

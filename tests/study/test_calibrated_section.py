@@ -283,15 +283,18 @@ def test_from_the_shell(study, capsys):
     assert "Calibrated: the errors of treat contain sampling and privacy noise" in text
     assert "Not calibrated: artefact." in text
     folder = path.parent
-    assert run("table", path, "--expect", folder / "expected.csv") == 0
-    readme = (folder / "README-data.md").read_text("utf-8")
+    assert run("table", path, "--expect", folder / "survey_protected.expected.csv") == 0
+    readme = (folder / "survey_protected.README-data.md").read_text("utf-8")
     assert "yes: its numbers, with the noise of the release in estimates and errors" in readme
-    assert "no, although its numbers are in expected.csv: Not calibrated: artefact." in readme
+    assert (
+        "no, although its numbers are in survey_protected.expected.csv: Not calibrated: artefact."
+        in readme
+    )
     data, schema = dprct.read_dta(folder / "survey_protected.dta")
     valid = Validity.of(schema)
     assert valid.covariates == (("age",), ())
     fit = dprct.ols("income ~ treat + age", data, schema)
-    expected = pd.read_csv(folder / "expected.csv")
+    expected = pd.read_csv(folder / "survey_protected.expected.csv")
     rows = expected[(expected["table"] == "t1") & (expected["statistic"] == "std.error")]
     assert fit.bse["treat"] == pytest.approx(float(rows["value"].iloc[0]), rel=1e-6)
     certificate = json.loads((folder / "survey_protected.certificate.json").read_text("utf-8"))

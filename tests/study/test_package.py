@@ -109,7 +109,13 @@ def test_a_ledger_on_other_terms_is_refused(folder: Path) -> None:
 
 def test_another_data_set_has_another_ledger(folder: Path) -> None:
     protected(load_study(folder / "study.toml"))
-    protected(edited(folder, ("survey-1", "survey-2")))
+    with pytest.raises(LedgerError, match=r"are those of data set 'survey-1' \(epsilon=1 spent\)"):
+        protected(edited(folder, ("survey-1", "survey-2")))
+    why = 'separate = "a reason"'
+    made = protected(edited(folder, ("epsilon = 1.5", f"epsilon = 1.5\n{why}")))
+    said = "the same data were charged to data set 'survey-1' (epsilon=1 spent), which is not in"
+    assert said in made.certificate().ledger
+    assert "because: a reason" in made.certificate().ledger
     names = {path.name for path in folder.glob("*.ledger.json")}
     assert names == {"survey-1.ledger.json", "survey-2.ledger.json"}
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from dprct import disk
 from dprct.arguments import checked
 from dprct.errors import (
     ColumnError,
     DprctError,
     DprctWarning,
-    FileError,
     ParameterError,
     SchemaError,
     StataFormatError,
@@ -213,10 +213,7 @@ def _schema(header: head.Header, labels: LabelSets, path: str | os.PathLike[str]
 def opened(path: str | os.PathLike[str]) -> Iterator[Cursor]:
     """Open a file; whatever goes wrong with it or in it becomes one sentence."""
     try:
-        place = path_of(path)
-        if not place.is_file() and place.exists() and not place.is_dir():
-            raise FileError(f"{os.fspath(path)!r} is not an ordinary file; save it as one first")
-        with open(path, "rb") as file:
+        with disk.opened(path_of(path)) as file:
             size = os.fstat(file.fileno()).st_size
             if not size:
                 raise StataFormatError("the file is empty; copy or download it again")

@@ -1,0 +1,358 @@
+"""What the package asks of a disk: ordinary files, locks that end with their process, leftovers.
+
+It knows no format.  Whatever is opened for reading is opened here, so that a pipe, a device or a
+file without end that lies under the name of a data set cannot hang a command or fill the memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+import signal
+import stat
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import FileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from io import BufferedReader
+    from types import FrameType
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+MOST_TOML = 16 * 2**20
+"""Bytes of a study file or a schema: thirty-two thousand columns need a quarter of it."""
+
+MOST_JSON = 256 * 2**20
+"""Bytes of a certificate, a document of results or a list of numbers."""
+
+_MOVES = "MOVES"
+"""A file in a folder of drafts: all drafts are complete, and take their names."""
+
+
+def opened(path: str | os.PathLike[str]) -> BufferedReader:
+    """Open an ordinary file for reading; a link stands for what it points to.
+
+    Raises
+    ------
+    FileError
+        If it is a pipe, a device or a socket.
+    OSError
+        If it cannot be opened.
+
+    Examples
+    --------
+    >>> import os
+    >>> opened(os.devnull)
+    Traceback (most recent call last):
+    dprct.errors.FileError: ... is not an ordinary file but a device; give a file on a disk
+    """
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    place = os.fspath(path)
+    if "\0" in place:
+        raise _refusal(place, "has a NUL character", "check the path")
+    if not stat.S_ISREG(os.stat(place).st_mode):  # to open a device may already do something
+        _refuse(place, os.stat(place).st_mode)
+    handle = os.open(place, flags | getattr(os, "O_CLOEXEC", 0))
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            _refuse(place, mode)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def check_ordinary(path: str | os.PathLike[str]) -> None:
+    """Refuse a pipe, a device or a socket, for a library that opens files by itself.
+
+    Raises
+    ------
+    FileError, OSError
+        As :func:`opened`.
+    """
+    opened(path).close()
+
+
+def content(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return what an ordinary file of at most so many bytes holds.
+
+    Raises
+    ------
+    FileError
+        If it is no ordinary file, or longer.
+    OSError
+        If it cannot be read.
+    """
+    with opened(path) as file:
+        found = file.read(most + 1)
+    if len(found) > most:
+        words = f"has more than {most // 2**20} MB, which no such file needs"
+        raise _refusal(os.fspath(path), words, "check the path")
+    return found
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of an ordinary file.
+
+    Raises
+    ------
+    FileError, OSError
+        As :func:`opened`.
+    """
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _refuse(path: str, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(21, os.strerror(21), path)
+    kinds = ((stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"))
+    kind = next((word for is_such, word in kinds if is_such(mode)), "device")
+    advice = "give a file on a disk (a stream: save it to a file first)"
+    raise _refusal(path, f"is not an ordinary file but a {kind}", advice)
+
+
+def _refusal(path: str, words: str, advice: str) -> FileError:
+    """Return a refusal, which is an OSError, too: its reason reads as one of the system's."""
+    refusal = FileError(f"{path!r} {words}; {advice}")
+    refusal.strerror = words
+    return refusal
+
+
+@contextlib.contextmanager
+def locked(handle: int, timeout: float) -> Iterator[bool]:
+    """Hold the operating system's lock on an open file; yield False if another one keeps it.
+
+    It ends with the process that holds it, whatever way that process ends.
+
+    Raises
+    ------
+    OSError
+        If this file system cannot lock files.
+    """
+    deadline = time.monotonic() + timeout
+    while not (got := _try_lock(handle)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    try:
+        yield got
+    finally:
+        if got:
+            _unlock(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            os.lseek(handle, 0, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _unlock(handle: int) -> None:
+    if sys.platform == "win32":
+        os.lseek(handle, 0, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+    else:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+_WRITERS: dict[Path, threading.RLock] = {}
+_HELD: dict[Path, int] = {}
+_REGISTER = threading.Lock()
+
+
+@contextlib.contextmanager
+def writing_into(folder: Path, timeout: float = 60.0) -> Iterator[None]:
+    """Keep other writers of this package out of a folder until all of a release is written.
+
+    The lock is on the folder itself, so that nothing is left behind; a second one in the same
+    thread is the first.  Windows cannot lock folders: there the lock keeps out the threads of this
+    process alone, which docs/reliability.md says.
+
+    Raises
+    ------
+    FileError
+        If another process keeps the lock beyond the timeout.
+    """
+    place = folder.resolve()
+    with _REGISTER:
+        mine = _WRITERS.setdefault(place, threading.RLock())
+    with mine:
+        if _HELD.get(place, 0) or sys.platform == "win32":
+            yield
+            return
+        handle = os.open(place, os.O_RDONLY)
+        try:
+            with locked(handle, timeout) as got:
+                if not got:
+                    raise FileError(
+                        f"another process has been writing a release into {str(folder)!r} for over "
+                        f"{timeout:g} seconds; wait until it ends and try again"
+                    )
+                _HELD[place] = 1
+                try:
+                    yield
+                finally:
+                    del _HELD[place]
+        finally:
+            os.close(handle)
+
+
+_HOST = hashlib.sha256(platform.node().encode("utf-8", "replace")).hexdigest()[:8]
+_DRAFT = re.compile(rf"\.dprct-{_HOST}-([0-9]{{1,10}})-[0-9a-f]{{8}}(\.part)?")
+
+
+def draft_name() -> str:
+    """Return a fresh name for a draft; it says which process of which machine it belongs to."""
+    return f".dprct-{_HOST}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes that are gone left in a folder; finish moves that had begun."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            found = _DRAFT.fullmatch(entry.name)
+            if found is None or _is_alive(int(found[1])) or entry.is_symlink():
+                continue
+            with contextlib.suppress(OSError, ValueError):
+                if entry.is_dir(follow_symlinks=False):
+                    drafts = Path(entry.path)
+                    if (drafts / _MOVES).is_file():
+                        _finish(drafts, folder)
+                    shutil.rmtree(drafts)
+                else:
+                    os.unlink(entry.path)
+
+
+def _is_alive(process: int) -> bool:
+    if process == os.getpid():
+        return True
+    if sys.platform == "win32":  # os.kill would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+@contextlib.contextmanager
+def drafts(folder: Path) -> Iterator[Path]:
+    """Yield a folder for drafts inside ``folder``, and remove it with what is left there."""
+    sweep(folder)
+    place = folder / draft_name()
+    try:
+        place.mkdir(mode=0o700)
+        yield place
+    finally:
+        with uninterrupted():
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def move_all(place: Path, folder: Path, names: Sequence[str]) -> None:
+    """Give drafts their names in ``folder``, all or none; what a crash interrupts, a sweep ends.
+
+    A link of that name is replaced, and not followed.
+
+    Raises
+    ------
+    OSError
+        If one cannot be moved; then what was there before is there again.
+    """
+    for name in names:
+        with (place / name).open("rb+") as file:
+            os.fsync(file.fileno())
+    before = {name: _kept(folder / name) for name in names[:-1]}  # nothing follows the last one
+    with uninterrupted():
+        (place / _MOVES).write_text("\n".join(names), "utf-8")
+        sync_folder(place)
+        try:
+            for name in names:
+                _move(place / name, folder / name)
+        except BaseException:
+            (place / _MOVES).unlink()
+            for name, old in before.items():
+                _put_back(folder / name, old)
+            raise
+        sync_folder(folder)
+        (place / _MOVES).unlink()
+
+
+def _move(draft: Path, target: Path) -> None:
+    if target.is_file() and not target.is_symlink():
+        shutil.copymode(target, draft)
+    os.replace(draft, target)
+
+
+def _kept(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+
+
+def _put_back(path: Path, old: bytes | None) -> None:
+    if old is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_bytes(old)
+
+
+def _finish(place: Path, folder: Path) -> None:
+    """Finish moves that had begun when their process ended."""
+    for name in content(place / _MOVES, MOST_TOML).decode("utf-8").split("\n"):
+        if name == Path(name).name and (place / name).is_file():
+            _move(place / name, folder / name)
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames durable where folders can be flushed (not on Windows)."""
+    if sys.platform == "win32":
+        return
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C and SIGTERM until the end of the block; only for what is short."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before: dict[signal.Signals, Any] = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handler = signal.getsignal(number)
+        if callable(handler):
+            before[number] = handler
+            signal.signal(number, lambda n, frame: came.append((n, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for first, frame in came[:1]:
+            before[signal.Signals(first)](first, frame)

@@ -1,0 +1,353 @@
+"""A protected file and its certificate, written together or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import unicodedata
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dprct import disk
+from dprct.certificate.digest import digest_of
+from dprct.certificate.page import certificate_page
+from dprct.errors import FileError
+from dprct.io.atomic import file_error
+from dprct.io.stata import write_dta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dprct.certificate.certificate import Certificate
+    from dprct.privacy.guarantee import Guarantee
+    from dprct.schema.schema import Schema
+
+_SUFFIX = ".dta"
+
+NO_GUARANTEE = "no_dp_guarantee"
+"""What the name of a file must contain if nothing is promised."""
+
+
+def certificate_paths(path: Path) -> tuple[Path, Path, Path]:
+    """Return where the certificate of a protected file lies: text, JSON and a page (HTML).
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> [found.name for found in certificate_paths(Path("liberia.dta"))]
+    ['liberia.certificate.txt', 'liberia.certificate.json', 'liberia.certificate.html']
+    """
+    return (
+        path.with_suffix(".certificate.txt"),
+        path.with_suffix(".certificate.json"),
+        path.with_suffix(".certificate.html"),
+    )
+
+
+def companion(path: Path, name: str) -> Path:
+    """Return where another file that goes with a protected file lies, named after it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> companion(Path("liberia.dta"), "README-data.md").name
+    'liberia.README-data.md'
+    """
+    return path.with_suffix(f".{name}")
+
+
+COMPANIONS = ("expected.csv", "README-data.md", "valid.do")
+"""What else may lie beside a protected file, under its name."""
+
+
+def check_target(path: Path, dataset_id: str | None = None) -> None:
+    """Refuse a place where a protected file and its certificate may not be written.
+
+    Parameters
+    ----------
+    path : Path
+    dataset_id : str, optional
+        Of the release that is to be written: that of another data set is not replaced.
+
+    Raises
+    ------
+    FileError
+        If it is not called ``.dta``, its folder is missing, or something is there, or where its
+        certificate goes, that is not this release's own: that could be a confidential file.
+
+    Notes
+    -----
+    A certificate (JSON) is this release's own if it names this file, and this data set.  The
+    protected file is if its SHA-256 is the one that the certificate states, and the certificate's
+    text and page are if they state it, too.  A link is nobody's own.
+    """
+    if path.suffix.lower() != _SUFFIX:
+        raise FileError(f"{path.name!r} is not the name of a Stata file; let it end in {_SUFFIX}")
+    if not path.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(path)!r} does not exist; create it or choose another place"
+        )
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} is a folder; name a file")
+    disk.sweep(path.parent)
+    check_free_of_case(path)
+    if os.path.lexists(path) and (path.is_symlink() or not is_described(path)):
+        raise FileError(
+            f"{path.name!r} exists and is not the file that a certificate beside it describes, so "
+            "it may be a confidential file; give another name"
+        )
+    hash_stated = _hash_for(path, dataset_id)
+    for place in certificate_paths(path):
+        refuse_foreign(place, own=hash_stated is not None and _states(place, hash_stated))
+
+
+def refuse_foreign(place: Path, *, own: bool) -> None:
+    """Refuse to replace a file that is not this release's own, or one whose name differs in case.
+
+    Raises
+    ------
+    FileError
+    """
+    check_free_of_case(place)
+    if os.path.lexists(place) and (place.is_symlink() or not own):
+        raise FileError(
+            f"{place.name!r} exists and is not of this release, so it is not replaced; give the "
+            "release another name, or move it away"
+        )
+
+
+def check_free_of_case(path: Path) -> None:
+    """Refuse a name that another file has in other capitals: on some disks they are one file.
+
+    Raises
+    ------
+    FileError
+    """
+    same = _folded(path.name)
+    try:
+        names = os.listdir(path.parent)
+    except OSError as error:
+        raise file_error(error, path.parent, "read") from None
+    for name in names:
+        if name != path.name and _folded(name) == same:
+            raise FileError(
+                f"{path.name!r} and {name!r}, which exists, are one file on some disks; give "
+                "another name"
+            )
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _hash_for(path: Path, dataset_id: str | None) -> str | None:
+    """Return the hash that the certificate of this file and data set states, None without one."""
+    place = certificate_paths(path)[1]
+    try:
+        known: Any = json.loads(disk.content(place, disk.MOST_JSON))
+        if known["file"]["name"] != path.name:
+            return None
+        if dataset_id is not None and known.get("dataset_id", dataset_id) != dataset_id:
+            return None
+        found = known["file"]["sha256"]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return found if isinstance(found, str) and len(found) == 64 else None
+
+
+def _states(place: Path, sha256: str) -> bool:
+    try:
+        return sha256.encode() in disk.content(place, disk.MOST_JSON)
+    except OSError:
+        return False
+
+
+def check_name(path: Path, guarantee: Guarantee) -> None:
+    """Refuse a name that hides that nothing is promised.
+
+    Raises
+    ------
+    FileError
+        If there is no guarantee and the name does not say :data:`NO_GUARANTEE`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from dprct.privacy.guarantee import Guarantee
+    >>> check_name(Path("liberia_no_dp_guarantee.dta"), Guarantee.none("edges come from the data"))
+    """
+    if guarantee.measure == "none" and NO_GUARANTEE not in path.stem:
+        right = unpromised_name(path.stem)
+        raise FileError(
+            f"{path.name!r} does not say that the file has no guarantee; name it {right!r}"
+        )
+
+
+def unpromised_name(stem: str) -> str:
+    """Return the name of a file without a guarantee.
+
+    Examples
+    --------
+    >>> unpromised_name("liberia")
+    'liberia_no_dp_guarantee.dta'
+    """
+    return f"{stem}_{NO_GUARANTEE}{_SUFFIX}"
+
+
+def rehearse(schema: Schema, path: Path, rows: int = 0) -> None:
+    """Try everything that a release will write, before a budget is spent, and leave nothing.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the protected file.
+    path : Path
+    rows : int
+        For which there must be room on the disk.
+
+    Raises
+    ------
+    FileError
+        If nothing may be written there, a name is too long, or the disk has no room.
+    SchemaError
+        If a .dta file of this release cannot hold the schema.
+    """
+    check_target(path, schema.dataset_id)
+    with _drafts(path) as place:
+        draft = place / path.name
+        write_dta(pd.DataFrame({name: [] for name in schema.names}), schema, draft)
+        width = sum(_bytes_of(column.type) for column in schema.columns)
+        with draft.open("ab") as file:
+            _fill(file, rows * width)
+        others = (*certificate_paths(path), *(companion(path, name) for name in COMPANIONS))
+        for other in others:
+            (place / other.name).touch()
+
+
+def _bytes_of(storage: str) -> int:
+    """Return the bytes of a value of a storage type of Stata."""
+    fixed = {"byte": 1, "int": 2, "long": 4, "float": 4, "double": 8}
+    digits = storage.removeprefix("str")
+    return fixed.get(storage, int(digits) if digits.isdecimal() else 8)
+
+
+def _fill(file: IO[bytes], size: int) -> None:
+    if hasattr(os, "posix_fallocate") and size:
+        with contextlib.suppress(_CannotReserve):
+            _reserve(file, size)
+            return
+    block = bytes(min(size, 2**20))
+    for begin in range(0, size, 2**20):
+        file.write(block[: size - begin])
+    file.flush()
+
+
+class _CannotReserve(Exception):
+    """The file system does not reserve room."""
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    try:
+        os.posix_fallocate(file.fileno(), file.tell(), size)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise _CannotReserve from None
+        raise
+
+
+def write_protected(
+    table: pd.DataFrame, schema: Schema, certificate: Certificate, path: Path
+) -> Certificate:
+    """Write a protected table and, beside it, its certificate as text, JSON and a page.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    schema : Schema
+    certificate : Certificate
+    path : Path
+
+    Returns
+    -------
+    Certificate
+        With the name and the hash of the file.
+
+    Raises
+    ------
+    FileError
+        If something cannot be written; then what was there before is there again.
+
+    Notes
+    -----
+    The table comes last, by a rename, so that a protected file never lies without a certificate;
+    and while one process writes into a folder no other of this package does.
+    """
+    check_name(path, certificate.guarantee)
+    with writing_at(path):
+        check_target(path, certificate.dataset_id)
+        with _drafts(path) as place:
+            draft = place / path.name
+            write_dta(table, schema, draft)
+            signed = replace(
+                certificate,
+                file={"name": path.name, "sha256": disk.sha256(draft)},
+                values=digest_of(table, schema),
+            )
+            texts = (
+                signed.to_text(),
+                json.dumps(signed.to_dict(), indent=2, ensure_ascii=False),
+                certificate_page(signed),
+            )
+            names = [target.name for target in certificate_paths(path)]
+            for name, text in zip(names, texts, strict=True):
+                (place / name).write_bytes((text.rstrip("\n") + "\n").encode("utf-8"))
+            disk.move_all(place, path.parent, [*names, path.name])
+    return signed
+
+
+@contextlib.contextmanager
+def writing_at(path: Path) -> Iterator[None]:
+    """Keep other processes of this package from writing a release beside ``path`` meanwhile.
+
+    Raises
+    ------
+    FileError
+    """
+    if not path.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(path)!r} does not exist; create it or choose another place"
+        )
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(disk.writing_into(path.parent))
+        except OSError as error:
+            raise file_error(error, path, "written") from None
+        yield
+
+
+@contextlib.contextmanager
+def _drafts(path: Path) -> Iterator[Path]:
+    """Yield a folder of its own beside ``path``, and remove what is left there."""
+    try:
+        with disk.drafts(path.parent) as folder:
+            yield folder
+    except FileError as error:
+        if error.errno is None or ".dprct-" not in str(error):
+            raise
+        raise file_error(OSError(error.errno, ""), path, "written") from None
+    except OSError as error:
+        raise file_error(error, path, "written") from None
+
+
+def is_described(path: Path) -> bool:
+    """Whether the certificate beside a file is that of its content."""
+    stated = _hash_for(path, None)
+    try:
+        return stated is not None and stated == disk.sha256(path)
+    except OSError:
+        return False

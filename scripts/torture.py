@@ -1,0 +1,819 @@
+#!/usr/bin/env python3
+"""Damage, kill, race, starve and insult dprct, and write what happened into docs/reliability.md.
+
+    python scripts/torture.py [--quick] [--seed N] [--page docs/reliability.md] [FAMILY ...]
+
+Every run has an expected end: a sentence (a ``DprctError``, an exit code of the command line), or
+a result that is right.  Anything else is a finding, which is printed and makes the exit code 1:
+another exception, a hang, a charge that was lost or made twice, a file that is not that of its
+certificate, something left behind, a file outside the study's folder.  ``tests/torture`` runs each
+family small.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import io
+import json
+import os
+import platform
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+import dprct
+from dprct.cli import main
+from dprct.errors import DprctError, LedgerError
+from dprct.privacy.accountant import Accountant
+from dprct.privacy.budget import Budget
+from dprct.release.verify import verify
+from dprct.schema import Column, FileFacts, Schema
+from dprct.study.package import read_header
+from dprct.study.study import load_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOP = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- figures of make torture -->", "<!-- end of figures -->"
+_HANG = 20
+"""Seconds after which one run counts as hanging; the slowest takes a second."""
+
+STUDY = """\
+version = 1
+data = "trial.dta"
+dataset_id = "trial"
+
+[unit]
+name = "person"
+
+[release]
+method = "mv_histogram"
+epsilon = 1.0
+
+[budget]
+epsilon = 3.0
+
+[header]
+confirm = true
+
+[columns.got]
+levels = [0, 1]
+missing = "never"
+fate = "modelled"
+
+[columns.age]
+bounds = [15, 80]
+bins = [30, 50]
+missing = "never"
+fate = "modelled"
+
+[columns.village]
+fate = "drop"
+"""
+
+
+@dataclass
+class Family:
+    """What came of one kind of torture."""
+
+    name: str
+    what: str
+    ends: dict[str, int] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def runs(self) -> int:
+        """How many there were."""
+        return sum(self.ends.values())
+
+    def ended(self, how: str) -> None:
+        """Count one end."""
+        self.ends[how] = self.ends.get(how, 0) + 1
+
+    def wrong(self, words: str) -> None:
+        """Count and keep a finding."""
+        self.ended("FOUND WRONG")
+        self.findings.append(f"{self.name}: {words}")
+
+
+def trial(folder: Path) -> Path:
+    """Write a small experiment and its study file; return the study file."""
+    rng = np.random.default_rng(7)
+    n = 300
+    data = pd.DataFrame(
+        {
+            "got": rng.integers(0, 2, n).astype(float),
+            "age": rng.integers(15, 81, n).astype(float),
+            "village": [f"village {k % 9}" for k in range(n)],
+        }
+    )
+    schema = Schema(
+        (
+            Column("got", "byte", "%8.0g", label="came for the result", value_label="yesno"),
+            Column("age", "int", "%8.0g"),
+            Column("village", "str12", "%12s"),
+        ),
+        FileFacts(label="a trial", value_labels={"yesno": {0: "no", 1: "yes"}}),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    dprct.write_dta(data, schema, folder / "trial.dta")
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    return folder / "study.toml"
+
+
+class Hang(BaseException):
+    """A run that did not end in time."""
+
+
+@contextlib.contextmanager
+def in_time() -> Iterator[None]:
+    """Raise Hang if the block takes too long."""
+
+    def late(*_: object) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(_HANG)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def attempt(family: Family, what: str, act: Callable[[], str]) -> None:
+    """Run something that may refuse in a sentence, and do nothing worse."""
+    try:
+        with in_time(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            how = act()
+    except DprctError as error:
+        how = "refused" if str(error).strip() else ""
+        if not how:
+            family.wrong(f"{what}: {type(error).__name__} without words")
+            return
+    except Hang:
+        family.wrong(f"{what}: no end after {_HANG} s")
+        return
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        family.wrong(f"{what}: {type(error).__name__} at {place}: {str(error)[:100]}")
+        return
+    if how.startswith("WRONG"):
+        family.wrong(f"{what}: {how[6:]}")
+    else:
+        family.ended(how)
+
+
+def mutated(content: bytes, rng: random.Random) -> tuple[str, bytes]:
+    """Return a damage in words, and what it makes of a file; never the same file."""
+    while True:
+        what, new = _mutated(content, rng)
+        if new != content:
+            return what, new
+
+
+def _mutated(content: bytes, rng: random.Random) -> tuple[str, bytes]:
+    at, size = rng.randrange(len(content)), len(content)
+    kind = rng.choice(("bit", "byte", "cut", "doubled", "hole", "extreme", "swapped"))
+    if kind == "bit":
+        new = content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
+    elif kind == "byte":
+        new = content[:at] + rng.randbytes(1) + content[at + 1 :]
+    elif kind == "cut":
+        new = content[:at]
+    elif kind == "doubled":
+        new = content[:at] + content[max(0, at - rng.randrange(1, 200)) :]
+    elif kind == "hole":
+        end = min(size, at + rng.randrange(1, 64))
+        new = content[:at] + bytes(end - at) + content[end:]
+    elif kind == "extreme":
+        new = content[:at] + b"\xff" * 4 + content[at + 4 :]
+    else:
+        end = min(size, at + rng.randrange(1, 64))
+        new = content[:at] + content[at:end][::-1] + content[end:]
+    return f"{kind} at byte {at} of {size}", new
+
+
+# --- damaged files ------------------------------------------------------------------------------
+
+
+def damaged_dta(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damaged .dta files are read or refused."""
+    family = Family("Damaged .dta files", "`read_dta`, header and data")
+    trial(folder)
+    data, schema = dprct.read_dta(folder / "trial.dta")
+    sound = []
+    for version in (113, 114, 115, 117, 118, 119):
+        dprct.write_dta(data, schema, folder / "sound.dta", version=version)
+        sound.append((folder / "sound.dta").read_bytes())
+    path = folder / "damaged.dta"
+
+    def act() -> str:
+        Schema.from_dta(path)
+        dprct.read_dta(path)
+        return "read"
+
+    for k in range(runs):
+        what, content = mutated(sound[k % len(sound)], rng)
+        path.write_bytes(content)
+        attempt(family, f"release {content[:1]!r}, {what}", act)
+    return family
+
+
+def damaged_studies(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damaged study files are read or refused."""
+    family = Family("Damaged study files", "`load_study`, then what `dprct check` asks")
+    study = trial(folder)
+    sound = study.read_bytes()
+
+    def act() -> str:
+        found = load_study(study)
+        found.problems(read_header(found))
+        return "read"
+
+    for _ in range(runs):
+        what, content = mutated(sound, rng)
+        study.write_bytes(content)
+        attempt(family, what, act)
+    return family
+
+
+def damaged_ledgers(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damage a ledger, which never says then that less was spent."""
+    family = Family("Damaged ledgers", "refused, or read with every charge in it")
+    path = folder / "trial.ledger.json"
+    folder.mkdir(parents=True)
+    accountant = Accountant.open(path, dataset_id="trial", epsilon=10)
+    for epsilon in (1, 2, 3):
+        entry = accountant.charge(Budget(epsilon), method="m", relation="replace-one")
+        accountant.note_content(f"{epsilon}" * 64)
+        accountant.record(entry.id, {"x": epsilon})
+    sound, head = path.read_bytes(), accountant.head
+
+    def act() -> str:
+        found = Accountant.load(path)
+        if found.spent != Budget(6) or len(found.ledger) != 3 or found.head != head:
+            return "WRONG it was read with other charges"
+        return "read whole"
+
+    for _ in range(runs):
+        what, content = mutated(sound, rng)
+        path.write_bytes(content)
+        attempt(family, what, act)
+    return family
+
+
+def damaged_certificates(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damage a certificate, which is refused or held against the file."""
+    family = Family("Damaged certificates", "`verify` and `compare`")
+    study = trial(folder)
+    call(study, "protect", "--yes")
+    place = folder / "trial_protected.certificate.json"
+    sound = place.read_bytes()
+
+    def act() -> str:
+        found = verify(folder / "trial_protected.dta")
+        dprct.compare(folder / "trial.dta", folder / "trial_protected.dta")
+        return "held against the file" if found else "found to differ"
+
+    for _ in range(runs):
+        what, content = mutated(sound, rng)
+        place.write_bytes(content)
+        attempt(family, what, act)
+    return family
+
+
+# --- processes ----------------------------------------------------------------------------------
+
+
+def call(study: Path, *words: str) -> tuple[int, str]:
+    """Run the command line in this process; return its exit code and what it wrote."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            main([words[0], str(study), *words[1:]])
+        except SystemExit as end:
+            return int(end.code or 0), out.getvalue()
+    return 0, out.getvalue()
+
+
+def forked(study: Path, *words: str, before: Callable[[], None] | None = None) -> int:
+    """Start the command line in a process of its own; return its id."""
+    process = os.fork()
+    if process:
+        return process
+    code = 99
+    try:
+        quiet = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(quiet, stream)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if before is not None:
+            before()
+        code, _ = call(study, *words)
+    except BaseException:
+        code = 98
+    finally:
+        os._exit(code)
+
+
+def end_of(process: int) -> int:
+    """Wait for a process; return its exit code, below 0 for a signal; kill what hangs."""
+    deadline = time.monotonic() + _HANG * 3
+    while time.monotonic() < deadline:
+        found, status = os.waitpid(process, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return 97
+
+
+def disorder(study: Path) -> list[str]:
+    """Return what a sound folder does not have, whatever happened before.
+
+    A command runs first, because what a killed process left is swept by the next one.
+    """
+    folder, found = study.parent, []
+    call(study, "check")
+    for path in folder.rglob("*"):
+        if path.name.startswith(".dprct-") or path.suffix in (".part",):
+            found.append(f"{path.name} is left")
+    out = folder / "trial_protected.dta"
+    if out.exists():
+        try:
+            held = verify(out)
+            if not held:
+                found.append("file and certificate differ, or the ledger lacks the entry")
+            elif not held.identical:
+                found.append("the file is not byte for byte its certificate's")
+        except DprctError as error:
+            found.append(f"the file has no certificate that can be used: {error}")
+    return found
+
+
+def charges(study: Path) -> int:
+    """Return how many charges the ledger has; 0 without one."""
+    path = study.parent / "trial.ledger.json"
+    return Accountant.load(path).charges if path.exists() else 0
+
+
+def kills(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Kill a release at any moment, which leaves a sound folder."""
+    family = Family("Kills", "`dprct protect`, SIGKILL, SIGTERM or SIGINT at a random moment")
+    start = time.monotonic()
+    end_of(forked(trial(folder / "whole"), "protect", "--yes"))
+    whole = time.monotonic() - start
+    for k in range(runs):
+        study = trial(folder / f"{k}")
+        if k % 2:
+            end_of(forked(study, "protect", "--yes"))  # something there is to be replaced
+        before = charges(study)
+        process = forked(study, "protect", "--yes")
+        time.sleep(rng.random() * whole * 1.1)
+        sent = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[k % 3]
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, sent)
+        code = end_of(process)
+        what = f"{sent.name} in run {k}"
+        wrong = disorder(study)
+        if code not in (0, -9, 130, 143):
+            wrong.append(f"exit code {code}")
+        try:
+            spent = charges(study)
+            if not before <= spent <= before + 1 or (code == 0 and spent == before):
+                wrong.append(f"{spent} charges after {before}")
+            wrong += unsaved(study)
+        except LedgerError as error:
+            wrong.append(f"the ledger cannot be read: {error}")
+        if not wrong and call(study, "protect", "--yes")[0] != 0:
+            wrong.append("protect does not work any more")
+        shutil.rmtree(study.parent)
+        if wrong:
+            family.wrong(f"{what}: {'; '.join(wrong)}")
+        else:
+            family.ended("ended by the signal" if code else "done before it")
+    return family
+
+
+def unsaved(study: Path) -> list[str]:
+    """Return what is wrong with resuming the last entry, if it was saved."""
+    path = study.parent / "trial.ledger.json"
+    if not path.exists():
+        return []
+    accountant = Accountant.load(path)
+    entries = accountant.ledger
+    if not entries or not accountant.is_saved(entries[-1].id):
+        return []
+    before = accountant.spent
+    code, words = call(study, "protect", "--resume", entries[-1].id)
+    if code:
+        return [f"a saved entry cannot be resumed: {words.strip()[-200:]}"]
+    return [] if accountant.spent == before else ["resuming was charged"]
+
+
+def races(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Two releases at once leave two charges and one sound pair of file and certificate."""
+    family = Family("Races", "two `dprct protect` of one study at once")
+    for k in range(runs):
+        study = trial(folder / f"{k}")
+        budget = rng.choice(("1.0", "3.0"))
+        study.write_text(STUDY.replace("epsilon = 3.0", f"epsilon = {budget}"), "utf-8")
+        both = [forked(study, "protect", "--yes") for _ in range(2)]
+        codes = sorted(map(end_of, both))
+        wrong = disorder(study)
+        if codes not in ([0, 0], [0, 3]) or (codes == [0, 0]) != (budget == "3.0"):
+            wrong.append(f"exit codes {codes} with a total of {budget}")
+        if charges(study) != codes.count(0):
+            wrong.append(f"{charges(study)} charges, {codes.count(0)} releases")
+        shutil.rmtree(study.parent)
+        if wrong:
+            family.wrong(f"race {k}: {'; '.join(wrong)}")
+        else:
+            family.ended("both released" if codes == [0, 0] else "one released, one refused")
+    return family
+
+
+def full_disks(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Let a disk take no more bytes, which costs no budget that nothing comes of."""
+    family = Family("Full disks", "`dprct protect` with a limit on the size of files")
+    for k in range(runs):
+        study = trial(folder / f"{k}")
+        if k % 2:
+            call(study, "protect", "--yes")
+        before, out = charges(study), study.parent / "trial_protected.dta"
+        old = out.read_bytes() if out.exists() else None
+        limit = int(10 ** rng.uniform(0, 5))
+
+        def starve(limit: int = limit) -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+        code = end_of(forked(study, "protect", "--yes", before=starve))
+        wrong, spent = disorder(study), charges(study)
+        if code not in (0, 2, 3):
+            wrong.append(f"exit code {code} with a limit of {limit}")
+        if code and out.exists() and out.read_bytes() != old:
+            wrong.append("the older file was changed")
+        if spent - before not in ((1,) if code == 0 else (0, 1)):
+            wrong.append(f"{spent - before} charges with exit code {code}")
+        if spent > before and code:
+            saved = [*Accountant.load(study.parent / "trial.ledger.json").ledger][-1]
+            accountant = Accountant.load(study.parent / "trial.ledger.json")
+            if not accountant.is_saved(saved.id):
+                wrong.append(f"a charge of which nothing is saved, with a limit of {limit}")
+        wrong += unsaved(study)
+        shutil.rmtree(study.parent)
+        if wrong:
+            family.wrong(f"run {k}: {'; '.join(wrong)}")
+        elif code == 0:
+            family.ended("released")
+        else:
+            family.ended("nothing charged" if spent == before else "charged, resumed later")
+    return family
+
+
+# --- strangers ----------------------------------------------------------------------------------
+
+
+def hostile(folder: Path) -> list[tuple[str, str, Callable[[Path], None] | None]]:
+    """Return study files of strangers: words, text, and what lies beside them."""
+
+    def pipe(name: str) -> Callable[[Path], None]:
+        return lambda place: os.mkfifo(place / name)
+
+    def link(name: str, to: str) -> Callable[[Path], None]:
+        return lambda place: (place / name).symlink_to(to)
+
+    def put(text: str, **changes: str) -> str:
+        for old, new in changes.items():
+            text = text.replace({"data": '"trial.dta"', "id": '"trial"', "eps": "1.0"}[old], new)
+        return text
+
+    output = 'epsilon = 1.0\noutput = "{}"'
+    cases: list[tuple[str, str, Callable[[Path], None] | None]] = [
+        ("data is a pipe", put(STUDY, data='"p.dta"'), pipe("p.dta")),
+        ("data is a pipe, .csv", put(STUDY, data='"p.csv"'), pipe("p.csv")),
+        ("data is a device", put(STUDY, data='"z.dta"'), link("z.dta", "/dev/zero")),
+        ("data is a device, .tab", put(STUDY, data='"/dev/zero"'), None),
+        ("data is a folder", put(STUDY, data='"."'), None),
+        ("data is empty", put(STUDY, data='""'), None),
+        ("data with NUL", put(STUDY, data='"a\\u0000.dta"'), None),
+        ("data with an escape", put(STUDY, data='"a\\u001b[2J.dta"'), None),
+        ("the ledger is a pipe", STUDY, pipe("trial.ledger.json")),
+        ("the lock is a pipe", STUDY, pipe("trial.ledger.json.lock")),
+        ("the states are a file", STUDY, lambda p: (p / "trial.ledger.released").touch()),
+        ("the certificate is a pipe", STUDY, pipe("trial_protected.certificate.json")),
+        ("the certificate is a link", STUDY, link("trial_protected.certificate.txt", "trial.dta")),
+        ("the output is a link", STUDY, link("trial_protected.dta", "trial.dta")),
+        ("the README is a link", STUDY, link("trial_protected.README-data.md", "study.toml")),
+        ("another's README", STUDY, lambda p: (p / "trial_protected.README-data.md").touch()),
+        ("output in other capitals", STUDY, lambda p: (p / "TRIAL_protected.dta").touch()),
+        ("one brace too many", STUDY + "}\n", None),
+        ("no TOML at all", "\x00" * 4000, None),
+        ("a long list", "version = [" + "1," * 300_000 + "]", None),
+        ("brackets in brackets", "version = " + "[" * 50_000, None),
+        ("tables in tables", "[" + ".".join("a" * 5000) + "]\nx = 1", None),
+        (
+            "a version without end",
+            STUDY.replace("version = 1", "version = 0x" + "f" * 10_000),
+            None,
+        ),
+        ("a file without end", STUDY + "#" * (17 * 2**20), None),
+        (
+            "a column for every letter",
+            STUDY + "".join(f"[columns.c{k}]\n" for k in range(5000)),
+            None,
+        ),
+        ("bounds without end", STUDY.replace("[15, 80]", "[-inf, inf]"), None),
+        ("bounds that are none", STUDY.replace("[15, 80]", "[nan, nan]"), None),
+        (
+            "bins without number",
+            STUDY.replace("[30, 50]", str([20 + k / 9999 for k in range(9999)])),
+            None,
+        ),
+        (
+            "a domain without end",
+            STUDY.replace("levels = [0, 1]", "levels = " + str([*range(20000)])),
+            None,
+        ),
+    ]
+    cases += [
+        (f"epsilon = {value}", put(STUDY, eps=value), None)
+        for value in ("0", "-1", "nan", "inf", "1e400", "1e-400", '"1"', "true", "[]", "9" * 5000)
+    ]
+    cases += [
+        (f"dataset_id = {value!r}", put(STUDY, id=json.dumps(value)), None)
+        for value in ("", "..", "../x", "a/b", "CON", "x" * 300, "a\nb", "\x1b[2J", "é", ".hidden")
+    ]
+    cases += [
+        (f"output = {value!r}", STUDY.replace("epsilon = 1.0", output.format(value)), None)
+        for value in (
+            "../out.dta", f"{folder}/out.dta", "/tmp/dprct-torture-out.dta", "a/../../out.dta",
+            "..\\\\out.dta", "C:\\\\out.dta", "trial.dta", "study.dta/../x.dta", "x.csv", ".dta",
+            "x" * 250 + ".dta", "x" * 235 + ".dta", "a\\u001b[2J.dta", "a\\u0000.dta",
+            "a\\u202e.dta", "a\\nb.dta", "out/../trial.dta", "linked/out.dta",
+        )
+    ]  # fmt: skip
+    cases += [
+        (
+            f"derived = {value!r}",
+            STUDY.replace("[columns.village]", f"[columns.village]\nderived = {json.dumps(value)}"),
+            None,
+        )
+        for value in (
+            "__import__('os').system('touch owned')", "got" + " + got" * 20_000, "((((" * 2000,
+            "9**9**9", "got ** 1e9", "lambda: 1", "{x for x in got}", "", "\x00",
+        )
+    ]  # fmt: skip
+    return cases
+
+
+def hostile_studies(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Run the study files of strangers, which cannot hang, fill the memory or write elsewhere."""
+    family = Family("Hostile study files", "`check`, `plan`, `protect`, `ledger`, `table` of each")
+    cases = hostile(folder)
+    if runs < len(cases):
+        cases = rng.sample(cases, runs)
+    folder.mkdir(parents=True)
+    outside = {path.name for path in folder.parent.iterdir()}
+    for k, (words, text, prepare) in enumerate(cases):
+        place = folder / f"{k}" / "inner"
+        study = trial(place)
+        study.write_text(text, "utf-8")
+        (folder / f"{k}" / "target").mkdir()
+        (place / "linked").symlink_to(folder / f"{k}" / "target")
+        data = (place / "trial.dta").read_bytes()
+        if prepare is not None:
+            prepare(place)
+        for command in (("check",), ("plan",), ("protect", "--yes"), ("ledger",), ("table",)):
+            code = end_of(forked(study, *command, before=small))
+            what = f"{words[:60]}: dprct {command[0]}"
+            if code not in (0, 1, 2, 3):
+                family.wrong(f"{what}: exit code {code}")
+            else:
+                family.ended("refused" if code else "done")
+        wrong = []
+        if (place / "trial.dta").read_bytes() != data or (place / "owned").exists():
+            wrong.append("the data were changed, or code was run")
+        around = {path.name for path in (folder / f"{k}").iterdir()} - {"inner", "target"}
+        if around or [*(folder / f"{k}" / "target").iterdir()]:
+            wrong.append("something was written outside the folder")
+        if {path.name for path in folder.parent.iterdir()} != outside:
+            wrong.append("something was written far outside the folder")
+        family.findings += [f"{family.name}: {words[:60]}: {one}" for one in wrong]
+        shutil.rmtree(folder / f"{k}")
+    return family
+
+
+def small() -> None:
+    """Bound the memory of a process at 4 GB."""
+    resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, resource.RLIM_INFINITY))
+
+
+def api(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Call everything with wrong arguments, which are refused in a sentence."""
+    import inspect
+
+    family = Family("Wrong arguments", "every public function and constructor")
+    folder.mkdir(parents=True)
+    trial(folder)
+    data, schema = dprct.read_dta(folder / "trial.dta")
+    pool: list[Any] = [
+        None, True, 0, -1, 10**400, 0.5, float("nan"), float("inf"), "", "a", "got", "\x00",
+        "\ud800", b"a", "x" * 5000, [], [1, "a"], {}, {"got": 1}, (), set(), object(), int,
+        folder, folder / "trial.dta", data, data["got"], schema, np.arange(3), Budget(1),
+    ]  # fmt: skip
+    good = {"data": data, "schema": schema, "frame": data, "path": folder / "trial.dta",
+            "epsilon": 1.0, "formula": "got ~ age", "columns": ["got"]}  # fmt: skip
+    calls = [getattr(dprct, name) for name in dprct.__all__ if name != "__version__"]
+    calls = [one for one in calls if callable(one)]
+    for _ in range(runs):
+        one = rng.choice(calls)
+        try:
+            known = list(inspect.signature(one).parameters.values())
+        except ValueError:
+            continue
+        chosen: dict[str, Any] = {}
+        for parameter in known:
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                continue
+            if parameter.default is not parameter.empty and rng.random() < 0.6:
+                continue
+            named = good.get(parameter.name) if rng.random() < 0.6 else None
+            chosen[parameter.name] = rng.choice(pool) if named is None else named
+        if one is dprct.write_dta:
+            chosen["path"] = folder / "written.dta"
+        said = ", ".join(f"{k}={_short(v)}" for k, v in chosen.items())
+        positional = [p.name for p in known if p.kind is p.POSITIONAL_ONLY]
+        first = [chosen.pop(name) for name in positional if name in chosen]
+        attempt(family, f"{one.__name__}({said})", lambda o=one, f=first, c=chosen: _made(o, f, c))
+    return family
+
+
+def _made(one: Callable[..., Any], first: list[Any], rest: dict[str, Any]) -> str:
+    one(*first, **rest)
+    return "taken"
+
+
+def _short(value: Any) -> str:
+    text = type(value).__name__ if isinstance(value, (pd.DataFrame, pd.Series, Schema)) else ""
+    return text or ascii(value)[:24]
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+FAMILIES: dict[str, tuple[Callable[[int, random.Random, Path], Family], int, int]] = {
+    "dta": (damaged_dta, 12_000, 200),
+    "studies": (damaged_studies, 3_000, 60),
+    "ledgers": (damaged_ledgers, 5_000, 100),
+    "certificates": (damaged_certificates, 1_000, 40),
+    "kills": (kills, 200, 6),
+    "races": (races, 50, 2),
+    "disks": (full_disks, 100, 4),
+    "hostile": (hostile_studies, 1_000, 6),
+    "api": (api, 4_000, 300),
+}
+"""By name: what runs, how often in full, and how often in the quick form."""
+
+
+def tortured(name: str, runs: int, seed: int) -> Family:
+    """Run one family in a folder of its own, which is removed."""
+    act = FAMILIES[name][0]
+    with tempfile.TemporaryDirectory(prefix="dprct-torture-") as folder:
+        return act(runs, random.Random(f"{seed} {name}"), Path(folder) / "work" / "here")
+
+
+Row = tuple[int, float, float, int]
+
+
+def charging(lengths: tuple[int, ...] = (100, 1_000, 10_000)) -> list[Row]:
+    """Return, by entries of a ledger: CPU ms of a charge, of opening and charging; its bytes."""
+    rows = []
+    facts = {"public_facts": ["the number of rows, n = 4,820"], "not_covered": ["column village"]}
+
+    def charge(purse: Accountant) -> None:
+        purse.charge(Budget(1), method="MVHistogram", relation="replace-one", **facts)
+
+    for length in lengths:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "long.ledger.json"
+            accountant = Accountant(100_000)
+            for _ in range(length):
+                charge(accountant)
+            accountant.save(path, dataset_id="long")
+            accountant = Accountant.load(path)
+            rounds = 20
+            start = time.process_time()
+            for _ in range(rounds):
+                charge(accountant)
+            warm = (time.process_time() - start) / rounds
+            start = time.process_time()
+            for _ in range(rounds):
+                charge(Accountant.load(path))
+            cold = (time.process_time() - start) / rounds
+            rows.append((length, warm * 1e3, cold * 1e3, path.stat().st_size))
+    return rows
+
+
+def figures(found: list[Family], rows: list[Row], command: str) -> str:
+    """Return the figures as Markdown."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=TOP,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    day = dt.datetime.now(dt.UTC).date().isoformat()
+    lines = [
+        f"Written by `{command}` on {day}, at commit {commit or 'unknown'}, on "
+        f"{platform.system()} with Python {platform.python_version()}.",
+        "",
+        "| what | how | runs | how they ended | found wrong |",
+        "|---|---|---:|---|---:|",
+    ]
+    for family in found:
+        ends = "; ".join(f"{n:,} {how}" for how, n in sorted(family.ends.items()) if n)
+        lines.append(
+            f"| {family.name} | {family.what} | {family.runs:,} | {ends} | {len(family.findings)} |"
+        )
+    if rows:
+        lines += [
+            "",
+            "| entries in the ledger | CPU of a charge | of opening it and a charge | size |",
+            "|---:|---:|---:|---:|",
+        ]
+        lines += [
+            f"| {n:,} | {warm:.1f} ms | {cold:.1f} ms | {size / 1e6:.1f} MB |"
+            for n, warm, cold, size in rows
+        ]
+    return "\n".join(lines)
+
+
+def written(page: str, words: str) -> str:
+    """Return the page with its figures brought up to date.
+
+    Raises
+    ------
+    ValueError
+        If the page has no place for them.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page has no {BEGIN} ... {END}")
+    return f"{before}{begin}\n{words}\n{end}{after}"
+
+
+def run() -> int:
+    """Run the campaign; return 1 if anything was found wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help=", ".join(FAMILIES))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seed", type=int, default=20260101)
+    parser.add_argument("--page", type=Path, help="the page whose figures are renewed")
+    parser.add_argument("--share", type=float, default=1.0, help="of the full number of runs")
+    given = parser.parse_args()
+    unknown = set(given.families) - set(FAMILIES)
+    if unknown:
+        parser.error(f"no family {sorted(unknown)}; there are {', '.join(FAMILIES)}")
+    found = []
+    for name in given.families or FAMILIES:
+        _, full, quick = FAMILIES[name]
+        start = time.monotonic()
+        found.append(
+            tortured(name, quick if given.quick else round(full * given.share), given.seed)
+        )
+        print(f"{name}: {found[-1].ends}, {time.monotonic() - start:.0f} s", flush=True)
+    for line in [line for family in found for line in family.findings]:
+        print(line)
+    if given.page is not None:
+        rows = charging()
+        command = "make torture" if not (given.families or given.quick) else "scripts/torture.py"
+        text = written(given.page.read_text("utf-8"), figures(found, rows, command))
+        given.page.write_text(text, "utf-8")
+    return int(any(family.findings for family in found))
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,62 @@
+"""The campaign of ``make torture``, each family small: nothing is found wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks and kills")
+
+QUICK = ("dta", "studies", "ledgers", "certificates", "kills", "races", "disks", "hostile")
+"""All but wrong arguments, which have tests of their own beside what they are given to."""
+
+
+@pytest.fixture
+def torture(checkout: Path) -> Any:
+    """The script, as a module."""
+    path = checkout / "scripts" / "torture.py"
+    spec = importlib.util.spec_from_file_location("torture_script", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_nothing_is_found_wrong(name: str, torture: Any) -> None:
+    runs = torture.FAMILIES[name][2]
+    found = torture.tortured(name, runs, seed=1)
+    assert found.findings == []
+    assert found.runs >= runs
+
+
+def test_what_is_wrong_is_found(torture: Any) -> None:
+    """Without this a campaign that looks at nothing would be green."""
+    family = torture.Family("a", "b")
+    torture.attempt(family, "a bare exception", lambda: str(1 // 0))
+    torture.attempt(family, "a result that is not right", lambda: "WRONG fewer charges")
+    torture.attempt(family, "a sentence", lambda: torture.dprct.Budget(-1))
+    assert (len(family.findings), family.ends["refused"]) == (2, 1)
+    assert "ZeroDivisionError" in family.findings[0]
+
+
+def test_figures_replace_those_of_the_page(torture: Any) -> None:
+    page = f"before\n{torture.BEGIN}\nold\n{torture.END}\nafter\n"
+    family = torture.Family("Kills", "how", {"ended": 3})
+    words = torture.figures([family], [(100, 1.0, 2.0, 5)], "make torture")
+    new = torture.written(page, words)
+    assert "| Kills | how | 3 | 3 ended | 0 |" in new
+    assert "old" not in new
+    assert new.startswith("before\n")
+    assert new.endswith("\nafter\n")
+    with pytest.raises(ValueError, match="no <!--"):
+        torture.written("nothing", words)
