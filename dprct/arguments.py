@@ -106,7 +106,11 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
             f"{name} is {type(value).__name__}; give a dprct.Schema, such as dprct.read returns "
             "beside the data"
         )
+    if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
+        return ParameterError(f"got {type(value).__name__} for a path; give a file name")
     said = shortened(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    if allowed.startswith("allowed: "):
+        return ParameterError(f"{name}={said}; {allowed}")
     return ParameterError(f"{name}= is {said}; give {allowed}")
 
 
@@ -136,9 +140,8 @@ def _one(part: str) -> tuple[Kind, str] | None:
         )
     if base == "Literal":
         choices = literal_eval(f"({inner},)")
-        return (lambda value: isinstance(value, str) and value in choices), "one of " + ", ".join(
-            choices
-        )
+        words = "allowed: " + ", ".join(choices)
+        return (lambda value: isinstance(value, str) and value in choices), words
     if base in ("Sequence", "Iterable", "tuple"):
         elements = _parts(inner, ",")
         element = _one(elements[0]) if len(elements) == 1 or elements[1:] == ["..."] else None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dprct.arguments import checked
 from dprct.errors import ParameterError, SchemaError, shortened
 from dprct.missing import MISSING_CODES
 from dprct.schema.expressions import parents
@@ -277,7 +276,6 @@ class FileFacts:
         return FileFacts, tuple(plain if value is self.value_labels else value for value in values)
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class Unit:
     """Who one record is.
