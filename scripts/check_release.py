@@ -22,11 +22,11 @@ _CALLED = re.compile(r"(?<![\w/])scripts/([\w-]+(?:\.py)?)")
 
 
 def called_scripts(makefile: str) -> set[str]:
-    """Return the names of the scripts that a Makefile (or a script) calls.
+    r"""Return the names of the scripts that a Makefile (or a script) calls.
 
     Examples
     --------
-    >>> sorted(called_scripts("r:\\n\\t@scripts/r-for-tests x\\n\\tpython scripts/bench.py"))
+    >>> sorted(called_scripts("r:\n\t@scripts/r-for-tests x\n\tpython scripts/bench.py"))
     ['bench.py', 'r-for-tests']
     """
     return set(_CALLED.findall(makefile))
