@@ -26,8 +26,8 @@ def called_scripts(makefile: str) -> set[str]:
 
     Examples
     --------
-    >>> sorted(called_scripts("r:\n\t@scripts/r-for-tests x\n\tpython scripts/bench.py"))
-    ['bench.py', 'r-for-tests']
+    >>> sorted(called_scripts("r:\n\t@scripts/r-for-tests x\n\tpython scripts/bench_scale.py"))
+    ['bench_scale.py', 'r-for-tests']
     """
     return set(_CALLED.findall(makefile))
 
