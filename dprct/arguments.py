@@ -56,7 +56,8 @@ def checked(target: T) -> T:
     if inspect.isclass(target):
         _check_methods(target)
         return target
-    return _checked(target)
+    guarded: T = _checked(target)
+    return guarded
 
 
 def _check_methods(one: type) -> None:
@@ -201,7 +202,8 @@ def _is_bool(value: object) -> bool:
 
 
 def _is_int(value: object) -> bool:
-    if isinstance(value, bool) or getattr(value, "shape", ()):
+    shape: object = getattr(value, "shape", None)
+    if isinstance(value, bool) or shape:
         return False
     return hasattr(value, "__index__")
 

@@ -308,7 +308,9 @@ class Unit:
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise ParameterError(f"max_rows={given(rows)}; give a whole number of at least 1")
         if rows > 1 and self.id is None:
-            raise SchemaError(f"max_rows={rows} needs the column that identifies a unit; give id=")
+            raise SchemaError(
+                f"max_rows={given(rows)} needs the column that identifies a unit; give id="
+            )
 
     @property
     def said(self) -> str:
