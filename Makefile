@@ -4,6 +4,9 @@
 #   make demo-r  the same from R, where R is installed
 #   make test    the tests (R, Chromium and Java are installed where that needs no question)
 #   make check   format, lint, types and tests
+#   make test-versions  a minute of tests on the wheel: Python 3.12, 3.13, and the lowest versions
+#   make check-all  everything: check, test-versions, audit, torture (where it is), benchmarks, release
+#   make release build sdist, wheel and the R package with the wheel inside, and try each, into dist
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
@@ -27,7 +30,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check lint types bench bench-scale java audit torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser clean
 .DEFAULT_GOAL := help
 
 help:
@@ -43,6 +46,24 @@ test: $(dev) r browser java
 	$(pytest) -n $(JOBS) $(PYTEST_ARGS)
 
 check: lint types test
+
+# the audits take about half an hour; torture is a marker of the tests, as audit is
+check-all: check test-versions audit bench release
+	$(pytest) -m torture -n $(JOBS) $(PYTEST_ARGS)
+
+wheel: build/wheel/.made
+
+build/wheel/.made: pyproject.toml README.md scripts/venv $(sources)
+	@rm -rf build/wheel && scripts/venv .venv-release build twine uv
+	@.venv-release/bin/python -m build -q --wheel --outdir build/wheel .
+	@touch $@
+
+VERSIONS ?= 3.12 3.13 lowest
+test-versions: wheel
+	@JOBS=$(JOBS) scripts/on-versions build/wheel/dprct-*.whl $(VERSIONS)
+
+release:
+	@scripts/release dist
 
 lint: $(dev)
 	$(VENV)/bin/ruff format --check .
@@ -104,4 +125,4 @@ $(demo): pyproject.toml README.md scripts/venv $(sources)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) build dist dprct-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(DEMO_VENV) .venv-release build dist dprct-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -56,8 +56,8 @@ def checked(target: T) -> T:
     if inspect.isclass(target):
         _check_methods(target)
         return target
-    found: T = _checked(target)
-    return found
+    guarded: T = _checked(target)
+    return guarded
 
 
 def _check_methods(one: type) -> None:
@@ -107,7 +107,11 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
             f"{name} is {type(value).__name__}; give a dprct.Schema, such as dprct.read returns "
             "beside the data"
         )
+    if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
+        return ParameterError(f"got {type(value).__name__} for a path; give a file name")
     said = shortened(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    if allowed.startswith("allowed: "):
+        return ParameterError(f"{name}={said}; {allowed}")
     return ParameterError(f"{name}= is {said}; give {allowed}")
 
 
@@ -137,9 +141,8 @@ def _one(part: str) -> tuple[Kind, str] | None:
         )
     if base == "Literal":
         choices = literal_eval(f"({inner},)")
-        return (lambda value: isinstance(value, str) and value in choices), "one of " + ", ".join(
-            choices
-        )
+        words = "allowed: " + ", ".join(choices)
+        return (lambda value: isinstance(value, str) and value in choices), words
     if base in ("Sequence", "Iterable", "tuple"):
         elements = _parts(inner, ",")
         element = _one(elements[0]) if len(elements) == 1 or elements[1:] == ["..."] else None
@@ -199,7 +202,8 @@ def _is_bool(value: object) -> bool:
 
 
 def _is_int(value: object) -> bool:
-    if isinstance(value, bool) or bool(getattr(value, "shape", ())):
+    shape: object = getattr(value, "shape", None)
+    if isinstance(value, bool) or shape:
         return False
     return hasattr(value, "__index__")
 

@@ -59,7 +59,7 @@ def test_what_a_signature_declares_is_taken(given) -> None:
         ({"weight": True}, "give a number"),
         ({"rows": 1.5}, "rows= is 1.5; give a whole number"),
         ({"labels": {1: "b"}}, "a dict whose keys are text"),
-        ({"rule": "three"}, "give one of one, two"),
+        ({"rule": "three"}, "rule='three'; allowed: one, two"),
         ({"flag": 1}, "True or False"),
     ],
 )

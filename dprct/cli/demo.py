@@ -23,11 +23,14 @@ _FILES = ("thornton_hiv.dta", "thornton.toml", "nsw_mixtape.dta", "nsw.toml")
 
 
 def demo(
-    folder: Annotated[
-        Path, typer.Argument(help="Where the files go; made if it is not there.")
-    ] = Path("dprct-demo"),
+    name_of_folder: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="Where the files go; made if it is not there.")
+    ] = "dprct-demo",
 ) -> None:
     """Protect two experiments, a histogram and a calibrated file, and show what came out."""
+    if not name_of_folder.strip():  # as a path it would be this folder, whatever is in it
+        raise FileError("the name of the folder is empty; name one, or none for dprct-demo")
+    folder = Path(name_of_folder)
     for name in _FILES:
         _copy(name, folder)
     studies = [load_study(folder / name) for name in _FILES if name.endswith(".toml")]

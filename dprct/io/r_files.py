@@ -66,7 +66,7 @@ def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
         "other attributes, which pyreadr does not see; to keep them install R and dprct[r], or "
         "save it from R with haven::write_dta",
         DprctWarning,
-        stacklevel=3,  # the caller of dprct.io.read
+        stacklevel=4,  # the caller of dprct.io.read, past its check
     )
     return data, replace(schema, source=path)
 

@@ -520,7 +520,7 @@ def _say_lost(parts: _Parts, path: Path, reader: str, header: Any) -> None:
         warnings.warn(
             f"{path.name!r} was read without {'; '.join(lost)}",
             DprctWarning,
-            stacklevel=4,  # the caller of dprct.io.read
+            stacklevel=5,  # the caller of dprct.io.read, past its check of arguments
         )
 
 

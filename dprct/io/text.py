@@ -354,7 +354,7 @@ def _say_lost(schema: Schema, path: Path, *, types: bool) -> None:
         warnings.warn(
             f"{path.name!r} cannot keep {lost}; save the schema beside it, or write .dta",
             DprctWarning,
-            stacklevel=4,  # the caller of dprct.io.write
+            stacklevel=5,  # the caller of dprct.io.write
         )
 
 

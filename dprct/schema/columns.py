@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dprct.arguments import checked
 from dprct.errors import ParameterError, SchemaError, shortened
 from dprct.missing import MISSING_CODES
 from dprct.schema.expressions import parents
@@ -277,7 +276,6 @@ class FileFacts:
         return FileFacts, tuple(plain if value is self.value_labels else value for value in values)
 
 
-@checked
 @dataclass(frozen=True, slots=True)
 class Unit:
     """Who one record is.
@@ -310,7 +308,9 @@ class Unit:
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise ParameterError(f"max_rows={given(rows)}; give a whole number of at least 1")
         if rows > 1 and self.id is None:
-            raise SchemaError(f"max_rows={rows} needs the column that identifies a unit; give id=")
+            raise SchemaError(
+                f"max_rows={given(rows)} needs the column that identifies a unit; give id="
+            )
 
     @property
     def said(self) -> str:

@@ -88,9 +88,8 @@ class Schema:
     source: Path | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.columns, tuple) or not all(
-            isinstance(column, Column) for column in self.columns
-        ):
+        listed = isinstance(self.columns, (tuple, list))
+        if not listed or not all(isinstance(column, Column) for column in self.columns):
             raise SchemaError("columns= of a schema is no tuple of dprct.Column; give one")
         if len(set(self.names)) < len(self.columns):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})

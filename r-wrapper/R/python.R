@@ -184,13 +184,33 @@ print.dprct_config <- function(x, ...) {
   invisible(x)
 }
 
+# What pip is to install: the wheel that came along, a path with the extra that R needs, or as given.
+requirement <- function(source, folder = system.file("python", package = "dprct")) {
+  wheels <- if (nzchar(folder)) list.files(folder, "[.]whl$", full.names = TRUE) else character()
+  if (is.null(source) && length(wheels) == 1L) source <- wheels
+  if (is.null(source)) return(paste0("dprct[r]==", utils::packageVersion("dprct")))
+  if (!is.character(source) || length(source) != 1L || is.na(source)) {
+    unavailable("source must be one text: the path of a wheel or checkout, or a requirement")
+  }
+  is_path <- grepl("[/\\\\]", source) || grepl("[.]whl(\\[.*\\])?$", source) || dir.exists(source)
+  if (!is_path) return(source)
+  path <- path.expand(sub("\\[[^]]*\\]$", "", source))
+  if (!file.exists(path)) {
+    unavailable("'", path, "' does not exist; give the path of a wheel or of a checkout")
+  }
+  paste0(normalizePath(path), "[r]")
+}
+
 #' Install the Python side
 #'
 #' Makes a virtual environment for R and installs the Python package `dprct`
-#' into it, with the version of \pkg{rpy2} that fits.
+#' into it, with the version of \pkg{rpy2} that fits. A built R package brings
+#' the wheel of its Python package along, so that nothing of dprct's own has to be
+#' on an index of packages; what it depends on is fetched from there.
 #'
-#' @param source What to install: a requirement such as `"dprct[r]==0.1.0"`, or
-#'   the path of a checkout or wheel followed by `[r]`.
+#' @param source What to install: by default the wheel inside this R package or,
+#'   where there is none, `"dprct[r]"` of its version from an index; else the path
+#'   of a wheel or of a checkout, or a requirement such as `"dprct[r]==0.1.0"`.
 #' @param python Path of the Python (3.11 or later) to make the environment
 #'   from; `NULL` lets \pkg{reticulate} choose.
 #' @param envname Name of the environment.
@@ -198,10 +218,11 @@ print.dprct_config <- function(x, ...) {
 #' @examples
 #' \dontrun{
 #' install_dprct()
+#' install_dprct("dist/dprct-0.1.0-py3-none-any.whl")
 #' }
 #' @export
-install_dprct <- function(source = paste0("dprct[r]==", utils::packageVersion("dprct")),
-                          python = NULL, envname = environment_name) {
+install_dprct <- function(source = NULL, python = NULL, envname = environment_name) {
+  source <- requirement(source)
   # R's library path can hide the libraries that another Python was built with, its ssl among them
   old <- Sys.getenv("LD_LIBRARY_PATH", NA)
   if (!is.na(old)) {

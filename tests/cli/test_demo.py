@@ -105,3 +105,11 @@ def test_a_place_where_no_folder_can_be_made(dprct: Callable[..., Any], here: Pa
 def test_the_files_of_the_demo_are_those_of_the_checkout(checkout: Path) -> None:
     for name in ("thornton_hiv.dta", "thornton.toml"):
         assert demo_file(name).read_bytes() == (checkout / "data" / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_folder_is_refused(name: str, dprct: Callable[..., Any], here: Path) -> None:
+    ran = dprct("demo", name)
+    assert ran.code == 2
+    assert "the name of the folder is empty" in ran.err
+    assert not list(here.iterdir())

@@ -285,7 +285,7 @@ def test_glance_and_facts_count(rows):
     ("change", "match"),
     [
         ({"cov_type": "robust"}, "Stata's robust is HC1"),
-        ({"cov_type": 3}, "allowed: nonrobust"),
+        ({"cov_type": 3}, "cov_type= is 3; give text"),
         ({"cov_type": "cluster"}, "needs groups="),
         ({"cov_type": "HC3", "groups": "g"}, "leave out one"),
         ({"groups": [1, 2]}, "2 values for 60 rows"),

@@ -162,7 +162,7 @@ def _say_wide(data: pd.DataFrame, columns: Iterable[Column], release: int) -> No
             f"{', '.join(wide[:8])}: holds numbers that release {release} has in this type and "
             "releases from 113 on do not; declare a wider type before you write such a release",
             DprctWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.errors import SchemaError
+from dprct.errors import ParameterError, SchemaError
 from dprct.io.stata import read_dta, read_header, write_dta
 from dprct.io.stata.layout import LAYOUTS, RELEASES
 from dprct.io.stata.write import check_fits
@@ -129,7 +129,7 @@ def test_columns_must_be_those_of_the_schema(names, why, tmp_path):
     data = pd.DataFrame(np.zeros((1, len(names))), columns=names)
     with pytest.raises(SchemaError, match=why):
         write_dta(data, Schema((Column("x"), Column("y"))), tmp_path / "a.dta")
-    with pytest.raises(SchemaError, match="dict; give a pandas DataFrame"):
+    with pytest.raises(ParameterError, match="dict; give a DataFrame"):
         write_dta({"x": [1]}, Schema((Column("x"),)), tmp_path / "a.dta")
 
 
@@ -147,7 +147,7 @@ def test_files_move_between_releases(everything, tmp_path, same):
 
 
 def test_arguments_in_another_order_are_refused(tmp_path):
-    with pytest.raises(SchemaError, match="takes the data, their schema and a path"):
+    with pytest.raises(ParameterError, match=r"data= is 'a\.dta'; give a DataFrame"):
         write_dta("a.dta", pd.DataFrame({"a": [1.0]}), tmp_path / "a.dta")
 
 
