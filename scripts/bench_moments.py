@@ -79,9 +79,7 @@ def liberia(folder: Path) -> None:
             assignment=dprct.Simple(list(ARMS)), neighbors="replace-one-design-public",
             sd=scale, centre=centre, missing=centre, radius=factor * np.sqrt(len(OUTCOMES)),
         )  # fmt: skip
-        z = np.column_stack(
-            [(data[n].fillna(centre[n]) - centre[n]) / scale[n] for n in OUTCOMES]
-        )
+        z = np.column_stack([(data[n].fillna(centre[n]) - centre[n]) / scale[n] for n in OUTCOMES])
         moved = float((np.linalg.norm(z, axis=1) > factor * np.sqrt(len(OUTCOMES))).mean())
         noise = []
         for epsilon in (1, 2, 4):

@@ -29,9 +29,7 @@ def ols(
         list[str] | None,
         typer.Option("--where", help="Among one group alone: COLUMN=LEVEL; may be given again."),
     ] = None,
-    cov_type: Annotated[
-        str | None, typer.Option(help='Errors: "by group" or "nonrobust".')
-    ] = None,
+    cov_type: Annotated[str | None, typer.Option(help='Errors: "by group" or "nonrobust".')] = None,
     effects: Annotated[
         bool, typer.Option("--effects", help="Effects of the arms instead of a regression.")
     ] = False,
