@@ -56,18 +56,32 @@ _WIDTH = 88
 class Moments:
     """What :meth:`dprct.PrivateMoments.fit` released: every linear regression is post-processing.
 
-    Attributes
+    Parameters
     ----------
-    guarantee : Guarantee
-    n : int
-        Rows of the table; public.
-    columns : tuple of str
-        What is released, products among them.
+    schema : Schema
+        Public facts of the columns that are released or make groups.
+    layout : Layout
+        Centres, scales, weights and radius; public.
+    groups : tuple of Group
+        Public groups one after another, each with its private cells.
+    totals : tuple of int
+        Rows of each public group.
     arms : tuple of str
         The control group first; empty without a design.
-    groups : tuple of Group
+    treatment, subgroups : tuple of str
+        The columns that make groups.
+    outcomes : tuple of str
+        Of which :meth:`effects` are reported where none are named.
+    n : int
+        Rows of the table; public.
+    drawn : DrawnMoments
+        The released numbers.
+    guarantee : Guarantee
     ledger : str
         What was charged, and where.
+    method : str
+    facts_sha256, sealed : str
+        Of the schema that the release rests on.
 
     Notes
     -----
