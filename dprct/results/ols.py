@@ -211,7 +211,8 @@ def ols(
     """
     if getattr(type(data), "holds_moments", False):
         options = (schema, groups, weights, guarantee, absorb or None)
-        return _of_moments(formula, data, cov_type, options)
+        found: OLSResults = _of_moments(formula, data, cov_type, options)
+        return found
     cov_type = covariance_named(cov_type, groups)
     check_weights_type(weights_type, cov_type, given=weights is not None)
     parsed = parse(formula, functions=True)

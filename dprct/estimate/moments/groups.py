@@ -123,7 +123,7 @@ def grouping_of(
     outer = public_subgroups(subgroups, design, hidden)
     inner = [schema.column(name) for name in subgroups if name not in outer]
     flags = {name: f"{_HAS}{place}" for place, name in enumerate(present_public)}
-    frame = table.frame
+    frame: Any = table.frame
     if flags:
         frame = frame.with_columns(
             *[_present(schema.column(name)).alias(flag) for name, flag in flags.items()]

@@ -48,7 +48,7 @@ def table_of(
     tidy, adjusted = effects.tidy(), effects.adjusted_pvalues().to_numpy()
     records, rows = [], []
     for outcome, names, places in effects.facets:
-        cells: list[float | Estimate] = [float(effects.control.loc[outcome, "mean"])]
+        cells: list[float | Estimate] = [float(effects.control["mean"][outcome])]
         for arm, place in zip(names, places, strict=True):
             one = tidy.iloc[place]
             cells.append(

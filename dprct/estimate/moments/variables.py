@@ -235,7 +235,7 @@ def _choices(factor: Factor, schema: Schema) -> list[tuple[str, tuple[Atom, ...]
     column = schema.column(name)
     if factor.kind == "name" and not column.is_text:
         return [(factor.label, (Atom(name),))]
-    found = []
+    found: list[tuple[str, tuple[Atom, ...]]] = []
     for atom in level_atoms(column):
         shown = atom.value
         if isinstance(shown, float) and shown.is_integer():
