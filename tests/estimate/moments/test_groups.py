@@ -63,6 +63,18 @@ def test_public_groups_are_those_that_occur() -> None:
     assert found == [("everybody", 35), ("without later", 5)]
 
 
+def test_blocks_of_other_shares_must_be_groups() -> None:
+    block = dprct.Block("drug", block="ward", shares={"north": 0.5, "south": 0.25})
+    data = rows().assign(drug=[*[0.0, 1.0] * 10, *[0.0, 0.0, 0.0, 1.0] * 5])
+    options: dict[str, Any] = {
+        "columns": ["score"], "assignment": block, "neighbors": "replace-one-design-public",
+    }  # fmt: skip
+    with pytest.raises(ParameterError, match="shares differ between blocks"):
+        PrivateMoments(data, SCHEMA, **options)
+    model = PrivateMoments(data, SCHEMA, subgroups=["ward"], **options)
+    assert [group.rows for group in model.facts.grouping.groups] == [10, 15, 10, 5]
+
+
 def test_rows_that_break_a_public_design_are_refused() -> None:
     data = rows().assign(drug=1.0)
     with pytest.raises(ParameterError, match="not one of the design"):
