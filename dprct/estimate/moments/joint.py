@@ -71,7 +71,8 @@ class WaldTest:
             if math.isfinite(self.df_denom)
             else f"chi2({self.df})"
         )
-        return f"Test of {self.hypothesis}: {law} = {self.statistic:.3f}, p = {self.pvalue:.4f}"
+        p = "p < 0.0001" if self.pvalue < 1e-4 else f"p = {self.pvalue:.4f}"
+        return f"Test of {self.hypothesis}: {law} = {self.statistic:.3f}, {p}"
 
 
 def restrictions(

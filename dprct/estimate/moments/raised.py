@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LARGEST_RATIO = 1e4
 """Beyond it (epsilon in the thousands) nothing is computed, and nothing protected."""
 
-ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
+ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.2, 0.5, 0.9)
 """Levels at which kappa is computed for p-values; between two, the larger of both serves."""
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(12)

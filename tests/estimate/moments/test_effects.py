@@ -12,7 +12,6 @@ from dprct.estimate.moments.effects import (
     effects_of,
     means_of,
 )
-from dprct.estimate.moments.raised import kappa, worst_miss
 from dprct.privacy.guarantee import Guarantee
 
 NONE = Guarantee.none("these are made-up rows")
@@ -78,35 +77,6 @@ def test_units_and_order_of_columns_change_nothing(rows, from_rows):
     one, ten = (effects_of(c, ["b"], ARMS, guarantee=NONE) for c in zip(*scaled, strict=True))
     np.testing.assert_allclose(10 * one.conf_int(), ten.conf_int(), rtol=1e-9)
     np.testing.assert_allclose(one.pvalues, ten.pvalues, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "table"),
-    [
-        (0.05, {0.06: 0.061, 0.12: 0.109, 0.25: 0.190, 0.5: 0.297, 1: 0.432, 2: 0.586, 8: 0.901}),
-        (0.01, {0.06: 0.097, 0.12: 0.174, 0.25: 0.304, 0.5: 0.479, 1: 0.700, 2: 0.947, 8: 1.422}),
-        (0.001, {0.12: 0.272, 0.5: 0.749, 1: 1.084}),
-    ],
-)
-def test_kappa_is_that_of_the_printed_table(alpha, table):
-    for ratio, printed in table.items():
-        assert kappa(ratio, alpha) == pytest.approx(printed, abs=6e-4)
-        assert worst_miss(ratio, kappa(ratio, alpha), alpha) <= alpha * (1 + 1e-9)
-        assert worst_miss(ratio, 0.99 * kappa(ratio, alpha), alpha) > alpha
-
-
-def test_kappa_covers_where_simulation_says_so():
-    rng, ratio = np.random.default_rng(3), 4.0
-    for variance in (0.0, 1.0, 3.0, 10.0):
-        error = rng.normal(0, np.sqrt(1 + variance), 400_000)
-        seen = variance + ratio * rng.normal(size=400_000)
-        for raise_by, least in ((kappa(ratio), True), (0.0, False)):
-            half = 1.96 * np.sqrt(np.maximum(0, seen + raise_by * ratio) + 1)
-            covered = (np.abs(error) <= half).mean()
-            if least:
-                assert covered > 0.95 - 5 * np.sqrt(0.05 * 0.95 / 4e5)
-            elif variance == 3.0:
-                assert covered < 0.90
 
 
 def test_contrasts_of_effects_are_effects_of_contrasts(rows, from_rows):
