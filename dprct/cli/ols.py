@@ -52,7 +52,7 @@ def ols(
             else moments.ols(formula, cov_type=cov_type, where=chosen)
         )
     if as_json:
-        say(found.tidy().to_json(orient="records", indent=2))
+        say(found.tidy().to_json(orient="records", indent=2, double_precision=15))
     else:
         say(found.summary())
 

@@ -111,6 +111,7 @@ REFUSED = {
     "PrivateATE: arms that the schema lets overlap, treatment private",
     "PrivateATE: missing private, treatment private", "CATE: shares lack a block",
     "SyntheticControl: may be missing", "IPW: weights",
+    "PrivateMoments: arms that the schema lets overlap", "PrivateMoments: missing private",
 }  # fmt: skip
 """Cases that are refused, whatever the rows are."""
 

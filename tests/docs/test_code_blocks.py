@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dprct
@@ -82,8 +83,28 @@ def test_the_regression_of_which_correction(monkeypatch: pytest.MonkeyPatch) -> 
     assert round(names["fit"].params["hiv2004"], 5) == -0.04535
 
 
+def test_the_release_of_private_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("docs/private_moments.md", "python")
+    rng, n = np.random.default_rng(1), 20_000
+    levels = {"female": (0.0, 1.0), "trained": (0.0, 1.0), "region": (1.0, 2.0, 3.0)}
+    bounds = {"wage": (0, 40), "hours": (0, 70), "age": (20, 60), "school": (6, 18)}
+    data = {name: rng.choice(values, n) for name, values in levels.items()}
+    data |= {name: rng.uniform(*ends, n) for name, ends in bounds.items()}
+    columns = [dprct.Column(c, "byte", levels=x, missing=()) for c, x in levels.items()]
+    columns += [dprct.Column(c, bounds=x, missing=()) for c, x in bounds.items()]
+    names = {"dprct": dprct, "data": pd.DataFrame(data), "schema": dprct.Schema(tuple(columns))}
+    exec(block, names)
+    assert (tmp_path / "study.moments.json").exists()
+
+
 def test_no_block_of_python_is_left_out() -> None:
     pages = [page for at in (".", "docs", "data") for page in sorted((TOP / at).glob("*.md"))]
     with_code = {page.name for page in pages if "```python" in page.read_text("utf-8")}
-    assert with_code - set(RUN_ELSEWHERE) == {"README.md", "large_data.md", "which_correction.md"}
+    assert with_code - set(RUN_ELSEWHERE) == {
+        "README.md",
+        "large_data.md",
+        "private_moments.md",
+        "which_correction.md",
+    }
     assert len(blocks("README.md", "python")) == 2

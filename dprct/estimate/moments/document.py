@@ -12,7 +12,7 @@ import numpy as np
 from dprct.errors import DprctError, FileError, SimulationError
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place
-from dprct.estimate.moments.release import DrawnMoments
+from dprct.estimate.moments.release import DrawnMoments, moments_of
 from dprct.estimate.moments.variables import Atom, variable_of
 from dprct.io.atomic import atomic_write, file_error, path_of
 from dprct.privacy.guarantee import Guarantee
@@ -223,6 +223,8 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
     sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
+    for matrix, group in zip(sums, groups, strict=True):
+        moments_of(layout, matrix, sigma, group.rows)  # refuses what is not finite
     n, totals = _whole(content["n"]), tuple(map(_whole, content["totals"]))
     _require(sum(totals) <= n and len(groups) % len(totals) == 0, "rows and groups do not agree")
     for group in groups:

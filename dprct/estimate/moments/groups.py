@@ -123,7 +123,7 @@ def grouping_of(
     outer = public_subgroups(subgroups, design, hidden)
     inner = [schema.column(name) for name in subgroups if name not in outer]
     flags = {name: f"{_HAS}{place}" for place, name in enumerate(present_public)}
-    frame = table.frame
+    frame: Any = table.frame
     if flags:
         frame = frame.with_columns(
             *[_present(schema.column(name)).alias(flag) for name, flag in flags.items()]
@@ -143,6 +143,7 @@ def grouping_of(
     rows, combinations = combined(nw.to_native(frame), wanted)
     if design is not None and not hidden:
         _check_design(design, rows, attrition)
+        _check_shares(design, rows, outer)
     keys: list[Any] = []
     if comparison is not None and not hidden:
         place = np.empty(len(comparison.order), np.int64)
@@ -271,6 +272,19 @@ def _check_design(design: Design, rows: Any, attrition: bool) -> None:
         )
 
 
+def _check_shares(design: Design, rows: Any, outer: Sequence[str]) -> None:
+    """Refuse to leave out blocks between which the chances differ."""
+    blocks = tuple(getattr(design, "block_columns", ()))
+    chances = design.propensities(rows)
+    if set(blocks) <= set(outer) and blocks:
+        return
+    if not np.allclose(chances, chances[:1], rtol=0, atol=1e-12):
+        raise ParameterError(
+            "the declared shares differ between blocks, so that a plain difference in means would "
+            f"be biased; give the blocks as subgroups={list(blocks)}"
+        )
+
+
 def _check_arms(arms: Sequence[str], groups: Sequence[Group]) -> None:
     for arm in arms:
         rows = sum(group.rows or 0 for group in groups if group.arm == arm)
@@ -297,4 +311,5 @@ def check_subgroups(subgroups: Sequence[str], schema: Schema, design: Design | N
                 f"subgroup {name!r} has no declared levels; declare levels=[...] from public "
                 "knowledge, or derive a column with levels"
             )
-        encoding(column)
+        if encoding(column).size < 2:
+            raise SchemaError(f"subgroup {name!r} has one legal value; leave it out")

@@ -24,8 +24,10 @@ from dprct.estimate.moments.results import Moments
 from dprct.estimate.moments.variables import (
     check_count,
     checked_column,
+    instrumented,
     key_of,
     listed_terms,
+    main_part,
     regressors_of,
     variable_of,
 )
@@ -102,7 +104,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     @cached_property
     def parsed(self) -> tuple[Formula, ...]:
         """The formulas that are to be served best."""
-        return tuple(parse(formula) for formula in self.formulas)
+        return tuple(parse(formula, structural=True) for formula in self.formulas)
 
     @property
     def group_columns(self) -> tuple[str, ...]:
@@ -141,7 +143,15 @@ class MomentsSpec(Spec[MomentsFacts]):
         regressors = [*listed_terms(names, schema)]
         for formula in self.parsed:
             outcomes = [name for name in formula.outcome_names if name not in self.group_columns]
-            regressors += [*listed_terms(outcomes, schema), *regressors_of(formula, schema)]
+            regressors += [
+                *listed_terms(outcomes, schema),
+                *regressors_of(main_part(formula), schema),
+                *(
+                    one
+                    for part in instrumented(formula) or ()
+                    for one in regressors_of(part, schema)
+                ),
+            ]
         for regressor in regressors:
             atoms = regressor.without(self.group_columns)
             if atoms:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from dprct.estimate.moments.layout import GUESS
 from dprct.estimate.moments.release import count_noise, gaussian_of
-from dprct.estimate.moments.variables import INTERCEPT, key_of, regressors_of
+from dprct.estimate.moments.variables import INTERCEPT, key_of, main_part, regressors_of
+from dprct.formula import parse
 from dprct.privacy.guarantee import Guarantee
 from dprct.results.plan import Plan
 
@@ -149,13 +150,14 @@ def _regression(
     layout, n = facts.layout, facts.n
     cells = len(facts.grouping.groups)
     places = {place.variable.key: place for place in layout.places}
-    regressors = regressors_of(formula, facts.schema)
+    parsed = main_part(parse(formula, structural=True))
+    regressors = regressors_of(parsed, facts.schema)
     outcomes = [place for place in layout.places if place.variable.name in spec.outcomes]
     found, eta = {}, 0.0
-    weights = [(place.spread, place) for place in outcomes if place.variable.name in formula]
-    if not weights:
+    spreads = [p.spread for p in outcomes if p.variable.name in parsed.outcome_names]
+    if not spreads:
         return {}, ""
-    w = min(spread for spread, _ in weights)
+    w = sorted(spreads)[0]
     lines = []
     for regressor in regressors:
         atoms = regressor.without(spec.group_columns)

@@ -13,11 +13,18 @@ from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.effects import against_control, effects_of
 from dprct.estimate.moments.indices import index_of
+from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
 from dprct.estimate.moments.release import moments_of
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
-from dprct.estimate.moments.variables import key_of, listed_terms, regressors_of
+from dprct.estimate.moments.variables import (
+    instrumented,
+    key_of,
+    listed_terms,
+    main_part,
+    regressors_of,
+)
 from dprct.formula import parse
 from dprct.schema.arguments import check_choice, listed_names
 from dprct.schema.columns import given
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from dprct.certificate.certificate import Certificate
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Group, Value
+    from dprct.estimate.moments.instruments import IVResults
     from dprct.estimate.moments.joint import WaldTest
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.model import MomentsFacts
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.regression import RegressionResults
     from dprct.estimate.moments.release import DrawnMoments
     from dprct.estimate.moments.variables import Atom
+    from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
     from dprct.privacy.guarantee import Guarantee
     from dprct.results.itt import ITTTable
@@ -47,18 +56,32 @@ _WIDTH = 88
 class Moments:
     """What :meth:`dprct.PrivateMoments.fit` released: every linear regression is post-processing.
 
-    Attributes
+    Parameters
     ----------
-    guarantee : Guarantee
-    n : int
-        Rows of the table; public.
-    columns : tuple of str
-        What is released, products among them.
+    schema : Schema
+        Public facts of the columns that are released or make groups.
+    layout : Layout
+        Centres, scales, weights and radius; public.
+    groups : tuple of Group
+        Public groups one after another, each with its private cells.
+    totals : tuple of int
+        Rows of each public group.
     arms : tuple of str
         The control group first; empty without a design.
-    groups : tuple of Group
+    treatment, subgroups : tuple of str
+        The columns that make groups.
+    outcomes : tuple of str
+        Of which :meth:`effects` are reported where none are named.
+    n : int
+        Rows of the table; public.
+    drawn : DrawnMoments
+        The released numbers.
+    guarantee : Guarantee
     ledger : str
         What was charged, and where.
+    method : str
+    facts_sha256, sealed : str
+        Of the schema that the release rests on.
 
     Notes
     -----
@@ -300,44 +323,110 @@ class Moments:
         ColumnError
             If a column or a product was not released.
         """
-        parsed = parse(formula)
-        if len(parsed.outcomes) != 1:
-            raise FormulaError(
-                f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
-            )
+        parsed = self._parsed(formula, "ols")
+        if parsed.endogenous:
+            raise FormulaError(f"{parsed.text!r} has instruments; fit it with iv")
         used = tuple(name for name in parsed.names if name in self.group_columns)
-        cells, terms = self.system(parsed, used, where)
-        if cov_type is None:
-            cov_type = "by group" if used else "nonrobust"
-        check_choice("cov_type", cov_type, ("by group", "nonrobust"))
+        main = main_part(parsed)
+        terms = [
+            *listed_terms(parsed.outcome_names, self.schema),
+            *regressors_of(main, self.schema),
+        ]
+        cells, found = self.system(terms, used, where)
         return regression_of(
             cells,
-            terms[0],
-            terms[1:],
+            found[0],
+            found[1:],
             guarantee=self.guarantee,
-            by_cell=cov_type == "by group",
+            by_cell=_by_group(cov_type, used),
             formula=parsed.text,
             notes=(self._estimand(), *self._where_note(where)),
         )
 
+    def iv(
+        self,
+        formula: str,
+        *,
+        cov_type: str | None = None,
+        where: Mapping[str, Value] | None = None,
+    ) -> IVResults:
+        """Return the effect of an endogenous column that instruments move.
+
+        Parameters
+        ----------
+        formula : str
+            ``"y ~ age + [d ~ z]"``; d and z may be released columns, treatment or subgroups.
+        cov_type, where
+            As of :meth:`ols`.
+
+        Returns
+        -------
+        IVResults
+            Its sets are those of Anderson and Rubin: they hold however weak the instruments are,
+            and where they are open they are shown as what they are.
+
+        Raises
+        ------
+        FormulaError
+            If the formula is not in the language, or names no instruments.
+        ColumnError
+            If a column or a product was not released.
+        """
+        parsed = self._parsed(formula, "iv")
+        parts = instrumented(parsed)
+        if parts is None:
+            raise FormulaError(
+                f"{parsed.text!r} names no instruments; write y ~ x + [d ~ z], d being moved by z"
+            )
+        used = tuple(name for name in parsed.names if name in self.group_columns)
+        endogenous, instruments = (
+            [one for one in regressors_of(part, self.schema) if one.atoms] for part in parts
+        )
+        if len(endogenous) != 1:
+            raise FormulaError(
+                f"{endogenous[0].name.partition('[')[0]!r} is a factor; name one endogenous number"
+            )
+        included = regressors_of(main_part(parsed), self.schema)
+        outcome = listed_terms(parsed.outcome_names, self.schema)
+        cells, found = self.system([*outcome, *endogenous, *included, *instruments], used, where)
+        return iv_of(
+            cells,
+            found[0],
+            found[1],
+            found[2 : 2 + len(included)],
+            found[2 + len(included) :],
+            guarantee=self.guarantee,
+            by_cell=_by_group(cov_type, used),
+            formula=parsed.text,
+            notes=(self._estimand(), *self._where_note(where)),
+        )
+
+    def _parsed(self, formula: str, fit: str) -> Formula:
+        """Return a formula of one outcome whose columns are all in the release."""
+        parsed = parse(formula, structural=True)
+        if len(parsed.outcomes) != 1:
+            raise FormulaError(
+                f"{fit} fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write "
+                "y ~ x + z"
+            )
+        for name in parsed.names:
+            if name not in self.schema.names:
+                self.place(name)
+        return parsed
+
     def system(
-        self, parsed: Formula, used: Sequence[str], where: Mapping[str, Value] | None
+        self, terms: Sequence[Term], used: Sequence[str], where: Mapping[str, Value] | None
     ) -> tuple[list[NoisyMoments], list[Regressor]]:
-        """Return the groups that a formula tells apart, and its outcome and regressors.
+        """Return the groups that a formula tells apart, and its terms as functions of them.
+
+        ``used`` are the treatment and subgroup columns in the formula.
 
         Raises
         ------
         ColumnError
             If a column or a product was not released.
         """
-        for name in parsed.names:
-            if name not in self.schema.names:
-                self.place(name)
         known = {place.variable.key: place.variable.name for place in self.layout.places}
-        terms = [
-            *listed_terms(parsed.outcome_names, self.schema),
-            *regressors_of(parsed, self.schema),
-        ]
         columns: list[str | None] = []
         for term in terms:
             rest = term.without(self.group_columns)
@@ -543,6 +632,13 @@ class Moments:
                 )
             found[name] = value
         return found
+
+
+def _by_group(cov_type: str | None, used: Sequence[str]) -> bool:
+    if cov_type is None:
+        return bool(used)
+    check_choice("cov_type", cov_type, ("by group", "nonrobust"))
+    return cov_type == "by group"
 
 
 def _value(atom: Atom, group: Mapping[str, Value]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,13 @@ import pandas as pd
 from dprct.encoding import encoding
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
+from dprct.formula.syntax import Factor
 from dprct.queries import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dprct.formula.syntax import Factor, Formula
+    from dprct.formula.syntax import Formula
     from dprct.schema import Column, Schema
 
 Key = tuple[tuple[str, int], ...]
@@ -274,6 +275,29 @@ def _monomial(node: ast.expr, factor: Factor) -> tuple[Atom, ...]:
         f"{factor.label} is no product of columns and their powers up to {MOST_POWER}, which is "
         "what a release of moments can hold; add it to the data as a column with its own bounds"
     )
+
+
+def main_part(parsed: Formula) -> Formula:
+    """Return outcome and regressors of a formula, fixed effects among them as levels.
+
+    Examples
+    --------
+    >>> text = "y ~ age + [d ~ z] | village"
+    >>> [term[0].label for term in main_part(parse(text, structural=True)).terms]
+    ['age', 'C(village)']
+    """
+    known = {term[0].label for term in parsed.terms if len(term) == 1}
+    levels = [Factor("C", f"C({name})", (name,)) for name in parsed.effects]
+    terms = (*parsed.terms, *((one,) for one in levels if one.label not in known))
+    return replace(parsed, terms=terms, endogenous=(), instruments=(), effects=())
+
+
+def instrumented(parsed: Formula) -> tuple[Formula, Formula] | None:
+    """Return the endogenous column and the instruments as formulas; None where there are none."""
+    if not parsed.endogenous:
+        return None
+    bare = replace(main_part(parsed), outcomes=(), intercept=True)
+    return replace(bare, terms=(parsed.endogenous,)), replace(bare, terms=parsed.instruments)
 
 
 def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...]:

@@ -99,6 +99,40 @@ def test_without_noise_it_is_least_squares_of_the_rows(formula: str, grouped: bo
     assert found.nobs == plain.nobs
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_without_noise_instruments_are_two_stage_least_squares(grouped: bool) -> None:
+    formula = "wage ~ age + [flat ~ trained] | region"
+    rows = ROWS.assign(flat=2.5 + 0.3 * ROWS["trained"] - 0.05 * ROWS["age"])
+    options: dict[str, Any] = {"assignment": HALF} if grouped else {}
+    asked = PrivateMoments(rows, SCHEMA, formulas=[formula], radius="box", **options)
+    found = without_noise(asked).iv(formula, cov_type="nonrobust")
+    region = pd.get_dummies(rows["region"], dtype=float).to_numpy()
+    X = np.column_stack([region, rows["age"], rows["flat"]])
+    Z = np.column_stack([region, rows["age"], rows["trained"]])
+    expected = np.linalg.solve(Z.T @ X, Z.T @ rows["wage"].to_numpy())
+    assert found.params["flat"] == pytest.approx(expected[-1], abs=2e-3)
+    assert found.params["age"] == pytest.approx(expected[-2], abs=2e-3)
+
+
+def test_a_fixed_effect_is_its_levels() -> None:
+    m = without_noise(model(formulas=["wage ~ age | region"]))
+    one, other = m.ols("wage ~ age | region"), m.ols("wage ~ age + C(region)")
+    pd.testing.assert_series_equal(one.params, other.params)
+
+
+def test_indices_and_joint_tests_are_those_of_effects() -> None:
+    asked = model(formulas=["wage + age ~ trained"], assignment=HALF, sd={"wage": 1.4, "age": 1.0})
+    m = asked.fit(epsilon=4, delta=1e-6)
+    effects = m.effects()
+    index = m.outcome_index(["wage", "age"], scales={"wage": 2.0, "age": 1.0})
+    expected = effects.params["wage: trained"] / 4 + effects.params["age: trained"] / 2
+    assert index.params.iloc[0] == pytest.approx(expected)
+    assert m.outcome_index(["wage", "age"]).bse.iloc[0] > 0
+    wanted = effects.params["wage: trained"] - effects.params["age: trained"]
+    assert m.lincom("wage: trained - age: trained").params.iloc[0] == pytest.approx(wanted)
+    assert 0 <= m.wald_test("wage: trained = age: trained").pvalue <= 1
+
+
 @pytest.mark.parametrize("neighbors", ["replace-one", "replace-one-design-public"])
 def test_effects_are_differences_in_means(neighbors: str) -> None:
     asked = model(
@@ -282,6 +316,8 @@ def test_questions_to_a_release_that_it_cannot_answer() -> None:
         (lambda: m.ols("wage ~ age"), "'age' was not released"),
         (lambda: m.ols("wage ~ wage:C(region)"), "was not released"),
         (lambda: m.effects("age"), "was not released"),
+        (lambda: m.iv("wage ~ 1"), "names no instruments"),
+        (lambda: m.ols("wage ~ [wage ~ trained]"), "fit it with iv"),
         (lambda: m.effects(where={"age": 1}), "makes no groups"),
         (lambda: m.effects(where={"trained": 7}), "levels are 0.0, 1.0"),
         (lambda: m.ols("wage + wage ~ 1", cov_type="HC1"), "allowed: by group"),

@@ -1,0 +1,88 @@
+"""``dprct ols``: whoever has released moments runs regressions, and needs no data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.assignment import Simple
+from dprct.estimate import Moments, PrivateMoments
+from dprct.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rng, never = np.random.default_rng(6), {"missing": ()}
+    schema = Schema(
+        (
+            Column("yield", bounds=(-5.0, 5.0), **never),
+            Column("rain", bounds=(-4.0, 4.0), **never),
+            Column("seed", "byte", levels=(0.0, 1.0), **never),
+            Column("soil", "str4", levels=("clay", "sand"), **never),
+        )
+    )
+    data = pd.DataFrame(
+        {
+            "yield": rng.normal(size=2000),
+            "rain": rng.normal(size=2000),
+            "seed": rng.integers(0, 2, 2000).astype(float),
+            "soil": np.array(["clay", "sand"], object)[rng.integers(0, 2, 2000)],
+        }
+    )
+    model = PrivateMoments(
+        data, schema, formulas=["yield ~ seed + rain"], assignment=Simple("seed"),
+        subgroups=["soil"], sd={"yield": 1.0, "rain": 1.0},
+    )  # fmt: skip
+    return model.fit(epsilon=4, delta=1e-6).save(tmp_path / "farm.moments.json")
+
+
+def test_a_reader_runs_regressions(dprct: Callable[..., Any], file: Path) -> None:
+    moments = Moments.load(file)
+    ran = dprct("ols", file, "yield ~ seed + rain")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.strip() == moments.ols("yield ~ seed + rain").summary().strip()
+    ran = dprct("ols", file, "yield ~ rain", "--where", "soil=clay", "--where", "seed=1", "--json")
+    (_, slope) = json.loads(ran.out)
+    fit = moments.ols("yield ~ rain", where={"soil": "clay", "seed": 1.0})
+    assert slope["estimate"] == pytest.approx(fit.params["rain"], rel=1e-12)
+    effect = json.loads(dprct("ols", file, "--effects", "--json").out)[0]
+    assert effect["estimate"] == pytest.approx(moments.effects().params["seed"], rel=1e-12)
+
+
+def test_without_a_formula_it_says_what_was_released(dprct: Callable[..., Any], file: Path) -> None:
+    assert dprct("ols", file).out.strip() == Moments.load(file).summary().strip()
+    said = json.loads(dprct("ols", file, "--json").out)
+    assert said["columns"] == ["yield", "rain"]
+    assert said["arms"] == ["control", "seed"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["yield ~ wind"], "'wind' was not released; released: yield, rain"),
+        (["yield ~ rain", "--where", "soil"], "not of the form COLUMN=LEVEL"),
+        (["yield ~ rain", "--where", "soil=mud"], "levels are clay, sand"),
+        (["yield ~ rain", "--effects"], "--effects takes no formula"),
+        (["yield ~ rain", "--cov-type", "HC3"], "allowed: by group, nonrobust"),
+    ],
+)
+def test_refusals(dprct: Callable[..., Any], file: Path, asked: list[str], words: str) -> None:
+    ran = dprct("ols", file, *asked)
+    assert ran.code == 2
+    assert words in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_an_edited_file(dprct: Callable[..., Any], file: Path) -> None:
+    file.write_text(file.read_text("utf-8").replace('"n": 2000', '"n": 2001'), "utf-8")
+    ran = dprct("ols", file)
+    assert ran.code == 2
+    assert "was changed after it was written" in ran.err
