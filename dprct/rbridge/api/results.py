@@ -14,7 +14,8 @@ from dprct.certificate.digest import digest_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.registry import export, revives
-from dprct.release.release import Release, write_protected
+from dprct.release.release import Release
+from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
 
 if TYPE_CHECKING:
