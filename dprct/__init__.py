@@ -22,7 +22,7 @@ _HOME = {
     "Complete": "dprct.assignment",
     "Custom": "dprct.assignment",
     "Factorial": "dprct.assignment",
-    "Guarantee": "dprct.privacy.guarantee",
+    "Guarantee": "dprct.privacy.budget",
     "IPW": "dprct.estimate",
     "MVHistogram": "dprct.release",
     "Marginals": "dprct.release",
@@ -74,8 +74,7 @@ if TYPE_CHECKING:
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
     from dprct.privacy.accountant import Accountant
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee
     from dprct.release import Calibrated, Marginals, MVHistogram, Release
     from dprct.release.verify import verify
     from dprct.results.etable import etable

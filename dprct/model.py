@@ -33,9 +33,8 @@ from dprct.errors import (
 )
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.results.charging import Receipt, charged, resumable
-from dprct.results.confidential import HoldsRows
-from dprct.results.plan import planned_draws
+from dprct.results.base import HoldsRows
+from dprct.results.plan import Receipt, charged, planned_draws, resumable
 from dprct.schema.arguments import check_schema
 from dprct.schema.tables import (
     COMPANION,
@@ -45,17 +44,16 @@ from dprct.schema.tables import (
     names_of,
     row_count,
     table,
+    validate,
 )
-from dprct.schema.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from dprct.privacy.accountant import Accountant
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Real
+    from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.charges import Entry
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
     from dprct.schema.columns import Unit

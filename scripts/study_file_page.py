@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_origin
 from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import CalibratedSpec
 from dprct.study.declared_tables import TableSpec
-from dprct.study.design_section import DesignSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
 from dprct.study.informed_section import InformedSpec
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS, ReleaseSpec, TotalBudget
-from dprct.study.sections import is_required, keys_of, words
+from dprct.study.sections import DesignSpec, is_required, keys_of, words
 from dprct.study.study import Declaration, Header, parts_read
 
 if TYPE_CHECKING:

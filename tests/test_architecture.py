@@ -53,7 +53,7 @@ DOORS = frozenset({"cli", "rbridge"})
 
 UPWARD: dict[tuple[str, str], str] = {
     ("dprct/schema/schema.py", "dprct.io.stata"): "Schema.from_dta, a constructor for convenience",
-    ("dprct/schema/schema.py", "dprct.io.atomic"): "Schema.save, which leaves nothing half written",
+    ("dprct/schema/schema.py", "dprct.disk"): "Schema.save, which leaves nothing half written",
     ("dprct/io/r_files.py", "dprct.rbridge.files"): "R reads its own files, where it is there",
     ("dprct/io/formats.py", "dprct.rbridge.files"): "R writes its own files",
 }

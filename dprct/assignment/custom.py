@@ -10,9 +10,16 @@ import numpy as np
 import pandas as pd
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
 from dprct.assignment.designs import Shares, shares_of
-from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
+from dprct.assignment.groups import (
+    CONTROL,
+    Design,
+    Groups,
+    checked_names,
+    indicators,
+    levels,
+    quoted,
+)
 from dprct.errors import ColumnError, ParameterError
 from dprct.schema.columns import given
 

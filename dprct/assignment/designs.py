@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
 from dprct.assignment.groups import (
+    Design,
     Groups,
     Units,
     checked_names,

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
-from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
+from dprct.assignment.groups import (
+    CONTROL,
+    Design,
+    Groups,
+    checked_names,
+    indicators,
+    levels,
+    quoted,
+)
 from dprct.errors import ParameterError
 from dprct.schema.arguments import listed_names
 from dprct.schema.columns import given

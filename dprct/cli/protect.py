@@ -10,8 +10,8 @@ import typer
 
 from dprct import disk
 from dprct.cli.show import complain, errors, say, working
+from dprct.disk import atomic_write, file_error
 from dprct.errors import ConfirmationError, DprctError, FileError
-from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import Budget
 from dprct.release.writing import writing_at
 from dprct.study.approval import KIND, approval_of, approval_page

@@ -24,7 +24,7 @@ from dprct.custodian.tables import (
     table_of,
 )
 from dprct.errors import ColumnError, ParameterError
-from dprct.results.confidential import WATERMARK, Confidential, caution, marked
+from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.tables import Column, Row, Table
 
 if TYPE_CHECKING:

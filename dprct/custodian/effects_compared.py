@@ -24,7 +24,7 @@ from dprct.custodian.tables import (
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, Array, Mask, columns_of, is_missing
-from dprct.results.confidential import WATERMARK, Confidential, caution, marked
+from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.covariance import (
     SharedFit,
     Weighting,

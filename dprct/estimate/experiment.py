@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
-from dprct.assignment.base import Design
 from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
-from dprct.assignment.groups import CONTROL, ROWS, Units, combined, units_of
+from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
-from dprct.queries.arms import Arms, Combinations, observed, observed_counts
 from dprct.queries.horvitz_thompson import PrivateArms
-from dprct.queries.sums import Clipped
-from dprct.results.confidential import HoldsRows
+from dprct.queries.sums import Arms, Clipped, Combinations, observed, observed_counts
+from dprct.results.base import HoldsRows
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import Unit, given
 from dprct.schema.tables import eager, names_of, table

@@ -13,14 +13,21 @@ import numpy as np
 import pandas as pd
 
 from dprct import disk
+from dprct.disk import atomic_write
 from dprct.errors import FileError, ParameterError, SchemaError
-from dprct.io.atomic import atomic_write
-from dprct.io.stata import header as head
-from dprct.io.stata.columns import Decoded, mark_missing
-from dprct.io.stata.read import differences, opened, read_header
-from dprct.io.stata.rows import pack_columns, pieces, write_rows
-from dprct.io.stata.strl import RawText, Strls, StrlWriter
-from dprct.io.stata.write import check_fits, framing, layout_of
+from dprct.io.stata.columns import RawText, Strls, StrlWriter, mark_missing
+from dprct.io.stata.files import (
+    check_fits,
+    differences,
+    framing,
+    layout_of,
+    opened,
+    pack_columns,
+    pieces,
+    read_header,
+    write_rows,
+)
+from dprct.io.stata.layout import Decoded, Header, parsed_header
 from dprct.io.text import arrow_of
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema.schema import Schema
@@ -399,7 +406,7 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
         As :func:`dprct.io.stata.read_dta`.
     """
     with opened(path) as cursor:
-        header = head.read(cursor)
+        header = parsed_header(cursor)
         strls = _strls(cursor, header) if header.layout.tagged else None
         long = [f"c{i}" for i, c in enumerate(header.columns) if c.type == "strL"]
         decoders = {c.name: Decoded(header.layout) for c in header.columns if c.is_text}
@@ -411,7 +418,7 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
                 }
 
 
-def _strls(cursor: Cursor, header: head.Header) -> Strls:
+def _strls(cursor: Cursor, header: Header) -> Strls:
     """Return where the strLs are, which lie after the rows."""
     end = header.data_at + header.rows * header.dtype.itemsize
     with cursor.visit(end, "data"):
@@ -447,7 +454,7 @@ def _cells(
     column: Column,
     decoders: dict[str, Decoded],
     strls: Strls | None,
-    header: head.Header,
+    header: Header,
 ) -> NDArray[Any]:
     if column.type == "strL" and strls is not None:
         return strls.texts(raw.astype(np.uint64))

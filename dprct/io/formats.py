@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from dprct import disk
 from dprct.arguments import checked
+from dprct.disk import path_of
 from dprct.errors import FileError, ParameterError
-from dprct.io.atomic import path_of
 
 if TYPE_CHECKING:
     import os

@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 
 from dprct import disk
+from dprct.disk import atomic_write, file_error
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
-from dprct.io.atomic import atomic_write, file_error
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema.columns import FLOAT_LIMITS, Column, FileFacts
 from dprct.schema.frames import table_of_frame
 from dprct.schema.schema import Schema
-from dprct.schema.tables import COMPANION, Frame, eager, numbers_of, text_of
-from dprct.schema.validate import broken_rules
+from dprct.schema.tables import COMPANION, Frame, broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

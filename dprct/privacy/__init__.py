@@ -91,9 +91,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant, find_ledger
     from dprct.privacy.aggregates import CellCounts, IntegerVector
-    from dprct.privacy.allocation import Allocation, split
-    from dprct.privacy.budget import Budget, Real
-    from dprct.privacy.calibration import analytic_gaussian
+    from dprct.privacy.budget import Budget, Guarantee, Real, Relation
     from dprct.privacy.charges import Entry
     from dprct.privacy.composition import (
         Charge,
@@ -105,7 +103,6 @@ if TYPE_CHECKING:
         zcdp_epsilon,
         zcdp_rho,
     )
-    from dprct.privacy.guarantee import Guarantee, Relation
     from dprct.privacy.histograms import (
         HistogramRelease,
         OneWayHistograms,
@@ -117,10 +114,13 @@ if TYPE_CHECKING:
     )
     from dprct.privacy.ledger import ledger_path
     from dprct.privacy.mechanisms import (
+        Allocation,
         AnalyticGaussian,
         DiscreteGaussian,
         DiscreteLaplace,
         NoisyVector,
+        analytic_gaussian,
+        split,
     )
     from dprct.privacy.noise import NoiseSource, random_part, source
     from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, target_l2

@@ -3,25 +3,251 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import LedgerError, ParameterError
-from dprct.privacy.balance import UNIT, Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
 from dprct.privacy.composition import Charge, ChargeMeasure, Composition
 from dprct.privacy.entries import Ledger, new_entry
-from dprct.privacy.ledger import SUFFIX, LedgerFile, checked_id, ledger_path
-from dprct.privacy.states import Memory
+from dprct.privacy.ledger import SUFFIX, LedgerFile, Memory, checked_id, ledger_path
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
 
-    from dprct.privacy.charges import Entry
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
+    from dprct.privacy.charges import Entry, Together
+
+
+UNIT = "person"
+"""What one record is where neither the charge nor the accountant says it."""
+
+
+@checked
+class Balance:
+    """A ledger as it stands, in memory or on file; reading it spends nothing.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What is known of it so far: from then on nothing may be lost.
+    store : Memory or LedgerFile
+        Where it is kept.
+
+    Examples
+    --------
+    >>> from dprct.privacy.budget import Budget
+    >>> from dprct.privacy.entries import Ledger
+    >>> from dprct.privacy.ledger import Memory
+    >>> empty = Ledger(Budget(1), None, None, "sequential")
+    >>> print(Balance(empty, Memory(empty)).remaining)
+    epsilon=1
+    """
+
+    def __init__(self, ledger: Ledger, store: Memory | LedgerFile) -> None:
+        self._known = ledger
+        self._store = store
+        self._lock = threading.RLock()
+
+    @property
+    def total(self) -> Budget:
+        """The whole budget."""
+        return self._known.total
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation under which every charge must hold; None demands none."""
+        return self._known.relation
+
+    @property
+    def unit(self) -> str | None:
+        """The unit for which every charge must be; None demands none."""
+        return self._known.unit
+
+    @property
+    def composition(self) -> Composition:
+        """How charges add up."""
+        return self._known.composition
+
+    @property
+    def dataset_id(self) -> str | None:
+        """The declared data set, of an accountant on file."""
+        return self._known.dataset_id
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is kept, if on file."""
+        return self._store.path if isinstance(self._store, LedgerFile) else None
+
+    @property
+    def spent(self) -> Budget:
+        """An (epsilon, delta) that holds for everything charged so far, together.
+
+        Entries without a guarantee (:meth:`note_unprotected`) are not in it: nothing holds there.
+        """
+        return self._current().spent
+
+    @property
+    def together(self) -> Together | None:
+        """For whom, under which relations, and resting on what the sum holds; None before a charge.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> accountant = Accountant(epsilon=1)
+        >>> made = accountant.charge(Budget(1), method="Marginals", relation="replace-one")
+        >>> accountant.together.relations
+        ('replace-one', 'replace-one-design-public')
+        """
+        return self._current().together
+
+    @property
+    def remaining(self) -> Budget:
+        """The largest budget that one further charge may have."""
+        return self._current().remaining
+
+    def rehearse(
+        self,
+        cost: Charge,
+        *,
+        relation: Relation,
+        unit: str | None = None,
+        unit_id: str | None = None,
+        max_rows: int = 1,
+    ) -> None:
+        """Refuse what would be refused if it were charged now, in the same words; charge nothing.
+
+        Parameters
+        ----------
+        cost : Charge
+            What a fit would charge: the cost of its mechanisms together, with the rho or mu that
+            is proved of them, by which an accountant of zCDP or Gaussian privacy decides.
+        relation, unit, unit_id, max_rows
+            Of the charge, as for :meth:`dprct.Accountant.charge`.
+
+        Raises
+        ------
+        BudgetError, ParameterError
+            As :meth:`dprct.Accountant.charge` does.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> from dprct.privacy.composition import Charge
+        >>> Accountant(epsilon=1).rehearse(Charge.of(Budget(1)), relation="replace-one")
+        """
+        ledger = self._current()
+        entry = new_entry(
+            ledger,
+            cost,
+            method="rehearsal",
+            relation=relation,
+            unit=unit or self.unit or UNIT,
+            unit_id=unit_id,
+            max_rows=max_rows,
+        )
+        ledger.refuse_unfit(entry)
+
+    @property
+    def ledger(self) -> tuple[Entry, ...]:
+        """Every charge, in order."""
+        return tuple(self._current().checked().entries)
+
+    @property
+    def charges(self) -> int:
+        """How many charges claim something."""
+        return self._current().sums.priced
+
+    @property
+    def separate(self) -> str | None:
+        """Why the same data may have this budget besides another, if that was declared."""
+        return self._current().separate
+
+    @property
+    def head(self) -> str:
+        """The last link of the hash chain: it stands for the terms and every entry so far."""
+        return self._current().head
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Every link of the hash chain: that of the terms, and one for each entry."""
+        return tuple(self._current().checked().links)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The SHA-256 of each state of the data file that was used, in order."""
+        return tuple(content.sha256 for content in self._current().contents)
+
+    def entry(self, entry_id: str) -> Entry:
+        """Return an entry by its id, or by its number alone; LedgerError if there is none.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> accountant = Accountant(epsilon=1)
+        >>> made = accountant.charge(Budget(1), method="Marginals", relation="replace-one")
+        >>> accountant.entry("1") == made
+        True
+        """
+        found = self._current().entry(entry_id)
+        if found is None:
+            raise LedgerError(f"the ledger has no entry {entry_id!r}")
+        return found
+
+    def recover(self, entry_id: str) -> bytes | dict[str, Any]:
+        """Return what :meth:`record` saved, free: it was paid for and drawn before.
+
+        Raises
+        ------
+        LedgerError
+            If nothing was saved, or what was saved has been changed since.
+        """
+        ledger = self._current()
+        refuse_unknown(ledger, entry_id)
+        return self._store.load_state(entry_id, ledger.hash_of(entry_id))
+
+    def is_saved(self, entry_id: str) -> bool:
+        """Whether the release that an entry paid for was saved, so that it can be resumed.
+
+        An entry that is not, and whose process is gone, crashed between charge and save: it is
+        spent, and nothing that it paid for was seen by anybody.
+        """
+        refuse_unknown(self._current(), entry_id)
+        return self._store.has_state(entry_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON-ready values, as in the file."""
+        return self._current().checked().to_dict()
+
+    def _current(self) -> Ledger:
+        """Return the ledger as it is now; LedgerError if anything known before is gone."""
+        with self._lock:
+            found = self._store.read(self._known.dataset_id)
+            if found is not self._known and not found.continues(self._known):
+                raise LedgerError(
+                    f"ledger {self.path} lost entries that were there before; "
+                    "restore the newest copy"
+                )
+            self._known = found
+            return found
+
+    def __repr__(self) -> str:
+        kind, charges = type(self).__name__, self._current().sums.entries
+        return f"<{kind} {self.total}, {self.spent} spent in {charges} charges>"
+
+    def __str__(self) -> str:
+        return str(self._current().checked())
+
+
+def refuse_unknown(ledger: Ledger, entry_id: str) -> None:
+    """Raise LedgerError unless the ledger has an entry of this id."""
+    found = ledger.entry(entry_id)
+    if found is None or found.id != entry_id:
+        raise LedgerError(f"the ledger has no entry {entry_id!r}")
 
 
 @checked

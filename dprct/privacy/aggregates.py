@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.privacy.guarantee import RELATIONS, Relation
+from dprct.privacy.budget import RELATIONS, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dprct.assignment import Design
-    from dprct.privacy.allocation import Allocation as Mechanisms
     from dprct.privacy.budget import Real
+    from dprct.privacy.mechanisms import Allocation as Mechanisms
     from dprct.published.allocation import CoefficientShare, OutcomeShare
     from dprct.published.covariates import XMethod
     from dprct.published.informed import InformedFacts, MissingOutcomes, Rows

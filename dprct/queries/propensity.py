@@ -16,8 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.rows import compact, smallest_integer
-from dprct.queries.sums import GRID
+from dprct.queries.sums import GRID, compact, smallest_integer
 from dprct.schema.columns import check_own
 from dprct.schema.tables import schema_of
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.formula.syntax import Factor
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
     from dprct.schema.columns import Column
     from dprct.schema.tables import Frame, Table
 

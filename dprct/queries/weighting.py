@@ -19,8 +19,7 @@ import numpy as np
 
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.propensity import PIECE, Held
-from dprct.queries.rows import canonical_order, compact
-from dprct.queries.sums import GRID, steps_of
+from dprct.queries.sums import GRID, canonical_order, compact, steps_of
 from dprct.schema.tables import check_rows
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
     from dprct.queries.propensity import Block, Covariates, Rows, Treated
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table

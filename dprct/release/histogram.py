@@ -13,7 +13,6 @@ from dprct.arguments import checked
 from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
 from dprct.encoding import decoded, encodings
 from dprct.privacy.aggregates import cell_count
-from dprct.privacy.allocation import Allocation
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
     HistogramRelease,
@@ -24,8 +23,9 @@ from dprct.privacy.histograms import (
     draw_independent_rows,
     draw_rows,
 )
+from dprct.privacy.mechanisms import Allocation
 from dprct.queries.counts import cell_counts, one_way_counts
-from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
+from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
 from dprct.schema.arguments import listed_names
 

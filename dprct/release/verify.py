@@ -14,10 +14,16 @@ import numpy as np
 
 from dprct import disk
 from dprct.arguments import checked
-from dprct.certificate.certificate import Certificate, Needed
-from dprct.certificate.digest import labels_digest, number_digest, text_digest, to_15_digits
+from dprct.certificate.certificate import (
+    Certificate,
+    Needed,
+    labels_digest,
+    number_digest,
+    text_digest,
+    to_15_digits,
+)
+from dprct.disk import file_error, path_of
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
-from dprct.io.atomic import file_error, path_of
 from dprct.io.formats import read
 from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.certificate.digest import ColumnDigest, ValuesDigest
+    from dprct.certificate.certificate import ColumnDigest, ValuesDigest
     from dprct.io.text import Cells
 
 
@@ -252,7 +258,7 @@ def verify(
 
     Notes
     -----
-    Values are compared by the digests of :mod:`dprct.certificate.digest`.  In a text file a number
+    Values are compared by digests that do not depend on the kind of file.  In a text file a number
     of a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
     compared, and numbers printed with 15 significant digits match "to 15 digits"; fewer digits do
     not match.  Days printed as ``2010-01-31`` count as Stata's days.

@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct import disk
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
+from dprct.disk import file_error
 from dprct.errors import FileError
-from dprct.io.atomic import file_error
 from dprct.io.stata import write_dta
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dprct.certificate.certificate import Certificate
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.schema.schema import Schema
 
 _SUFFIX = ".dta"
@@ -178,7 +178,7 @@ def check_name(path: Path, guarantee: Guarantee) -> None:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from dprct.privacy.guarantee import Guarantee
+    >>> from dprct.privacy.budget import Guarantee
     >>> check_name(Path("liberia_no_dp_guarantee.dta"), Guarantee.none("edges come from the data"))
     """
     if guarantee.measure == "none" and NO_GUARANTEE not in path.stem:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
 
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.results.covariance import WeightsType
     from dprct.results.itt_estimates import Estimated
     from dprct.results.multiple_testing import Grouping

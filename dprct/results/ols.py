@@ -15,12 +15,13 @@ from dprct.certificate.valid_regressions import Specification, Validity, column_
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.results.base import LinearResults
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
     Codes,
+    FixedEffects,
     LeastSquares,
     Weighting,
     WeightsType,
@@ -28,8 +29,8 @@ from dprct.results.covariance import (
     check_weights_type,
     cr1,
     independent,
+    taken_out,
 )
-from dprct.results.fixed_effects import FixedEffects, taken_out
 from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
 
     from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
-    from dprct.results.covariance import Array, Codes
-    from dprct.results.fixed_effects import Absorbed, FeRule
+    from dprct.results.covariance import Absorbed, Array, Codes, FeRule
     from dprct.schema import Schema
 
 COV_TYPES = (*HETEROSKEDASTIC, "cluster")
@@ -352,7 +352,7 @@ def ols(
     absorb : str or sequence of str
         Columns whose levels are fixed effects, taken out before the fit; they are not printed.
     fe_df : {"areg", "reghdfe", "fixest", "xtreg"}
-        Whose rule counts them as parameters; see :mod:`dprct.results.fixed_effects`.  ``areg``
+        Whose rule counts them as parameters; see :mod:`dprct.results.covariance`.  ``areg``
         gives what dummies ``C(x)`` give.
     guarantee : Guarantee, optional
         That of the release which ``data`` come from; the summary then prints it.

@@ -547,7 +547,7 @@ class Table:
         written = frame.set_axis(names, axis=1).to_csv(lineterminator="\n")
         if path is None:
             return written
-        from dprct.io.atomic import atomic_write
+        from dprct.disk import atomic_write
 
         with atomic_write(path, "w") as file:
             file.write(written)

@@ -14,8 +14,7 @@ from dprct import disk
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
-from dprct.schema.declare import declared
-from dprct.schema.schema import Schema, Seal
+from dprct.schema.schema import Schema, Seal, declared
 
 if TYPE_CHECKING:
     from pathlib import Path

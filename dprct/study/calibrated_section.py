@@ -11,13 +11,21 @@ import numpy as np
 
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, ParameterError, StudyError
-from dprct.estimate.ate.index import indexes_of, is_file
 from dprct.estimate.ate.model import policy_of
+from dprct.estimate.ate.plan import indexes_of, is_file
 from dprct.estimate.experiment import cluster_unit, compared, constant_of, levels_of, with_bounds
-from dprct.privacy.allocation import split as split_budget
 from dprct.privacy.budget import Real, exact
+from dprct.privacy.mechanisms import split as split_budget
 from dprct.release.calibrated.covariates import covariates_of
-from dprct.release.calibrated.layout import Layout, design_problems, prepared_schema
+from dprct.release.calibrated.layout import (
+    Layout,
+    Regressions,
+    check_slopes,
+    design_problems,
+    prepared_schema,
+    regressions_of,
+    split,
+)
 from dprct.release.calibrated.model import (
     COVARIATES,
     MOMENTS,
@@ -25,9 +33,7 @@ from dprct.release.calibrated.model import (
     Wanted,
     shares_of,
 )
-from dprct.release.calibrated.regressions import Regressions, check_slopes, regressions_of, split
-from dprct.study.design_section import absent, check_choice, design_from
-from dprct.study.sections import section
+from dprct.study.sections import absent, check_choice, design_from, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError
 from dprct.estimate.additive import PrivateAdditive
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.index import is_file
+from dprct.estimate.ate.plan import is_file
 from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.model import Facts, Model, Spec
-from dprct.study.design_section import design_from
-from dprct.study.sections import is_required, keys_of, section
+from dprct.study.sections import design_from, is_required, keys_of, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Budget, Relation
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
     from dprct.study.release_section import ReleaseSpec

@@ -12,9 +12,8 @@ from dprct.published.covariates import XMethod
 from dprct.published.genmodel import From, GenModel, Sigma
 from dprct.published.informed import Hybrid, MissingOutcomes, Roles, roles
 from dprct.published.outcomes import Family, families_of
-from dprct.release.model import modelled
-from dprct.study.design_section import absent, check_choice, design_from
-from dprct.study.sections import section
+from dprct.release.release import modelled
+from dprct.study.sections import absent, check_choice, design_from, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design

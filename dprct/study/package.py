@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprct import disk, published
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
+from dprct.disk import atomic_write
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io import read
-from dprct.io.atomic import atomic_write
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
@@ -20,7 +20,7 @@ from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
-from dprct.release.model import ReleaseModel
+from dprct.release.release import ReleaseModel
 from dprct.release.writing import (
     certificate_paths,
     check_target,
@@ -29,10 +29,9 @@ from dprct.release.writing import (
     refuse_foreign,
     writing_at,
 )
-from dprct.results.charging import charged_elsewhere, refuse_second_budget
+from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
-from dprct.study.declared_tables import long_form
-from dprct.study.expected import belongs_to, written
+from dprct.study.declared_tables import belongs_to, long_form, written
 from dprct.study.readme import TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,

@@ -20,12 +20,12 @@ import pandas as pd
 
 from dprct import __version__, disk
 from dprct.certificate.certificate import sealed_words
+from dprct.disk import file_error
 from dprct.errors import DisclosureError, FileError, SimulationError
-from dprct.io.atomic import file_error
 from dprct.privacy.budget import spelled
 from dprct.release.verify import RESULTS, results_digest, results_text
 from dprct.release.writing import check_free_of_case, writing_at
-from dprct.results.confidential import is_confidential
+from dprct.results.base import is_confidential
 from dprct.results.typeset import (
     Grid,
     Line,

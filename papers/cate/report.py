@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dprct import plots
-from dprct.io.atomic import atomic_write
+from dprct.disk import atomic_write
 from papers.cate.forms import FORMS, constant_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dprct import plots
-from dprct.io.atomic import atomic_write
+from dprct.disk import atomic_write
 from papers.dpsc.forms import FORMS
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
+from dprct.disk import atomic_write
 from dprct.errors import ParameterError
-from dprct.io.atomic import atomic_write
 from dprct.privacy.noise import source as noise_source
 from papers.rct import liberia, reasons
 from papers.rct.comparison import (

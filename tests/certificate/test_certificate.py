@@ -19,8 +19,7 @@ from dprct.certificate.certificate import (
 )
 from dprct.errors import ParameterError, SimulationError
 from dprct.io.compare import FACETS
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 
 SHIPPED = json.loads(

@@ -21,7 +21,7 @@ KILLER = """
 import os, signal
 import dprct.privacy.accountant as accountant, dprct.privacy.ledger as ledger
 import dprct.release.histogram as histogram, dprct.release.release as base
-import dprct.results.charging as charging
+import dprct.results.plan as charging
 def die(*args, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 def die_at(call, original):

@@ -12,7 +12,7 @@ import pytest
 
 import dprct as package
 from dprct.cli.table import WATERMARK
-from dprct.study.expected import HEADER
+from dprct.study.declared_tables import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

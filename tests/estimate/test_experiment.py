@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Custom, Factorial, Simple
-from dprct.assignment.base import Design
-from dprct.assignment.groups import Units
+from dprct.assignment.groups import Design, Units
 from dprct.errors import ModelPicklingError, ParameterError, SchemaError
 from dprct.estimate.experiment import Experiment, check_hidden, experiment_of, hidden_arms, pooled
 from dprct.schema import Column, Schema

@@ -21,11 +21,11 @@ from dprct.errors import DprctError, FileError, ParameterError, SchemaError, Sta
 from dprct.io import convert as conversion
 from dprct.io.convert import convert, read_pieces, schema_beside
 from dprct.io.stata import read_dta, write_dta
-from dprct.io.stata.strl import RawText
+from dprct.io.stata.columns import RawText
 from dprct.missing import missing_numbers
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
-from dprct.schema.validate import validate
+from dprct.schema.tables import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
 from dprct.errors import FileError, SimulationError
 from dprct.io.compare import compare
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dprct.release.model import ReleaseModel
+    from dprct.release.release import ReleaseModel
     from dprct.schema import Schema
 
 METHODS = (MVHistogram, Marginals)

@@ -10,8 +10,7 @@ import pytest
 
 import dprct
 from dprct.errors import ColumnError, ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ColumnError, ParameterError
-from dprct.results.fixed_effects import FixedEffects
+from dprct.results.covariance import FixedEffects
 from dprct.results.ols import ols
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

@@ -11,8 +11,7 @@ import pytest
 
 import dprct
 from dprct.errors import ColumnError, FormulaError, ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.tables import Table
 from dprct.schema import Column, Schema
 

@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ColumnError, FormulaError, ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 
 REFERENCE = json.loads(

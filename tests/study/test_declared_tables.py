@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError, StudyError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.itt import itt_table
 from dprct.schema import Column, Schema
 from dprct.study.declared_tables import PLACE, STATISTICS, TableSpec, long_form, tables_from

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.errors import FileError, StudyError
-from dprct.study.expected import HEADER, Mismatch, belongs_to, mismatches, written
+from dprct.study.declared_tables import HEADER, Mismatch, belongs_to, mismatches, written
 
 if TYPE_CHECKING:
     from pathlib import Path

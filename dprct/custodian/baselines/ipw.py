@@ -14,8 +14,8 @@ from scipy import special
 from dprct.errors import ParameterError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import columns_of
-from dprct.privacy.guarantee import Guarantee
-from dprct.results.confidential import WATERMARK, Confidential, marked
+from dprct.privacy.budget import Guarantee
+from dprct.results.base import WATERMARK, Confidential, marked
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from scipy.optimize import minimize, nnls
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays, scale_of
-from dprct.privacy.guarantee import Guarantee
-from dprct.results.confidential import WATERMARK, Confidential, marked
+from dprct.privacy.budget import Guarantee
+from dprct.results.base import WATERMARK, Confidential, marked
 from dprct.schema.columns import given
 from dprct.schema.tables import eager
 

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dprct.estimate.additive.terms import Terms
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Column, Schema
 

@@ -7,19 +7,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design  # noqa: TC001  # read from annotations
-from dprct.assignment.groups import Level  # noqa: TC001
+from dprct.assignment.groups import (
+    Design,  # noqa: TC001  # read from annotations
+    Level,  # noqa: TC001
+)
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.ate.index import (
+from dprct.estimate.ate.plan import (
     Bounds,
     IndexRule,
     adjusted,
+    check_outcomes,
     covariate_names,
     indexes_of,
     narrowed,
+    plan_of,
+    power_table,
+    promise_of,
+    sds_of,
 )
-from dprct.estimate.ate.plan import check_outcomes, plan_of, power_table, promise_of, sds_of
 from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
@@ -57,8 +63,8 @@ from dprct.estimate.experiment import (
 )
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
-from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
+from dprct.privacy.mechanisms import split
 from dprct.queries import observed_number
 from dprct.schema.arguments import check_not_named, distinct_names, listed_names
 from dprct.schema.columns import check_own, given
@@ -69,13 +75,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.estimate.ate.index import Index
+    from dprct.estimate.ate.plan import Index
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.ate.results import Contrast
     from dprct.estimate.experiment import Comparison
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
     from dprct.results.plan import Plan

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from dprct.assignment.base import Design
     from dprct.assignment.factorial import Combination
-    from dprct.estimate.ate.index import Index
+    from dprct.assignment.groups import Design
     from dprct.estimate.ate.model import ATEFacts
+    from dprct.estimate.ate.plan import Index
     from dprct.estimate.ate.release import AnyOutcome, Released
     from dprct.estimate.effects import NoisyEffect, NoisyMean
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
 
 
 EffectRule = Literal["arms", "main", "factorial"]

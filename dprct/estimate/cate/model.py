@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import narwhals as nw
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
+from dprct.assignment.groups import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encoding import encodings
 from dprct.errors import ParameterError, SchemaError
@@ -47,9 +47,8 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.estimate.additive.release import AdditiveAllocation
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget, Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
 

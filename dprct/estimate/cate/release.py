@@ -21,7 +21,7 @@ from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
 from dprct.queries import Block
 from dprct.queries.additive import CodedRows, CompactRows, EngineRows, doubly_robust, residual_ratio
-from dprct.queries.rows import over, within
+from dprct.queries.sums import over, within
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from dprct.arguments import checked
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.experiment import levels_of, with_bounds
-from dprct.estimate.ipw.plan import facts_of, warnings_of
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -22,15 +21,16 @@ from dprct.estimate.ipw.release import (
     Noise,
     Released,
     check_delta,
+    facts_of,
     parts_of,
     released,
+    warnings_of,
 )
 from dprct.estimate.ipw.results import IPWResults, results_of
 from dprct.formula import Factor, parse
 from dprct.model import Facts, Model, Spec
-from dprct.privacy.allocation import split
-from dprct.privacy.budget import exact
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee, exact
+from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
 from dprct.results.plan import Plan
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.propensity import Covariates
     from dprct.queries.weighting import CompactTable

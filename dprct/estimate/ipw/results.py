@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.estimate.ipw.release import IPWAllocation, Released
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.queries.propensity import Covariates
     from dprct.queries.weighting import Scheme
 

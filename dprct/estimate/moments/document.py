@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place
 from dprct.estimate.moments.release import DrawnMoments, moments_of
 from dprct.estimate.moments.variables import Atom, variable_of
-from dprct.io.atomic import atomic_write, file_error, path_of
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
 from dprct.schema import Column, Schema

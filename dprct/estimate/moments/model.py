@@ -40,16 +40,14 @@ from dprct.schema.columns import check_own, given
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dprct.assignment.base import Design
-    from dprct.assignment.groups import Level
+    from dprct.assignment.groups import Design, Level
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.groups import Grouping
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Guarantee, Relation
+    from dprct.privacy.budget import Budget, Guarantee, Relation
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
     from dprct.schema import Schema

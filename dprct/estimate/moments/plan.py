@@ -9,13 +9,13 @@ from dprct.estimate.moments.layout import GUESS
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.moments.variables import INTERCEPT, key_of, main_part, regressors_of
 from dprct.formula import parse
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.results.plan import Plan
 
 if TYPE_CHECKING:
     from dprct.estimate.moments.model import MomentsFacts, MomentsSpec
-    from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import Allocation
 
 VIF = 1.2
 """Variance inflation that a plan takes covariates to have."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.estimate.moments.noisy import NoisyMoments
-from dprct.privacy.allocation import Allocation
-from dprct.privacy.mechanisms import AnalyticGaussian
+from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.ball import moment_sums
 
 if TYPE_CHECKING:
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.groups import Grouping
     from dprct.estimate.moments.layout import Layout
     from dprct.model import BoundTable
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.noise import NoiseSource
 
 MOMENTS = "moments"

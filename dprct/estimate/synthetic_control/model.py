@@ -44,8 +44,8 @@ from dprct.estimate.synthetic_control.plan import (
 from dprct.estimate.synthetic_control.release import Series, UnitRelease, public_norm, released
 from dprct.estimate.synthetic_control.results import SyntheticControlResults
 from dprct.model import Facts, Model, Spec
-from dprct.privacy.allocation import split
 from dprct.privacy.budget import exact
+from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema, one_name
@@ -56,9 +56,8 @@ if TYPE_CHECKING:
 
     from dprct.estimate.synthetic_control.allocation import Rule
     from dprct.estimate.synthetic_control.panel import Panel
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget, Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.donors import Scale
     from dprct.schema import Schema

@@ -17,8 +17,7 @@ from dprct.queries.donors import Scale
 from dprct.schema import Column, Schema
 from dprct.schema.arguments import is_data, one_name
 from dprct.schema.columns import given, shown
-from dprct.schema.tables import eager, numbers_of, text_of
-from dprct.schema.validate import broken_rules
+from dprct.schema.tables import broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.noise_law import PathNoise
     from dprct.estimate.synthetic_control.release import UnitRelease
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
 
     Array = NDArray[np.float64]
 

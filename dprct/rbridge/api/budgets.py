@@ -9,7 +9,7 @@ import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
-from dprct.privacy.together import unit_words
+from dprct.privacy.charges import unit_words
 from dprct.rbridge.convert import Record
 from dprct.rbridge.registry import export
 

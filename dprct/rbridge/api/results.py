@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dprct.certificate.certificate import Certificate
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import Certificate, digest_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.registry import export, revives
@@ -21,7 +20,7 @@ from dprct.results.base import LinearResults
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.results.plan import Plan
     from dprct.results.tables import Table as ResultTable
 

@@ -16,9 +16,8 @@ from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
 from dprct.schema.columns import Unit, given, shown
-from dprct.schema.declare import declared
 from dprct.schema.frames import date_kind
-from dprct.schema.schema import Schema
+from dprct.schema.schema import Schema, declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,35 +24,44 @@ from dprct.estimate.ate import (
     states_of,
 )
 from dprct.estimate.ate import released as released_effects
-from dprct.privacy.allocation import Allocation
-from dprct.privacy.allocation import split as split_budget
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import sequential
+from dprct.privacy.mechanisms import Allocation
+from dprct.privacy.mechanisms import split as split_budget
 from dprct.privacy.noise import source
-from dprct.queries.arms import observed
+from dprct.queries.sums import observed
 from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
-from dprct.release.calibrated.layout import Layout, prepared_schema
-from dprct.release.calibrated.outcomes import (
-    Calibration,
-    PublicRows,
-    Target,
-    check_room,
-    targets_of,
-)
-from dprct.release.calibrated.regressions import (
+from dprct.release.calibrated.layout import (
+    Layout,
     arm_terms,
     check_arms,
     check_covariates,
     check_options,
     check_slopes,
     cluster_column,
+    prepared_schema,
     regressions_of,
     split,
     treatment_of,
 )
+from dprct.release.calibrated.outcomes import (
+    Calibration,
+    PublicRows,
+    Target,
+    check_room,
+    reading_of,
+    targets_of,
+)
 from dprct.release.columns import key_limits
-from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.release.release import Release, released
+from dprct.release.release import (
+    Release,
+    ReleaseFacts,
+    ReleaseModel,
+    ReleaseSpec,
+    fated,
+    modelled,
+    released,
+)
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, listed_names
 
@@ -61,15 +70,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.assignment.base import Design
+    from dprct.assignment.groups import Design
+    from dprct.certificate.valid_regressions import Validity
     from dprct.estimate.ate import ATEFacts, ATESpec
-    from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
     from dprct.release.calibrated.covariates import Covariates, Rule
     from dprct.release.calibrated.covariates import Drawn as DrawnCovariates
-    from dprct.release.calibrated.regressions import Regressions
+    from dprct.release.calibrated.layout import Regressions
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
 
@@ -627,7 +636,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
         valid = found.valid(self.spec.effects.alphas, subsets=self.spec.gamma == "zero")
-        return self.facts.layout.announced(replace(made, estimates=estimates), valid)
+        return _announced(replace(made, estimates=estimates), valid, self.facts.layout)
 
     def _calibrated(
         self,
@@ -683,3 +692,19 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """Return the schema that the protected file will have, its longest note included."""
         announced = self.facts.layout.released(super()._announced(guarantee))
         return self._valid.stamped(announced)
+
+
+def _announced(release: Release, valid: Validity, layout: Layout) -> Release:
+    """Return the release with the columns' new facts, and what its readers will find."""
+    coded = [c.name for c in layout.outcomes if c.is_integer or c.levels is not None]
+    schema = valid.stamped(layout.released(release.schema), coded)
+    issued = release.issued
+    if issued is not None:
+        errors = np.split(release.estimates.bse.to_numpy(), len(valid.outcomes))
+        targets = {y: part.tolist() for y, part in zip(valid.outcomes, errors, strict=True)}
+        issued = replace(
+            issued,
+            differences=(*issued.differences, *layout.differences()),
+            reading=reading_of(release.protected, schema, valid, targets, layout.schema),
+        )
+    return replace(release, schema=schema, issued=issued)

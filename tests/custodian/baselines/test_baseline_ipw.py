@@ -12,7 +12,7 @@ import pytest
 
 from dprct.custodian.baselines import IPW
 from dprct.errors import DisclosureError, FormulaError, ParameterError
-from dprct.results.confidential import is_confidential
+from dprct.results.base import is_confidential
 
 R = json.loads((Path(__file__).parents[2] / "reference" / "ipw_r.json").read_text(encoding="utf-8"))
 STACKED = {

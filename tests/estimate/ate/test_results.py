@@ -23,9 +23,8 @@ from dprct.estimate.ate.results import (
 )
 from dprct.estimate.effects import NoisyMean, NoisyVariance, combined
 from dprct.estimate.experiment import compared
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
-from dprct.queries.arms import Arms
+from dprct.privacy.budget import Budget, Guarantee
+from dprct.queries.sums import Arms
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

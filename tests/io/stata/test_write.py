@@ -9,8 +9,8 @@ import pytest
 
 from dprct.errors import ParameterError, SchemaError
 from dprct.io.stata import read_dta, read_header, write_dta
+from dprct.io.stata.files import check_fits
 from dprct.io.stata.layout import LAYOUTS, RELEASES
-from dprct.io.stata.write import check_fits
 from dprct.schema import Column, FileFacts, Schema
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
