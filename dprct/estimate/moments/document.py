@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct import disk
 from dprct.errors import DprctError, FileError, SimulationError
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place
@@ -91,10 +92,26 @@ def digest_of(content: Mapping[str, Any]) -> str:
 def write_document(moments: Moments, path: str | Path) -> Path:
     """Write a release; whole or not at all."""
     target = path_of(path)
-    text = json.dumps(document_of(moments), indent=1, ensure_ascii=False) + "\n"
+    text = text_of(document_of(moments))
     with atomic_write(target, "w") as file:
         file.write(text)
     return target
+
+
+def text_of(content: Mapping[str, Any]) -> str:
+    """Return a document as it is written."""
+    return json.dumps(dict(content), indent=1, ensure_ascii=False) + "\n"
+
+
+def content_of(path: Path) -> dict[str, Any] | None:
+    """Return what a document holds, unchecked; None if it is no document of moments."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        found = json.loads(disk.content(path, LARGEST), parse_constant=_no_constant)
+    except (OSError, ValueError, RecursionError, FileError):
+        return None
+    return found if isinstance(found, dict) and "moments" in found else None
 
 
 def read_document(path: str | Path) -> dict[str, Any]:
