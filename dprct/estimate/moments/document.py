@@ -130,18 +130,29 @@ def read_document(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise file_error(error, source, "read") from None
     except UnicodeDecodeError:
-        raise _no_document(source, "it is not text in UTF-8") from None
+        raise _no_document(source.name, "it is not text in UTF-8") from None
     try:
         content = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise _no_document(source, "it is not JSON") from None
+        raise _no_document(source.name, "it is not JSON") from None
+    return parts_of(content, source.name)
+
+
+def parts_of(content: Any, name: str) -> dict[str, Any]:
+    """Return the parts of a release that the content of a document says; ``name`` is its file's.
+
+    Raises
+    ------
+    FileError
+        If it is no such document, or was changed after it was written.
+    """
     if not isinstance(content, dict) or "moments" not in content:
-        raise _no_document(source, "it has no key 'moments'")
+        raise _no_document(name, "it has no key 'moments'")
     if content["moments"] != VERSION or isinstance(content["moments"], bool):
-        raise _no_document(source, f"its version is not {VERSION}; use a newer dprct")
+        raise _no_document(name, f"its version is not {VERSION}; use a newer dprct")
     if content.get("digest") != digest_of(content):
         raise FileError(
-            f"{source.name} was changed after it was written: its digest is not that of its "
+            f"{name} was changed after it was written: its digest is not that of its "
             "content; get it again from whoever published it"
         )
     try:
@@ -149,12 +160,12 @@ def read_document(path: str | Path) -> dict[str, Any]:
     except (DprctError, KeyError, TypeError, ValueError, IndexError, ArithmeticError,
             AttributeError, AssertionError, RecursionError) as error:  # fmt: skip
         why = str(error) if isinstance(error, DprctError) else "a part of it is missing or wrong"
-        raise _no_document(source, why) from None
+        raise _no_document(name, why) from None
 
 
-def _no_document(source: Path, why: str) -> FileError:
+def _no_document(name: str, why: str) -> FileError:
     return FileError(
-        f"{source.name} is no file of released moments ({why}); give one that Moments.save wrote"
+        f"{name} is no file of released moments ({why}); give one that Moments.save wrote"
     )
 
 
