@@ -24,6 +24,7 @@ from dprct.certificate.certificate import (
 )
 from dprct.disk import file_error, path_of
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
+from dprct.estimate.moments.document import content_of, digest_of, read_document, text_of
 from dprct.io.formats import read
 from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
@@ -223,6 +224,35 @@ def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> Result
     return ResultsVerification(path.name, where, identical, "match" if whole else "differ")
 
 
+class MomentsVerification(Verification):
+    """What was found when released moments were held against the digest in them."""
+
+    __slots__ = ()
+
+    def _details(self) -> list[str]:
+        if self.identical or self.values != "differ":
+            return []
+        return ["they were changed after they were written: get them again from who published them"]
+
+
+def _held_moments(path: Path, content: Mapping[str, Any]) -> MomentsVerification:
+    """Return whether released moments are as they were written, and what they say they are.
+
+    Raises
+    ------
+    FileError
+        If their digest is right, but they are not such as a fit releases: with less noise than
+        their guarantee needs, say.
+    """
+    whole = content.get("digest") == digest_of(content)
+    if whole:
+        read_document(path)
+    identical = whole and path.read_bytes() == text_of(content).encode("utf-8")
+    return MomentsVerification(
+        path.name, "the digest in it", identical, "match" if whole else "differ"
+    )
+
+
 @checked
 def verify(
     path: str | Path,
@@ -237,8 +267,9 @@ def verify(
     path : str or Path
         The file as released, a .dta saved again by another program, what an archive made of it
         (.tab, .tsv, .txt, .csv), or any other file that :func:`dprct.read` reads.  Or a document of
-        results (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), which need
-        no certificate: the document carries a hash of what it says.
+        results (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), or
+        released moments (``study.moments.json``), which need no certificate: these documents carry
+        a hash of what they say.
     certificate : str or Path, optional
         The certificate in JSON; by default the one beside the file.
     ledger : str or Path, optional
@@ -282,6 +313,10 @@ def verify(
     if results is not None:
         words, in_ledger = _in_ledger(path, str(results[1].get("ledger")), ledger)
         return replace(_held_results(path, *results), ledger=words, in_ledger=in_ledger)
+    moments = content_of(path) if certificate is None and path.suffix == ".json" else None
+    if moments is not None:
+        words, in_ledger = _in_ledger(path, str(moments.get("ledger")), ledger)
+        return replace(_held_moments(path, moments), ledger=words, in_ledger=in_ledger)
     place, described = _certificate(path, certificate)
     words, in_ledger = _in_ledger(path, described.ledger, ledger)
     return replace(_held(path, place, described), ledger=words, in_ledger=in_ledger)

@@ -18,6 +18,7 @@ from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.plan import is_file
 from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
+from dprct.estimate.moments.model import PrivateMoments
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.model import Facts, Model, Spec
 from dprct.study.sections import design_from, is_required, keys_of, section
@@ -37,6 +38,7 @@ ESTIMATES: Mapping[str, type[AnyModel]] = {
     "cate": CATE,
     "private_additive": PrivateAdditive,
     "synthetic_control": SyntheticControl,
+    "moments": PrivateMoments,
 }
 """By ``[release] method``: the class that a user of Python fits."""
 
@@ -186,9 +188,9 @@ class Estimate:
         """Return the options that are not left at their defaults, in words."""
         known = keys_of(type(self.spec))
         found = [
-            (name, spelled(getattr(self.spec, name)))
+            (name, spelled(getattr(self.spec, f.name)))
             for name, (f, _) in known.items()
-            if is_required(f) or getattr(self.spec, name) != f.default
+            if is_required(f) or getattr(self.spec, f.name) != f.default
         ]
         design: Design | None = getattr(self.spec, DESIGN, None)
         return found if design is None else [*found, ("design", design.describe())]

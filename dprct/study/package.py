@@ -12,6 +12,8 @@ from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
 from dprct.errors import DprctError, FileError, StudyError
+from dprct.estimate.moments.document import document_of, text_of
+from dprct.estimate.moments.results import Moments
 from dprct.io import read
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
@@ -32,6 +34,7 @@ from dprct.release.writing import (
 from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study.declared_tables import belongs_to, long_form, written
+from dprct.study.moments_tables import DeclaredMoments, check_moments_target, moments_path
 from dprct.study.readme import TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
@@ -143,6 +146,7 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
     if isinstance(model, ReleaseModel):
         model.rehearse(study.output)
     else:
+        _check_results(study)
         rehearse_results(study.output, study.dataset_id)
     cost = price(study, model)
     if cost is not None:
@@ -170,7 +174,7 @@ def check_places(study: Study) -> None:
             "give the place on the command line (--output), if it is meant"
         )
     if study.estimate is not None:
-        check_results_target(study.output, study.dataset_id)
+        _check_results(study)
         return
     check_target(study.output, study.dataset_id)
     companions(study)
@@ -186,7 +190,8 @@ def written_files(
     study : Study
     model : ReleaseModel or Model
     made : Release or results
-        From :func:`protected`, or from ``model.resume``.
+        From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
+        and what the study declared of them is read off.
 
     Returns
     -------
@@ -205,9 +210,21 @@ def written_files(
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
     plan = model.plan(paid.epsilon, paid.delta)
-    document, text = results_document(study.estimate.method, made, model, plan)
-    write_results(document, text, study.output)
-    return (study.output, text_path(study.output))
+    method, also = study.estimate.method, {}
+    if isinstance(made, Moments):
+        _check_results(study)
+        also[moments_path(study.output)] = text_of(document_of(made))
+        made = DeclaredMoments(made, model.spec.formulas, moments_path(study.output).name)
+    document, text = results_document(method, made, model, plan)
+    write_results(document, text, study.output, also)
+    return (study.output, text_path(study.output), *also)
+
+
+def _check_results(study: Study) -> None:
+    """Refuse places where the results of an estimate may not be written."""
+    check_results_target(study.output, study.dataset_id)
+    if study.release.method == "moments":
+        check_moments_target(study.output, study.dataset_id)
 
 
 def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget | None:

@@ -199,10 +199,21 @@ def _check_estimate(release: ReleaseSpec) -> None:
                 f"[release] {key} belongs to a protected file, and method = {release.method!r} "
                 "makes none; remove it"
             )
+    if release.output is not None and release.method == "moments":
+        _check_beside_moments(release.output)
     if release.output is not None and not release.output.lower().endswith(SUFFIX):
         raise StudyError(
             f"[release] output = {release.output!r}; method = {release.method!r} writes a document "
             f"of results, so let its name end in {SUFFIX}"
+        )
+
+
+def _check_beside_moments(output: str) -> None:
+    """Refuse the name that released moments get beside their document of results."""
+    if output.lower().endswith(".moments" + SUFFIX):
+        raise StudyError(
+            f"[release] output = {output!r} is a name of released moments, which get theirs from "
+            "that of the document of results; leave out '.moments'"
         )
 
 

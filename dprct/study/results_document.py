@@ -252,8 +252,12 @@ def rehearse_results(path: Path, dataset_id: str) -> None:
             (folder / place.name).write_bytes(bytes(_ROOM))
 
 
-def write_results(document: ResultsDocument, text: str, path: Path) -> None:
-    """Write a document and its text, both or neither.
+def write_results(
+    document: ResultsDocument, text: str, path: Path, also: Mapping[Path, str] | None = None
+) -> None:
+    """Write a document and its text, and other files beside them (``also``): all or none.
+
+    The caller has checked that the places of ``also`` are free.
 
     Raises
     ------
@@ -261,7 +265,9 @@ def write_results(document: ResultsDocument, text: str, path: Path) -> None:
         If they cannot be written, or would replace what is not theirs; then what was there is
         there still.
     """
-    places = {text_path(path): _ended(text), path: results_text(document.content)}
+    places = {
+        text_path(path): _ended(text), **(also or {}), path: results_text(document.content)
+    }  # fmt: skip
     with writing_at(path):
         check_results_target(path, str(document.content["dataset_id"]))
         with _staged(path) as folder:

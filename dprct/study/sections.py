@@ -30,6 +30,9 @@ _PLAIN: Mapping[Any, tuple[tuple[type, ...], str, str]] = {
 }
 """What a type takes of TOML, and how one and several of it are called."""
 
+KEY = "key"
+"""In the metadata of a field: what it is called in a study file, in Python and in R."""
+
 _COUNTS = {2: "two", 3: "three"}
 _LISTS = (tuple, Sequence, Iterable, Collection)
 _WRONG = object()
@@ -59,19 +62,25 @@ def section(
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")
     given = given or {}
-    known = {name: f for name, f in keys_of(kind).items() if name not in given}
+    known = {name: key for name, key in keys_of(kind).items() if key[0].name not in given}
     check_keys(table, tuple(known), where, renamed)
     for name, (f, _) in known.items():
         if name not in table and is_required(f):
             raise StudyError(f"{where} lacks {name}; write {name} = ...")
-    values = {name: _value(table[name], known[name][1], f"{where} {name}") for name in table}
+    values = {
+        known[name][0].name: _value(table[name], known[name][1], f"{where} {name}")
+        for name in table
+    }
     return kind(**given, **values)
 
 
 def keys_of(kind: type[Any]) -> Mapping[str, tuple[Field[Any], tuple[Any, ...]]]:
-    """Return the fields of a dataclass that TOML can spell, each with the types that it takes."""
+    """Return the fields of a dataclass that TOML can spell, each with the types that it takes.
+
+    A field whose metadata name a key is spelled so: its own name is taken by an attribute.
+    """
     hints = get_type_hints(kind, localns=_NAMES)
-    found = {f.name: (f, _alternatives(hints[f.name])) for f in fields(kind)}
+    found = {f.metadata.get(KEY, f.name): (f, _alternatives(hints[f.name])) for f in fields(kind)}
     return {name: key for name, key in found.items() if key[1]}
 
 

@@ -5,7 +5,8 @@
 #' in its notes what a standard error does not contain.
 #'
 #' @param formula An R formula; `factor()`, `I()`, `log()`, `exp()`, `sqrt()`, `abs()`, `:`, `*`.
-#' @param data A data frame, tibble or data.table.
+#' @param data A data frame, tibble or data.table; or released [moments], whose errors contain the
+#'   privacy noise.
 #' @param cov_type `"nonrobust"`, `"HC0"` to `"HC3"`, or `"cluster"` with `groups`; the other kinds
 #'   by their names in Python.
 #' @param groups,weights Name of the column of clusters, or of weights.
@@ -13,6 +14,7 @@
 #' @param absorb Names of columns whose fixed effects are absorbed.
 #' @param subset Which rows to use: a condition on columns of `data`, as in [lm()].
 #' @param cluster The column of clusters as a formula, such as `~ village`, instead of `groups`.
+#' @param where For released moments: among one group alone, such as `list(female = 1)`.
 #' @return An object of class `dprct_ols` and `dprct_estimate`, with methods for `print()`,
 #'   `summary()`, [coef()], [vcov()], [confint()], [nobs()], [predict()], [plot()], [tidy()],
 #'   [glance()] and [toLatex()].
@@ -26,7 +28,14 @@
 #' }
 #' @export
 ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
-                weights_type = "aweight", absorb = NULL, cluster = NULL, subset = NULL) {
+                weights_type = "aweight", absorb = NULL, cluster = NULL, subset = NULL, where = NULL) {
+  if (inherits(data, "dprct_moments")) {
+    kind <- if (!missing(cov_type)) cov_type
+    return(ols_of_moments(formula, data, kind, where, names(match.call()), match.call()))
+  }
+  if (!is.null(where)) {
+    refuse("parameter", "where is for released moments; for rows give subset = a condition")
+  }
   rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
   if (!is.null(cluster)) {
     if (!inherits(cluster, "formula") || length(all.vars(cluster)) != 1L || !is.null(groups)) {
@@ -280,7 +289,8 @@ coef_table <- function(x) {
     list(x$statistic, x$p.value)
   )
   out <- do.call(cbind, columns)
-  law <- if (is.finite(x$df.inference)) "t" else "z"
+  # NaN where every coefficient has its own, as on released moments
+  law <- if (is.infinite(x$df.inference)) "z" else "t"
   colnames(out)[ncol(out) - 1:0] <- c(paste(law, "value"), sprintf("Pr(>|%s|)", law))
   rownames(out) <- names(x$coefficients)
   out

@@ -277,7 +277,8 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
   if (!is.null(options$assignment)) options$assignment <- spec_of_design(options$assignment)
   if (reads_by_name(method, options)) {
-    frame <- frame_of(data, schema, used = named_in(formula_read, options))
+    spelled <- text_names(unlist(options[c("columns", "formulas")]))
+    frame <- frame_of(data, schema, used = c(named_in(formula_read, options), spelled))
   }
   found <- dprct_call("model",
     method = method, formula = formula_read, data = frame, options = options, .call = .call
@@ -290,7 +291,10 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
 # Whether a method reads only the columns that its call names: an estimate does. A file is made of
 # all columns, a wide panel has a column per donor, and a function may look at any.
 reads_by_name <- function(method, options) {
-  estimates <- c("PrivateATE", "IPW", "CATE", "PrivateAdditive", "published.IPW", "published.CATE")
+  estimates <- c(
+    "PrivateATE", "IPW", "CATE", "PrivateAdditive", "PrivateMoments", "published.IPW",
+    "published.CATE"
+  )
   method %in% estimates && !any(vapply(options, is.function, NA))
 }
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dprct.errors import ParameterError, SchemaError
+from dprct.assignment.groups import (
+    Design,
+    Level,
+)
+from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
 from dprct.estimate.moments.groups import check_subgroups, grouping_of, public_subgroups
 from dprct.estimate.moments.layout import (
@@ -82,7 +86,7 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     method: ClassVar[str] = "PrivateMoments (one Gaussian release of first and second moments)"
 
-    released: tuple[str, ...] = ()
+    released: tuple[str, ...] = field(default=(), metadata={"key": "columns"})
     formulas: tuple[str, ...] = ()
     assignment: Design | None = None
     control: Level | None = None
@@ -324,6 +328,14 @@ class MomentsSpec(Spec[MomentsFacts]):
     def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
         """Return the one mechanism."""
         return allocation_of(facts.layout, len(facts.grouping.groups), budget)
+
+    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return why no table of this header can be fitted: the noise follows from the layout."""
+        try:
+            allocation_of(self.layout(facts.schema), 1, budget)
+        except DprctError as error:
+            return error
+        return None
 
     def guarantee(self, facts: MomentsFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""

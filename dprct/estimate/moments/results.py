@@ -133,7 +133,7 @@ class Moments:
         schema = facts.schema
         released = [name for name in outcomes if name in layout.names]
         return cls(
-            schema=schema.select(list(names)),
+            schema=schema.select(tuple(names)),
             layout=layout,
             groups=grouping.groups,
             totals=grouping.totals,

@@ -8,9 +8,19 @@ from dprct.rbridge.api import (
     checks,
     designs,
     models,
+    moments,
     regressions,
     schemas,
     session,
 )
 
-__all__ = ["budgets", "checks", "designs", "models", "regressions", "schemas", "session"]
+__all__ = [
+    "budgets",
+    "checks",
+    "designs",
+    "models",
+    "moments",
+    "regressions",
+    "schemas",
+    "session",
+]
