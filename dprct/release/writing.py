@@ -98,7 +98,7 @@ def check_target(path: Path, dataset_id: str | None = None) -> None:
     check_free_of_case(path)
     if os.path.lexists(path) and (path.is_symlink() or not is_described(path)):
         raise FileError(
-            f"{path.name!r} exists and is not the file that a certificate beside it describes, so "
+            f"{path.name!r} exists and is not the file that a certificate next to it describes, so "
             "it may be a confidential file; give another name"
         )
     hash_stated = _hash_for(path, dataset_id)

@@ -469,7 +469,7 @@ class OfArrays:
         T0 : int
             Pre-periods, the first columns.
         bound : number or (low, high)
-            Public; numbers outside count as the nearest bound.
+            Public bounds of the outcome; numbers outside count as the nearest bound.
         names : sequence of str, optional
         treated : str
         times : (T,) array, optional
