@@ -247,8 +247,8 @@ class SyntheticControl(
 ):
     """Synthetic control with protected donors: the path of a treated unit without treatment.
 
-    What is protected is one donor's whole series.  A donor may be a state; the guarantee is then
-    for states and not for the people who live there.  The treated unit is public by default.
+    One donor's whole series is protected: a donor may be a state, not a person, and the people who
+    live in a state are then not the unit of the guarantee.  The treated unit is public by default.
 
     Parameters
     ----------

@@ -50,8 +50,7 @@ _HEADS = {
 class SyntheticControlResults(Shown):
     """A private counterfactual path and the effect, with bands for the privacy noise.
 
-    What is protected is one donor's whole series.  A donor may be a state; the guarantee is then
-    for states and not for the people who live there.
+    One donor's whole series is protected: a donor may be a state, not a person.
 
     Parameters
     ----------

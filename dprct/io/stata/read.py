@@ -48,7 +48,7 @@ def read_dta(
     columns: Iterable[str] | None = None,
     rows: int | range | tuple[int, int] | None = None,
 ) -> tuple[pd.DataFrame, Schema]:
-    """Read a Stata file: its data, and everything else that it says.
+    """Read a Stata file: its data, and everything in its header and labels.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def read_dta(
         A .dta file of release 102 to 105, 108, 110, 111, 113 to 115 or 117 to 119, in either
         byte order.
     schema : Schema, optional
-        Public facts that were fixed before; the header of the file must agree with them.
+        Public facts that were declared before.  The header of the file must agree with them.
     columns : iterable of str, optional
-        Read these alone, in the order of the file; no memory is asked for the others.
+        Columns to read, in the order of the file.  The others take no memory.
     rows : int, (first, stop) or range, optional
-        Read the first rows alone, or those from ``first`` (counted from 0) up to ``stop``, which
-        may lie beyond the last, as in a slice.
+        Rows to read: the first so many, or those from ``first`` (counted from 0) up to, but
+        without, ``stop``, which may lie beyond the last row.
 
     Returns
     -------
@@ -70,14 +70,14 @@ def read_dta(
         All others are float64 of codes and numbers, whose NaNs carry the missing codes
         (:mod:`dprct.missing`).
     schema : Schema
-        What the file says, or the schema that was given, whose seal stays.
+        The schema of the file, or the one that was given, with its seal.
 
     Raises
     ------
     FileError
-        If there is no such file, or it may not be read.
+        If the file does not exist or cannot be opened.
     StataFormatError
-        If the file is not a .dta file, or damaged.
+        If the file is not a .dta file, or is damaged.
     SchemaError
         If the header differs from the given schema.
     ColumnError, ParameterError
@@ -242,7 +242,7 @@ def _check_agreement(found: Schema, declared: Schema, path: str | os.PathLike[st
     if differs:
         raise SchemaError(
             f"the header of {os.fspath(path)!r} differs from the schema in {'; '.join(differs)}; "
-            "read the header again with Schema.from_dta and declare the facts anew"
+            "read the header again with Schema.from_dta and declare the facts again"
         )
 
 

@@ -114,31 +114,31 @@ def write_dta(
     path: str | os.PathLike[str],
     version: int | None = None,
 ) -> None:
-    """Write data and everything that the schema says of its file as a Stata file.
+    """Write data, with the labels, formats and other facts of the schema, as a Stata file.
 
     Parameters
     ----------
     data : pandas.DataFrame
-        Columns as :func:`read_dta` gives them, named and ordered as in the schema.
+        Columns as :func:`read_dta` returns them, with the names and order of the schema.
     schema : Schema
-        Types, formats, labels and the other facts of the file.
+        Types, formats, labels and other facts of the file.
     path : path
         Written whole or not at all; an existing file is replaced.
     version : {102, 103, 104, 105, 108, 110, 111, 113, 114, 115, 117, 118, 119}, optional
-        Release; by default the one that was read, else 118, or 119 above 32,767 variables.
-        Those before 113 have no missing code but ``.``.
+        Release of the format.  By default, that of the file that was read, else 118, or 119 for
+        more than 32,767 variables.  Releases before 113 have no missing code but ``.``.
 
     Raises
     ------
     SchemaError
-        If a value does not fit its type, or a fact does not fit the release; nothing is ever
-        rounded, cut or converted.
+        If a value does not fit its type, or a fact does not fit the release.  Nothing is rounded,
+        cut or converted.
     FileError
-        If the file cannot be written; nothing is left then.
+        If the file cannot be written.  No partial file is left then.
 
     Notes
     -----
-    The timestamp is the schema's: no clock is read.
+    The timestamp is taken from the schema, so that equal input gives equal files.
 
     Examples
     --------
