@@ -349,7 +349,7 @@ Permits = Mapping[tuple[str, str | None], str]
 
 
 def certificate_beside(path: Path) -> Path | None:
-    """Return the certificate that lies beside a file, where there is one.
+    """Return the certificate that lies next to a file, where there is one.
 
     Examples
     --------

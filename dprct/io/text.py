@@ -352,7 +352,7 @@ def _say_lost(schema: Schema, path: Path, *, types: bool) -> None:
     }
     if lost := ", ".join(fact for fact, there in facts.items() if there):
         warnings.warn(
-            f"{path.name!r} cannot keep {lost}; save the schema beside it, or write .dta",
+            f"{path.name!r} cannot keep {lost}; save the schema next to it, or write .dta",
             DprctWarning,
             stacklevel=5,  # the caller of dprct.io.write
         )

@@ -406,7 +406,7 @@ class Accountant(Balance):
 def ledgers_of_same_data(
     data_path: str | os.PathLike[str], sha256: str, besides: str | None
 ) -> list[Accountant]:
-    """Return the ledgers beside a data file, of other ids, that were charged for the same content.
+    """Return the ledgers next to a data file, of other ids, that were charged for the same content.
 
     Parameters
     ----------
@@ -437,7 +437,7 @@ def ledgers_of_same_data(
 
 
 def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountant | None:
-    """Return the accountant kept beside a data file, or None if there is none.
+    """Return the accountant kept next to a data file, or None if there is none.
 
     Raises
     ------

@@ -178,7 +178,7 @@ class Style:
         return f"{levels} (adjusted)." if self.stars_from == "adjusted" else f"{levels}."
 
     def key_to_brackets(self, parts: Sequence[str]) -> str:
-        """Return what stands in which brackets below an estimate; nothing where beside it."""
+        """Return what stands in which brackets below an estimate, if anything does."""
         named = {"p.value": "p-values", "p.adjusted": "adjusted p-values"}
         ps = [words for part, words in named.items() if part in parts]
         if self.errors == "beside" or "std.error" not in parts or not self.brackets:
@@ -214,7 +214,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
         "esttab": Style(thresholds=(0.05, 0.01, 0.001)),
     }
 )
-"""By name: standard errors in brackets beside the estimate with stars after them (``paper``);
+"""By name: standard errors in brackets next to the estimate with stars after them (``paper``);
 below it in parentheses with stars at the estimate (``econ``), without stars (``aer``), or with
 the levels of Stata's ``esttab``."""
 

@@ -277,7 +277,7 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
     ColumnError
         If there is no such column.
     SchemaError
-        If it does not hold numbers, or what is beside it is no missing codes.
+        If it does not hold numbers, or the column next to it does not hold missing codes.
     """
     series = _series(frame, name)
     if not _holds_numbers(series):

@@ -67,8 +67,8 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' path from donors, `private_additive()` an additive model.
 #'
 #' In `private_ate()` the formula is `outcome ~ treatment`. In `ipw()` it is the propensity model,
-#' `treatment ~ covariates`, and `outcome` stands beside it; in `cate()` it is
-#' `outcome ~ features`, and `treatment` stands beside it.
+#' `treatment ~ covariates`, and `outcome` is an argument; in `cate()` it is
+#' `outcome ~ features`, and `treatment` is an argument.
 #'
 #' Every option of the Python class is an argument under the same name, with the same default; what
 #' is left out, or `NULL`, has that default. `docs/study_file.md` of the Python package says of each
@@ -362,7 +362,7 @@ print.dprct_model <- function(x, ...) {
 #' @param object,model A model, such as [calibrated()] or [private_ate()] returns.
 #' @param epsilon The privacy budget to spend.
 #' @param delta 0 for pure differential privacy; some methods need a positive one.
-#' @param accountant An [accountant()] to charge. Without, the ledger beside the data file is
+#' @param accountant An [accountant()] to charge. Without, the ledger next to the data file is
 #'   charged if there is one.
 #' @param rng A seed, for simulation only: what it gives has no guarantee, is charged to no
 #'   ledger, and is not written to a file.

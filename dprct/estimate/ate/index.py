@@ -222,7 +222,7 @@ class Index:
         return found if found.shape == (len(rows),) else "did not return one number per row"
 
     def _is_by_row(self, rows: pd.DataFrame, whole: Array) -> bool:
-        """Whether rows have the same values among others, in another order, beside strange ones.
+        """Whether rows have the same values in another order and among other rows.
 
         The function is called on two random halves, on one row, on the rows in reverse, and with
         one row set to what it may not be in the data: larger or lower than all, or missing.  A

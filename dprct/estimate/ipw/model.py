@@ -308,11 +308,11 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     noise : {"laplace", "gaussian"}
         Noise of the effect; Laplace noise is the smaller of the two.
     lam : number, optional
-        Ridge penalty of the propensity model.  By default,
-        :func:`dprct.defaults.propensity_penalty`.
+        Ridge penalty of the propensity model.  By default, chosen from public facts
+        (:func:`dprct.defaults.propensity_penalty`).
     trim : number, optional
-        c in (0, .5): propensities below c or above 1 - c are set to these.  By default,
-        :func:`dprct.defaults.propensity_trim`.
+        c in (0, .5): propensities below c or above 1 - c are set to these.  By default, chosen from
+        public facts (:func:`dprct.defaults.propensity_trim`).
     split : number, optional
         Share of the rows on which the propensity model is fitted.  By default, one half.
     budget_shares : mapping from part to number, optional
