@@ -174,7 +174,7 @@ def _groups(columns: tuple[str, ...], codes: Sequence[Any] | None, *, control: b
 
 
 def _table(returned: Any, columns: tuple[str, ...]) -> pd.DataFrame | None:
-    """Return a procedure's answer as a frame, None if it is no table of these columns."""
+    """Return a procedure's answer as a frame, None if it is not a table of these columns."""
     if isinstance(returned, pd.DataFrame):
         return returned
     if isinstance(returned, Mapping):

@@ -320,7 +320,7 @@ def levels(column: str, codes: Sequence[object]) -> Groups:
 
 
 def checked_names(names: object, parameter: str) -> tuple[str, ...]:
-    """Return names of columns as a tuple; refuse repetition, what is no text, and none.
+    """Return names of columns as a tuple; refuse repetition, what is not text, and none.
 
     Examples
     --------

@@ -425,7 +425,7 @@ def readings(path: Path) -> list[Cells]:
     found = [cells for rows in ways if (cells := _cells(rows)) is not None]
     if not found:
         raise FileError(
-            f"{path.name!r} is no table: it needs a row of names, rows with as many cells, and no "
+            f"{path.name!r} is not a table: it needs a row of names, rows of equal length, and no "
             f"cell above {csv.field_size_limit():,} characters"
         )
     return found

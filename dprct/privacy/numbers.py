@@ -19,7 +19,7 @@ def fraction(text: object) -> Fraction:
     Raises
     ------
     ParameterError
-        If it is no text of a number, or longer than any that a ledger needs.
+        If it is not text of a number, or longer than any that a ledger needs.
 
     Examples
     --------

@@ -383,7 +383,7 @@ def with_origin(column: Column, columns: Iterable[Column]) -> Column:
     Raises
     ------
     FormulaError
-        If a column is derived by what is no expression.
+        If a column is derived by what is not an expression.
 
     Notes
     -----

@@ -257,7 +257,7 @@ class CalibratedExperiment:
             by_name = isinstance(named, (Mapping, tuple))
             others = set(named) - set(regressions.outcomes) if by_name else set()
             found += [
-                f"[calibrated] {key} names {name!r}, which is no outcome of the formula"
+                f"[calibrated] {key} names {name!r}, which is not an outcome of the formula"
                 for name in sorted(others)
             ]
         return found

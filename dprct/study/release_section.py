@@ -120,7 +120,7 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
     Raises
     ------
     StudyError
-        If it is no budget.
+        If it is not a budget.
 
     Examples
     --------

@@ -371,7 +371,7 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
     Raises
     ------
     ParameterError
-        If a name is no text, a feature is no number, or joint counts were not released.
+        If a name is not text, a feature is not a number, or joint counts were not released.
 
     Notes
     -----
@@ -412,7 +412,7 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
 def _number(fit: AdditiveFit, name: str) -> int:
     j = fit.terms.place(name)
     if not fit.terms.smooth[j]:
-        raise ParameterError(f"{name!r} is no number in this model; a projection needs numbers")
+        raise ParameterError(f"{name!r} is not a number in this model; a projection needs numbers")
     return j
 
 

@@ -306,7 +306,7 @@ def indexes_of(
         index, bounds = {outcomes[0]: index}, {outcomes[0]: bounds}
     unknown = [name for name in index if name not in outcomes]
     if unknown:
-        raise ParameterError(f"index= names {given(unknown[0])}, which is no outcome of this fit")
+        raise ParameterError(f"index= names {given(unknown[0])}, not an outcome of this fit")
     each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(index, bounds)
     found = {
         name: _index(

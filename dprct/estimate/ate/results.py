@@ -134,7 +134,7 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
     unknown = [name for name in wanted if name not in arms]
     if unknown or not wanted:
         got = given(unknown[0]) if unknown else "nothing"
-        raise ParameterError(f"contrast names {got}, which is no arm; arms are {', '.join(arms)}")
+        raise ParameterError(f"contrast names {got}, not an arm; arms are {', '.join(arms)}")
     weights = [_weight(wanted.get(arm, 0)) for arm in arms]
     if abs(float(sum(weights))) > _SUM_TOLERANCE or not any(weights):
         raise ParameterError(
@@ -443,7 +443,7 @@ class PrivateATEResults(LinearResults):
 
     def _facets(self, alpha: float) -> list[tuple[str, list[str], tuple[NoisyEffect, ...]]]:
         """Return outcomes with the names and the effects of each."""
-        self.conf_int(alpha)  # refuses what is no level
+        self.conf_int(alpha)  # refuses what is not a level
         outcomes = self.outcomes or (self.outcome,)
         each = len(self.effects) // len(outcomes)
         names = [str(name) for name in self.params.index]

@@ -61,7 +61,7 @@ def shares_of(
     Raises
     ------
     ParameterError
-        If this is no mapping, a part is unknown, superfluous, needed and not there, or shares do
+        If this is not a mapping, a part is unknown, superfluous, needed and not there, or shares do
         not sum to one.
 
     Examples

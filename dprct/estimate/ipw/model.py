@@ -599,7 +599,7 @@ def treated_code(schema: Schema, column: Column, asked: object) -> tuple[float |
     if asked is not None:
         if asked not in (*ordered, *words) or isinstance(asked, bool):
             raise ParameterError(
-                f"treated={given(asked)} is no level of {name!r}; allowed: {', '.join(words)}"
+                f"treated={given(asked)} is not a level of {name!r}; allowed: {', '.join(words)}"
             )
         place = ordered.index(asked) if asked in ordered else words.index(str(asked))
         code, word = ordered[place], words[place]
@@ -620,7 +620,7 @@ def fills_of(missing: object, outcome: Column) -> tuple[float | None, dict[str, 
     SchemaError
         If the outcome may be missing and nothing stands for it.
     ParameterError
-        If something stands for it that is no number, or out of bounds.
+        If something stands for it that is not a number, or out of bounds.
     """
     own: Any = missing.get(outcome.name) if isinstance(missing, Mapping) else missing
     others = dict(missing) if isinstance(missing, Mapping) else {}
@@ -699,7 +699,7 @@ def balanced_names(design: Covariates, names: Sequence[str]) -> tuple[str, ...]:
     for name in wanted:
         if name not in numeric:
             raise ParameterError(
-                f"balance= names {name!r}, which is no numeric covariate; allowed: "
+                f"balance= names {name!r}, which is not a numeric covariate; allowed: "
                 f"{', '.join(numeric) or 'none'}"
             )
     return wanted

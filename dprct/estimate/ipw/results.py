@@ -210,7 +210,7 @@ class IPWResults(LinearResults):
         MissingDependencyError
             Without matplotlib.
         """
-        self.conf_int(alpha)  # refuses what is no level
+        self.conf_int(alpha)  # refuses what is not a level
         name = [str(self.params.index[0])]
         watermark = "" if self.guarantee.holds else "simulation: no guarantee"
         facets: Any = [(self.outcome, name, (self.effect,))]

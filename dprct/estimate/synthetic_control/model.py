@@ -503,7 +503,7 @@ def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
     unknown = [name for name in names if name not in panel.names]
     if unknown or len(set(names)) < len(names):
         raise ParameterError(
-            "placebos= names what is no donor, or a donor twice; name donors as the weights do"
+            "placebos= names what is not a donor, or a donor twice; name donors as the weights do"
         )
     if names and len(panel.names) < 3:
         raise ParameterError("a placebo takes one donor away; it needs at least 3 donors")

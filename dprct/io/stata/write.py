@@ -84,7 +84,7 @@ def _check_type(column: Column, layout: Layout) -> None:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS:
         raise SchemaError(
-            f"{name!r} is no Stata name; allowed: up to {_NAME_CHARACTERS} letters, digits and "
+            f"{name!r} is not a Stata name; allowed: up to {_NAME_CHARACTERS} letters, digits and "
             "underscores, not beginning with a digit; rename the column"
         )
     if name in _RESERVED or _STRING_TYPE.fullmatch(name):
@@ -96,7 +96,7 @@ def _check_sort_order(schema: Schema) -> None:
     unknown = [name for name in by if name not in names]
     if unknown:
         raise SchemaError(
-            f"the sort order names {unknown[0]!r}, which is no column; shorten sorted_by"
+            f"the sort order names {unknown[0]!r}, which is not a column; shorten sorted_by"
         )
     if len(set(by)) < len(by):
         raise SchemaError("the sort order names a column twice; keep the first")

@@ -241,7 +241,7 @@ def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) 
     if spec.gamma == "moments":
         mine = (
             "covariates buy no precision: their coefficients are shrunk towards zero by the noise, "
-            "and the standard errors printed with them mean nothing"
+            "and the errors printed beside them mean nothing"
         )
     return tuple(line for line in (mine, filled, legal) if line)
 

@@ -55,7 +55,7 @@ def test_contrasts_are_read_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("contrast", "words"),
     [
-        ("a - c", "'c', which is no arm"),
+        ("a - c", "names 'c', not an arm"),
         ("a + b", "do not sum to zero"),
         ("a - a", "all zero"),
         ("a b", "not read at character"),

@@ -204,7 +204,7 @@ def test_limits_on_columns_and_rows():
 
 
 @pytest.mark.parametrize(
-    ("by", "why"), [(("z",), "'z', which is no column"), (("x", "x"), "twice")]
+    ("by", "why"), [(("z",), "'z', which is not a column"), (("x", "x"), "twice")]
 )
 def test_the_sort_order_names_columns_once(by, why):
     with pytest.raises(SchemaError, match=why):
