@@ -239,7 +239,7 @@ ATE = [
     ("sd = {", 'index = "0.1 * works"\nsd = {', "there are several outcomes; give index as a"),
     ('"cash", "site"]', '"cash"]', "column 'site': type byte"),
     ("[columns.income]\nbounds = [0, 40]", "[columns.income]", "'income' needs bounds = [low"),
-    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (who has'),
+    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (it is'),
     ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6", "[release] delta is above 0, and PrivateATE"),
     ("epsilon = 2.0", "epsilon = 1e-15", "[release] epsilon = 1e-15 is outside what this estimate"),
     ("epsilon = 2.0", "epsilon = 5e6", "lower epsilon"),

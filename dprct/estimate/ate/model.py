@@ -694,8 +694,8 @@ def policy_of(
         raise no_policy(policy, column)
     if policy is None:
         raise SchemaError(
-            f"outcome {column.name!r} may be missing; say missing='public' (who has no value "
-            "is public), missing='private' (who has none is private), or a number that stands for "
+            f"outcome {column.name!r} may be missing; say missing='public' (it is public whose "
+            "value is missing), missing='private' (it is private), or a number that replaces "
             "it, or declare missing='never'"
         )
     return policy
