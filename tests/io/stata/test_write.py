@@ -168,7 +168,7 @@ def test_names_that_stata_knows(name):
 
 @pytest.mark.parametrize("name", ["", "2nd", "my col", "a.b", "x" * 33, "x\n"])
 def test_names_that_stata_does_not_know(name):
-    with pytest.raises(SchemaError, match="no Stata name"):
+    with pytest.raises(SchemaError, match="not a Stata name"):
         fits(Column(name))
 
 
