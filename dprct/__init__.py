@@ -1,6 +1,9 @@
 """Publish an experiment without publishing its participants.
 
-Everything here keeps the guarantee it prints; names are loaded when they are first used.
+The classes and functions of this module state the guarantee that they give and keep it.  Methods
+as their authors published them, some of which guarantee nothing, are in :mod:`dprct.published`;
+tools for people who hold the confidential data are in :mod:`dprct.custodian`.  Names are loaded
+when they are first used, so that ``import dprct`` is quick.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ _HOME = {
 }
 
 _ROOMS = ("custodian", "published")
-"""Subpackages that are reached as attributes, too, and loaded when they are."""
+"""Subpackages that are also attributes, loaded at first use."""
 
 __all__ = [*sorted(_HOME), "__version__"]
 

@@ -15,7 +15,7 @@
 # "Assessing Utility of Differential Privacy for RCTs" proposes three ways to publish an experiment:
 #
 # - **MV Histogram**: a histogram of all columns, with noise, and rows drawn from it;
-# - **Hybrid**: covariates from such a histogram, treatments assigned anew, outcomes drawn from the
+# - **Hybrid**: covariates from such a histogram, newly assigned treatments, outcomes drawn from the
 #   regression of the confidential data;
 # - **GenModel**: the same, with noise on the coefficients of that regression, too.
 #
@@ -76,7 +76,7 @@ out = Path(tempfile.mkdtemp())
 
 
 def regenerated(*tables: int) -> None:
-    """Print tables beside the paper's, or say why not."""
+    """Print tables next to the paper's, or say why not."""
     if "liberia" not in sources and tables[0] > 4:
         print(f"tables {tables} are about Liberia, whose file is not here")
         return

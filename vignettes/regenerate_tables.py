@@ -64,7 +64,7 @@ printed = dprct.etable(
 print(printed)
 
 # %% [markdown]
-# A table of effects has one row per outcome and the mean of the control group beside each effect:
+# A table of effects has one row per outcome and the mean of the control group next to each effect:
 # `itt_table`. It takes the same options, and adjustments for several hypotheses.
 
 # %%
@@ -141,7 +141,7 @@ run("check", "study.toml")
 # ## 3. Protect
 #
 # This is the only step that spends privacy. It writes the protected file with its certificate, and
-# beside them, computed from the protected file alone, `thornton_protected.expected.csv`
+# next to them, computed from the protected file alone, `thornton_protected.expected.csv`
 # and `thornton_protected.README-data.md`.
 
 # %%

@@ -279,7 +279,7 @@ def indicators(arms: Sequence[str], *, control: bool) -> Groups:
     names = checked_names(arms, "arms")
     if control and CONTROL in names:
         raise ParameterError(
-            f"an arm is named {CONTROL!r} beside a control group that is in no arm; say "
+            f"an arm is named {CONTROL!r}, but rows in no arm form a control group, too; say "
             "control_share=0 if the arm is the control group, else rename it"
         )
     values = [tuple(float(name == column) for column in names) for name in names]
@@ -323,7 +323,7 @@ def levels(column: str, codes: Sequence[object]) -> Groups:
 
 
 def checked_names(names: object, parameter: str) -> tuple[str, ...]:
-    """Return names of columns as a tuple; refuse repetition, what is no text, and none.
+    """Return names of columns as a tuple; refuse repetition, what is not text, and none.
 
     Examples
     --------

@@ -299,7 +299,7 @@ class PermittedDifference:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a protected file carries beside it.
+    """The certificate of a protected file.
 
     Parameters
     ----------
@@ -315,20 +315,20 @@ class Certificate:
     header : str
         Whether the facts of the file's header were confirmed as public.
     ledger : str
-        To which ledger entry the budget was charged, or "charged to no ledger".
+        The ledger entry to which the budget was charged, or "charged to no ledger".
     fates : mapping of str to str
         Column to fate.
     differences : tuple of PermittedDifference
     limits : tuple of str
-        What the protected file is not good for.
+        What the protected file should not be used for.
     file : mapping
-        Name and SHA-256 of the protected file, once written.
+        Name and SHA-256 of the protected file, once it is written.
     issued : str
         Date, UTC.
     values : ValuesDigest or None
-        Digests of the values that do not depend on the file, once written.
+        Digests of the values that do not depend on the file format, once it is written.
     reading : Reading or None
-        What commands find on a calibrated file.
+        What Stata and R commands find on a calibrated file.
     """
 
     guarantee: Guarantee
@@ -388,7 +388,7 @@ class Certificate:
         Raises
         ------
         ParameterError
-            If it is none, or of another version.
+            If it is not a certificate, or is of another version.
         """
         version = content.get("certificate") if isinstance(content, Mapping) else None
         if version != VERSION:

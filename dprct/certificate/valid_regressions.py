@@ -254,7 +254,7 @@ class Validity:
     arms : tuple of str
         Terms of the treatment; all of them belong into every regression.
     covariates : tuple of tuple of str
-        Sets of terms beside the arms, each of them calibrated; an empty set is the regression on
+        Sets of terms besides the arms, each of them calibrated; an empty set is the regression on
         the arms alone.
     cov_type : {"HC1", "CR1"}
         The errors that equal the released ones.

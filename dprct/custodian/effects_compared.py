@@ -1,4 +1,4 @@
-"""Do the released data say what the confidential data say?  Effects beside each other."""
+"""Do the released data say what the confidential data say? Effects side by side."""
 
 from __future__ import annotations
 
@@ -336,14 +336,14 @@ class UtilityReport(Confidential):
     effects : DataFrame
         One row per method, draw, covariate set, outcome and arm.
     regressions : Regressions
-        What was fitted.
+        The regressions that were fitted.
     confidential : Source
     released : tuple of Source
-        The tables, as they were given and not copied: diagnostic plots read them.
+        The tables as they were given, not copied; diagnostic plots read them.
     labels : mapping of str to str
-        What to call outcomes and arms.
+        Names of outcomes and arms to print.
     reasons : tuple of str
-        Why effects could not be estimated on a release.
+        Reasons why effects could not be estimated on a release.
 
     Notes
     -----
@@ -364,10 +364,10 @@ class UtilityReport(Confidential):
         Returns
         -------
         DataFrame
-            ``method``, ``draw``, ``covariates``, ``outcome``, ``arm``; ``estimate``,
-            ``std.error``, ``conf.low``, ``conf.high`` of the confidential data and, after
-            ``released.``, of the release; ``overlap``, ``difference`` (released less
-            confidential), ``abs.difference``.  The watermark is in ``attrs``.
+            ``method``, ``draw``, ``covariates``, ``outcome``, ``arm``; ``estimate``, ``std.error``,
+            ``conf.low``, ``conf.high`` of the confidential data and, after ``released.``, of the
+            release; ``overlap``, ``difference`` (released minus confidential), ``abs.difference``.
+            The watermark is in ``attrs``.
         """
         return marked(self.effects.copy())
 
@@ -450,7 +450,7 @@ class UtilityReport(Confidential):
         Parameters
         ----------
         outcome, covariates : str, optional
-            The first ones, if not given.
+            By default, the first ones.
         draw : int
             Which release of each method.
         """
@@ -470,14 +470,15 @@ class UtilityReport(Confidential):
         Parameters
         ----------
         columns : sequence of str, optional
-            Those of the regressions, if not given.
+            By default, those of the regressions.
         method : str, optional
-            The first one, if not given.
+            By default, the first one.
 
         Notes
         -----
-        Text, and numbers of which there are at most a dozen, are drawn as shares of levels, each
-        missing code being one; other numbers as densities of those that are there.
+        Text, and numeric columns with at most a dozen values, are drawn as shares of levels, of
+        which each missing code is one.  Other numbers are drawn as densities of the observed
+        values.
         """
         method = self._methods()[0] if method is None else method
         several = [source for source in self.released if source.method == method]
@@ -626,12 +627,12 @@ def utility(
     ----------
     confidential : data frame or (data frame, Schema)
     released : Release, data frame, (data frame, Schema), list of them, or mapping of str to these
-        A list is several draws of one method; a mapping names methods.
+        A list contains several draws of one method; a mapping names methods.
     formula : str, optional
-        ``"y1 + y2 ~ treat + x"``, as in :func:`dprct.ols`; or else outcomes and arms:
+        ``"y1 + y2 ~ treat + x"``, as in :func:`dprct.ols`; or give outcomes and arms:
     outcomes, arms : list of str, or mapping of str to str
-        Columns, or columns and what to call them.  With ``formula``, ``arms`` are the
-        coefficients to compare, all but the intercept if not given; else columns of 0 and 1.
+        Columns, or a mapping from columns to the names to print; arms are 0/1 columns.  With
+        ``formula``, ``arms`` are the coefficients to compare, by default all but the intercept.
     covariates, blocks, control
         As in :func:`dprct.itt_table`; not with ``formula``.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
@@ -641,7 +642,7 @@ def utility(
     alpha : float
         Intervals have level ``1 - alpha``.
     schema : Schema, optional
-        For tables that come without one.
+        Schema of tables that come without one.
 
     Returns
     -------
@@ -652,23 +653,24 @@ def utility(
     ------
     ParameterError
         If options contradict each other, or a regression cannot be run on the confidential data.
-        One that cannot be run on a release is counted, and the report says why.
+        If one cannot be run on a release, it is counted, and the report says why.
     ColumnError
         If a column does not exist in one of the tables.
     FormulaError
-        If the formula is not in the grammar.
+        If the formula is not one that :func:`dprct.ols` accepts.
 
     Warns
     -----
     DprctWarning
-        Always: publishing what is found, or choosing the best of several draws by it, is itself
-        a disclosure.
+        Always: to publish the result, or to choose the best of several draws by it, is itself a
+        disclosure.
 
     Notes
     -----
-    Not private in any sense.  Overlap is that of equation (5) of the paper, ``difference`` the
-    released less the confidential estimate.  One release is one draw: judge a method by several
-    draws made for the purpose with a seed, and publish one made without looking.
+    The result is not private in any sense.  Overlap is defined in equation (5) of the paper;
+    ``difference`` is the released minus the confidential estimate.  One release is one draw: judge
+    a method by several seeded draws made for this purpose, and publish another draw, made without
+    looking.
 
     References
     ----------

@@ -429,7 +429,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     Raises
     ------
     ParameterError
-        If a label is no block, a pool has no name, or its blocks have different declared shares.
+        If a label is not a block, a pool has no name, or its blocks have different declared shares.
 
     Notes
     -----
@@ -451,7 +451,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     for label, pool in pools.items():
         if label not in known:
             raise ParameterError(
-                f"blocks= names {given(label)}, which is no block of the design; give labels as "
+                f"blocks= names {given(label)}, which is not a block of the design; give labels as "
                 "they stand in the block column (a tuple where several columns make the blocks)"
             )
         if not isinstance(pool, str) or not pool:

@@ -1,4 +1,4 @@
-"""Files larger than memory: between .dta and .parquet piece by piece, the schema beside them."""
+"""Files larger than memory: between .dta and .parquet piece by piece, the schema next to them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def convert(
     Parameters
     ----------
     source, target : path
-        One .dta, the other .parquet; the schema is written (or read) beside the .parquet file,
+        One .dta, the other .parquet; the schema is written (or read) next to the .parquet file,
         as ``big.schema.toml``.  A schema that is there already and agrees with the .dta file
         stays, with what was declared in it.
     progress : callable, optional
@@ -80,7 +80,7 @@ def convert(
     Returns
     -------
     Schema
-        That beside the .parquet file.
+        That next to the .parquet file.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def convert(
         If the extensions are no such pair.
     SchemaError
         If a column cannot be held by the other format, the name of a companion of missing codes
-        is taken, or the schema beside a file does not describe it.
+        is taken, or the schema next to a file does not describe it.
     FileError, StataFormatError
         If a file exists, or cannot be read or written; nothing half written is left.
 
@@ -213,7 +213,7 @@ def _about(source: Path) -> Iterator[None]:
 def _schema(source: Path, beside: Path) -> Schema:
     if not beside.exists():
         raise FileError(
-            f"{source.name!r} has no schema beside it ({beside.name!r}), and a .dta file needs "
+            f"{source.name!r} has no schema next to it ({beside.name!r}), and a .dta file needs "
             f"one; write it with Schema.from_frame(polars.scan_parquet({source.name!r}))"
             f".save({beside.name!r})"
         )
@@ -242,7 +242,7 @@ def _check_columns(found: Any, schema: Schema) -> None:
     surplus = [name for name in found.names if name not in {*schema.names, *companions}]
     if surplus:
         raise SchemaError(
-            f"column {surplus[0]!r} is not in the schema beside the file; add it there, or drop it"
+            f"column {surplus[0]!r} is not in the schema next to the file; add it there, or drop it"
         )
     for column in schema.columns:
         _check_kind(found.field(column.name).type, column)

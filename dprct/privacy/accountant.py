@@ -257,20 +257,21 @@ class Accountant(Balance):
     Parameters
     ----------
     epsilon, delta : number
-        The whole budget; exact (a float is read as the decimal that it prints).
+        The whole budget, in exact arithmetic (a float is read as the decimal that it prints).
     relation : {"replace-one", "add-remove", "replace-one-design-public"}, optional
-        A demand: charges that do not hold under it are refused.  A replace-one charge also holds
-        under replace-one-design-public, never the reverse.  Without it every relation is taken,
-        and :attr:`together` says under which the sum holds: the weakest of the charges.  Add-remove
-        is never mixed with the others.
+        The neighbouring relation under which every charge must hold; others are refused.  A
+        replace-one charge also holds under replace-one-design-public, never the reverse.  By
+        default, every relation is accepted, and :attr:`together` gives the weakest one, under which
+        the sum holds.  Add-remove is never mixed with the others.
     unit : str, optional
-        A demand: charges for another unit are refused.  Without it :attr:`together` says for whom
-        the sum holds: what every charge protects, down to a single row.
+        The unit that every charge must protect, for example ``"person"``; others are refused.  By
+        default, every unit is accepted, and :attr:`together` gives the one that all charges
+        protect, which may be a single row.
     composition : {"sequential", "zcdp", "gdp"}, default "sequential"
-        How charges add up, fixed for good.  ``"sequential"`` takes every charge and adds epsilons
-        and deltas.  The other two add the rho or mu that is proved of the mechanisms of a fit, and
-        convert the sum at ``delta``; a fit of which none is proved, such as a histogram with a
-        delta, is refused there before anything is drawn.
+        How charges add up; it cannot be changed later.  ``"sequential"`` accepts every charge and
+        adds epsilons and deltas.  The other two add the rho or mu that is proved for the mechanisms
+        of a fit, and convert the sum at ``delta``. A fit without such a proof, such as a histogram
+        with a delta, is refused before anything is drawn.
 
     Raises
     ------
@@ -279,18 +280,19 @@ class Accountant(Balance):
 
     Notes
     -----
-    Safe to share between threads.  Kept in memory it belongs to one process; kept on file
-    (:meth:`open`, :meth:`save`) it is shared by all that open the file.  Charges may be chosen
-    and sized after seeing earlier results: every rule is a privacy filter.
+    An accountant is safe to share between threads.  In memory, it belongs to one process; on file
+    (:meth:`open`, :meth:`save`), all processes that open the file share it.  Charges may be chosen
+    and sized after seeing earlier results, because every rule is a privacy filter.
 
-    The order of a release is: charge, force it to the disk, draw, save the released state
-    (:meth:`record`), write.  A process that dies after the charge has spent it.  If it died before
-    the save, nobody saw what was drawn, and it is lost; if after, :meth:`recover` gives the state
-    back, free, and :meth:`dprct.MVHistogram.resume` makes a file of it.
+    A release charges, forces the charge to the disk, draws, saves the released state
+    (:meth:`record`), and writes its file, in this order.  If the process dies after the charge, the
+    budget is spent.  If it dies before the state is saved, nobody has seen the result, and it is
+    lost.  If it dies later, :meth:`recover` returns the state at no cost, and ``resume`` of the
+    model, such as :meth:`dprct.MVHistogram.resume`, makes the result from it.
 
-    Entries form a hash chain; :attr:`head` is its last link.  A certificate that carries the head
-    of its time contradicts any ledger from which an entry was removed later.  The chain shows
-    edits; it does not bind an owner who keeps every certificate to himself.
+    Entries form a hash chain; :attr:`head` is its last link.  A certificate states the head at the
+    time of its release, and thus contradicts any ledger from which an entry was removed later.  The
+    chain shows edits only to readers who have such a certificate.
 
     Examples
     --------
@@ -330,9 +332,9 @@ class Accountant(Balance):
         composition: Composition = "sequential",
         timeout: float = 30.0,
     ) -> Accountant:
-        """Return the accountant kept in ``path``; begin it if there is none.
+        """Return the accountant kept in ``path``; start one if there is none.
 
-        Without ``relation`` or ``unit`` those of a ledger that is there are taken as they are.
+        If ``relation`` or ``unit`` are not given, those of an existing ledger apply.
 
         Raises
         ------
@@ -394,9 +396,9 @@ class Accountant(Balance):
         Parameters
         ----------
         path : path
-            Must not hold a ledger: two copies of one budget could both be spent.
+            Must not exist as a ledger, because two copies of one budget could both be spent.
         dataset_id : str or None
-            The declared data set; the name of the file by default.
+            Name of the data set.  By default, the name of the file.
 
         Raises
         ------
@@ -447,21 +449,22 @@ class Accountant(Balance):
         Parameters
         ----------
         cost : Budget or Charge
-            What the release claims; a mechanism's ``cost()``.
+            The privacy loss of the release; a mechanism's ``cost()``.
         method : str
             What is released, for example ``"MVHistogram"``.
         relation : str
-            Neighbours under which the claim is made.
+            The neighbouring relation under which the cost is proved.
         unit : str or None
-            What one record is; None is the unit that the accountant demands, else ``"person"``.
+            Who is protected.  By default, the unit of the accountant, else ``"person"``.
         unit_id : str or None
-            The column that says which rows are of one unit.
+            The column that identifies the rows of one unit.
         max_rows : int
-            Most rows that one unit may have; the cost is of all of them.
+            Largest number of rows of one unit; the cost is that of all of them together.
         description : str
             Public words for the reader of the ledger.
         measure : {"pure", "approximate", "zcdp", "gdp"} or None
-            For a ``Budget``: what is proved; pure or approximate by default, as it has a delta.
+            The measure in which the cost is proved, for a ``Budget``. By default pure, or
+            approximate if it has a delta.
         parameter : number or None
             rho of zCDP or mu of GDP.
         slack : number
@@ -470,8 +473,8 @@ class Accountant(Balance):
             Charges of one group on different blocks cost the largest of them.  The caller
             asserts that the blocks are disjoint and that membership is public under ``relation``.
         public_facts, not_covered : iterable of str, or None
-            What the claim takes as public and what it does not protect, as its guarantee lists
-            them; None is printed as "not recorded".
+            What the guarantee takes as public and what it does not protect.  None is printed as
+            "not recorded".
 
         Returns
         -------
@@ -480,10 +483,10 @@ class Accountant(Balance):
         Raises
         ------
         BudgetError
-            If it does not fit; the ledger is unchanged.
+            If less than this is left; the ledger is unchanged.
         ParameterError
-            If the accountant demands another relation or unit, or nothing is known that this and
-            earlier charges protect, or its rule does not add this measure.
+            If the accountant requires another relation or unit, this and earlier charges have no
+            unit in common, or the accountant's rule cannot add this measure.
         LedgerError
             If the file cannot be locked, read or written.
         """
@@ -511,18 +514,18 @@ class Accountant(Balance):
         )
 
     def note_unprotected(self, *, method: str, reason: str) -> Entry:
-        """Write down that something without a guarantee was made from the data; it has no price.
+        """Record that something without a guarantee was made from the data; this has no price.
 
         Parameters
         ----------
         method : str
         reason : str
-            Why nothing is promised.
+            Why there is no guarantee.
 
         Notes
         -----
-        What is spent holds for the other entries alone: together with this one, nothing is
-        promised to anybody.  The ledger says so wherever it is printed.
+        The sum of the ledger holds for the other entries only: together with this one, there is no
+        guarantee.  The ledger says so wherever it is printed.
         """
         nothing = Charge(Budget(0), "none")
         return self._append(
@@ -537,9 +540,10 @@ class Accountant(Balance):
         return entry
 
     def note_content(self, sha256: str) -> bool:
-        """Note the data file's SHA-256; True if it differs from the last one noted.
+        """Record the data file's SHA-256; return whether it differs from the last one recorded.
 
-        A corrected file continues the ledger: whoever changes a cell does not get a new budget.
+        A corrected file continues the same ledger, so that a changed value does not bring a new
+        budget.
         """
         with self._writing() as ledger:
             noted = ledger.with_content(sha256)
@@ -548,12 +552,12 @@ class Accountant(Balance):
             return noted is not ledger and bool(ledger.contents)
 
     def declare_separate(self, why: str) -> None:
-        """Write down why the same data may have this budget besides that of another ledger.
+        """Record why the same data may have this budget in addition to that of another ledger.
 
         Parameters
         ----------
         why : str
-            For the certificates, which state it.
+            The reason; certificates state it.
 
         Raises
         ------
@@ -574,7 +578,7 @@ class Accountant(Balance):
                 self._write(replace(ledger, separate=why))
 
     def check_writable(self) -> None:
-        """Refuse, before a charge, what would keep a released state from being saved.
+        """Check, before a charge, that a released state can be saved.
 
         Raises
         ------
@@ -585,14 +589,14 @@ class Accountant(Balance):
             self._store.check_writable()
 
     def record(self, entry_id: str, state: bytes | Mapping[str, Any]) -> None:
-        """Save what was released for an entry, so that a crash does not cost it.
+        """Save what was released for an entry, so that a crash does not lose it.
 
         Parameters
         ----------
         entry_id : str
-            Of an entry of this ledger.
+            Id of an entry of this ledger.
         state : bytes or dict
-            Released values only; a dict holds JSON values.
+            Released values only; the values of a dict must be JSON values.
 
         Raises
         ------
@@ -628,7 +632,7 @@ class Accountant(Balance):
 def ledgers_of_same_data(
     data_path: str | os.PathLike[str], sha256: str, besides: str | None
 ) -> list[Accountant]:
-    """Return the ledgers beside a data file, of other ids, that were charged for the same content.
+    """Return the ledgers next to a data file, of other ids, that were charged for the same content.
 
     Parameters
     ----------
@@ -659,7 +663,7 @@ def ledgers_of_same_data(
 
 
 def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountant | None:
-    """Return the accountant kept beside a data file, or None if there is none.
+    """Return the accountant kept next to a data file, or None if there is none.
 
     Raises
     ------

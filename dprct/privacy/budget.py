@@ -136,7 +136,7 @@ class Budget:
 
     @classmethod
     def asked(cls, epsilon: Real, delta: Real = 0) -> Budget:
-        """Return the budget a user asks to spend: like ``Budget``, and epsilon > 0."""
+        """Return the budget that a user wants to spend, for which epsilon must be above 0."""
         budget = cls(epsilon, delta)
         if budget.epsilon == 0:
             raise ParameterError("epsilon=0 allows no release at all; give epsilon > 0")

@@ -1,7 +1,7 @@
 """A ledger on file: locked against other processes, only ever appended to, never silently fresh.
 
 A charge adds lines before the last one, which has the sums of all, and writes that one again: it
-takes as long in a long ledger as in a short one.  What the last line was lies in a file beside the
+takes as long in a long ledger as in a short one.  What the last line was lies in a file next to the
 ledger until the new one is on the disk, so that after a crash the old or the new ledger is there.
 A file that ends too early without that was damaged, and is refused.
 """
@@ -131,7 +131,7 @@ _DEVICES = {"con", "prn", "aux", "nul"} | {f"{d}{i}" for d in ("com", "lpt") for
 
 
 def ledger_path(data_path: str | os.PathLike[str], dataset_id: str) -> Path:
-    """Return where the ledger of a data set lives: beside the data file.
+    """Return where the ledger of a data set lives: next to the data file.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def checked_id(dataset_id: str) -> str:
 
 
 class LedgerFile:
-    """One ledger file, its lock, and the released states beside it.
+    """One ledger file, its lock, and the released states next to it.
 
     Parameters
     ----------

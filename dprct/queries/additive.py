@@ -317,8 +317,8 @@ def additive_sums(
     ----------
     codes : sequence of (n,) int arrays, or EngineCodes
         Of the features that the blocks cross.
-    target : (n,) array, or expression of the columns beside the codes
-        A function of each record and of public or released numbers; what is no number counts as 0.
+    target : (n,) array, or expression of columns other than the codes
+        A function of each record and of public or released numbers; NaN counts as 0.
     layout : AdditiveLayout
     weights : as target, optional
         In [0, 1], clipped to it, where ``layout.weighted``.

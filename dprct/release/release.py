@@ -77,28 +77,28 @@ _LABEL_LENGTH = 80
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A protected table, its guarantee and its certificate; it holds no confidential row.
+    """A protected table with its guarantee and its certificate; it holds no confidential row.
 
     Parameters
     ----------
     protected : pandas.DataFrame
-        The protected table: codes and numbers as ``read_dta`` gives them.
+        The protected table, as codes and numbers, like a table from ``read_dta``.
     schema : Schema
-        Of the protected file.
+        Schema of the protected file.
     guarantee : Guarantee
     plan : Plan
-        What was planned and then spent.
+        The plan that was carried out.
     ledger : str
         Where the budget was charged.
     issued : Certificate or None
-        None where a seed was given.
+        None if a seed was given.
     estimates : object or None
-        A results object, where the method released a model.
+        The released estimates, if the method has some.
 
     Raises
     ------
     DisclosureError
-        If it is given a report on the confidential data, or a frame of one.
+        If it is made from a report on the confidential data, or from a table of such a report.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Release:
                 )
 
     def certificate(self) -> Certificate:
-        """Return the certificate.
+        """Return the certificate, which may be published with the file.
 
         Raises
         ------
@@ -166,13 +166,13 @@ class Release:
         return self.summary()
 
     def write_dta(self, path: str | Path) -> Certificate:
-        """Write the protected file, and beside it its certificate: text, JSON and a page (HTML).
+        """Write the protected file and, next to it, its certificate as text, JSON and HTML.
 
         Parameters
         ----------
         path : str or Path
-            Ends in ``.dta``.  An existing file is replaced only if it is the protected file that
-            the certificate beside it describes.
+            Ends in ``.dta``. An existing file is replaced only if it is the protected file that the
+            certificate next to it describes.
 
         Returns
         -------
@@ -184,9 +184,9 @@ class Release:
         SimulationError
             If a seed was given.
         FileError
-            If the file cannot be written, or is something other than a protected file; then
-            what was there before is there still; or if nothing is promised and the name does not
-            say ``no_dp_guarantee``.
+            If the file cannot be written; if another file, which is not a protected one, has this
+            name; or if the release has no guarantee and the name does not contain
+            ``no_dp_guarantee``. Existing files are then left as they are.
         """
         return write_protected(self.protected, self.schema, self.certificate(), path_of(path))
 

@@ -260,32 +260,33 @@ def verify(
     *,
     ledger: str | Path | None = None,
 ) -> Verification:
-    """Hold a file against the certificate of a protected file; or results against their hash.
+    """Check a protected file against its certificate, or a document of results against its hash.
 
     Parameters
     ----------
     path : str or Path
-        The file as released, a .dta saved again by another program, what an archive made of it
-        (.tab, .tsv, .txt, .csv), or any other file that :func:`dprct.read` reads.  Or a document of
-        results (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), or
-        released moments (``study.moments.json``), which need no certificate: these documents carry
-        a hash of what they say.
+        The file as released, a copy that another program or an archive saved (.dta, .tab, .tsv,
+        .txt, .csv), or any other file that :func:`dprct.read` reads.  Also a document of results
+        (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), or released
+        moments (``study.moments.json``); these need no certificate, because the document contains
+        a hash of its content.
     certificate : str or Path, optional
-        The certificate in JSON; by default the one beside the file.
+        The certificate in JSON. By default, the one next to the file.
     ledger : str or Path, optional
-        The ledger to find the file's entries in; by default the one beside the file, if any.
+        The ledger that was charged for the file.  By default, the one next to the file, if there is
+        one.
 
     Returns
     -------
     Verification
-        True where the file holds the values of the certificate, and no ledger contradicts it.
+        True if the file holds the values that the certificate states, and no ledger contradicts it.
 
     Raises
     ------
     FileError
         If the file or its certificate cannot be read.
     ParameterError
-        If the certificate is none.
+        If the certificate is not one of this package.
 
     Notes
     -----

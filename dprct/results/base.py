@@ -180,11 +180,12 @@ def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
 
 @runtime_checkable
 class Results(Protocol):
-    """What the results of every fit of numbers offer.
+    """The interface of all results.
 
-    ``params``, ``bse`` and ``bse_noise`` are Series by name: the numbers, their standard errors
-    and the part of these that is privacy noise (None for an ordinary fit).  Where a method proves
-    no sampling error, ``bse`` is that of the noise alone, or NaN; the notes of the summary say so.
+    ``params``, ``bse`` and ``bse_noise`` are Series by name: the estimates, their standard errors,
+    and the part of these that comes from privacy noise (None for an ordinary fit). If no sampling
+    error is proved for a method, ``bse`` is that of the noise alone, or NaN; the notes of the
+    summary say so.
     """
 
     @property
@@ -197,11 +198,11 @@ class Results(Protocol):
 
     @property
     def bse_noise(self) -> pd.Series[float] | None:
-        """The part of each standard error that is privacy noise."""
+        """The part of each standard error that comes from privacy noise."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised."""
+        """The guarantee."""
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return intervals of level ``1 - alpha``: columns 0 and 1."""
@@ -232,7 +233,7 @@ class Shown:
         raise NotImplementedError
 
     def summary(self, alpha: float = 0.05) -> Summary:
-        """Return the table, without a clock: the same numbers print the same.
+        """Return the table of results; equal results print the same text.
 
         Parameters
         ----------
@@ -283,7 +284,7 @@ class LinearResults(Shown):
     title : str
         First line of the summary.
     bse_noise : (k,) Series or None
-        The part of each standard error that is privacy noise.
+        The part of each standard error that comes from privacy noise.
     layout : tuple of str
         All names in the order of the formula, omitted ones included.
     notes : tuple of str
@@ -291,8 +292,8 @@ class LinearResults(Shown):
 
     Notes
     -----
-    Results hold aggregates only: no row of the data can be reached from their attributes, and
-    they pickle.
+    Results hold aggregates only.  No row of the data can be reached from them, and they can be
+    pickled.
     """
 
     params: pd.Series[float]
@@ -396,8 +397,8 @@ class LinearResults(Shown):
         Returns
         -------
         Axes
-            A thin line is the interval, the thick one in it what privacy noise alone would give,
-            were it normal.
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone, if that were normal.
 
         Raises
         ------

@@ -49,25 +49,26 @@ def etable(
     title: str = "",
     notes: Sequence[str] = (),
 ) -> Table:
-    """Set fits side by side, as in a paper.
+    """Put regressions side by side in one table, as in a paper.
 
     Parameters
     ----------
     models : list of results, or mapping of heading to results
-        Whatever has coefficients, such as what :func:`dprct.ols` returns.
+        Results with coefficients, such as those of :func:`dprct.ols`.
     schema : Schema, optional
-        Gives the labels of variables and of the levels of factors.
+        Labels of variables and of the levels of factors are taken from here.
     keep : list of str, optional
-        Coefficients to show, in this order; a factor stands for all its levels.
+        Coefficients to show, in this order.  The name of a factor stands for all its levels.
     drop : list of str
-        Coefficients not to show.
+        Coefficients to leave out.
     indicate : mapping of name to list of str, optional
-        Rows that say Yes where a model has one of these coefficients, which are not shown.
+        Rows that print Yes for models with one of these coefficients, which are then not shown.
     labels : mapping of str to str, optional
-        What to call a coefficient or an outcome; goes before the schema.
+        Names of coefficients and outcomes, instead of those of the schema.
     stats : list of str
         Rows at the foot: ``nobs``, ``n_groups``, ``rsquared``, ``rsquared_adj``, ``rmse``,
-        ``fvalue``, ``f_pvalue``, ``df_resid``, ``cov_type``.  One that no model has is left out.
+        ``fvalue``, ``f_pvalue``, ``df_resid``, ``cov_type``. A statistic that no model has is left
+        out.
     rows : mapping of name to list, optional
         Rows added by hand, one cell per model.
     style : {"econ", "aer", "esttab", "paper"}
@@ -77,14 +78,14 @@ def etable(
     Returns
     -------
     Table
-        The coefficients with standard errors, unrounded in ``to_frame()``.
+        The coefficients with their standard errors; ``to_frame()`` returns them unrounded.
 
     Raises
     ------
     ColumnError
-        If no model has a coefficient that was named.
+        If no model has one of the coefficients named.
     ParameterError
-        If there is no model, or a statistic or style is not known.
+        If there is no model, or a statistic or style is unknown.
 
     Examples
     --------

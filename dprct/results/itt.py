@@ -115,10 +115,10 @@ class ITTTable(Table):
     omitted : mapping of (covariate set, outcome) to tuple of str
         Columns that were linear combinations of earlier ones.
     rows_without_group : int
-        Rows left out for want of a cluster only.
+        Rows left out only because they have no cluster.
     guarantee : Guarantee
     custodian : bool
-        Whether rows that no guarantee protects were resampled: not for release.
+        Whether rows without a guarantee were resampled; the table is then not for release.
     """
 
     estimates: pd.DataFrame
@@ -158,55 +158,57 @@ def itt_table(
     style: str = "paper",
     title: str = "",
 ) -> ITTTable:
-    """Regress each outcome on the arms, and return the effects as the table of a paper.
+    """Regress each outcome on the treatment arms, and return a table as in a paper.
 
-    Nothing about this is private: on confidential data the table is confidential, on released
-    data it is free.
+    This adds no privacy protection: the table of confidential data is confidential, and that of
+    released data may be published.
 
     Parameters
     ----------
     data : DataFrame
         pandas, Polars, or another frame that narwhals can turn into pandas.
     schema : Schema, optional
-        Gives the labels of outcomes and arms, and the order of the levels of factors; that of a
-        calibrated file also says which errors are valid, and a note says so.
+        Labels of outcomes and arms and the order of factor levels are taken from here.  The schema
+        of a calibrated file also knows which standard errors are valid, and a note says so.
     outcomes, arms : list of str, or mapping of str to str
-        Columns, or columns and what to call them.  Arms are columns of 0 and 1.
+        Columns, or a mapping from columns to the names to print.  Arms are 0/1 columns.
     covariates : list of str, or mapping of name to list of str
-        Terms of a formula (``"age"``, ``"C(village)"``, ``"I(age ** 2)"``); a mapping makes one
-        panel per set.
+        Terms of a formula (``"age"``, ``"C(village)"``, ``"I(age ** 2)"``). A mapping makes one
+        panel for each set of covariates.
     blocks : list of str
-        Columns that enter as factors.
+        Columns that enter as factors, such as blocks of the randomisation.
     control : str, optional
-        Column of 0 and 1 for the control group; without it everybody who is in no arm.  Rows in
-        neither are left out.
+        0/1 column of the control group.  By default, everybody who is in no arm.  Rows that are in
+        no arm and not in the control group are left out.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
     groups : str or (N,) array, optional
-        Clusters, as in :func:`dprct.ols`; rows without one are left out and counted.
+        Clusters, as in :func:`dprct.ols`. Rows without a cluster are left out and counted.
     weights : str or (N,) array, optional
-        Also weigh the control means.
+        Weights, which also apply to the control means.
     weights_type : {"aweight", "fweight", "pweight"}
     alternative : {"two-sided", "one-sided"}
-        ``"one-sided"`` is the tail beyond ``|t|``: half the two-sided p-value, on the side chosen
-        after the estimate was seen.  A test of it at level alpha has size 2 alpha.  It is there
-        to regenerate tables that were made this way, and for nothing else.
+        ``"one-sided"`` prints the tail beyond ``|t|``: half the two-sided p-value, on the side
+        chosen after the estimate was seen.  A test with it at level alpha has size 2 alpha.  Use it
+        only to regenerate tables that were made this way.
     distribution : {"t", "normal"}
-        ``"t"`` has n - rank degrees of freedom, with clusters their number less one.
+        ``"t"`` has n - rank degrees of freedom or, with clusters, the number of clusters minus one.
     adjust : {"bonferroni", "holm", "westfall-young", "romano-wolf"}, optional
-        For the hypotheses of a family; the latter two are step-down by wild bootstrap.
+        Adjustment of p-values for the number of hypotheses in a family.  The latter two are
+        step-down procedures with a wild bootstrap.
     families : {"all", "outcome", "arm"} or mapping of name to outcomes
-        Which hypotheses form a family, within a covariate set.
+        Which hypotheses form a family, within each set of covariates.
     family_sizes : mapping of family to int, optional
-        Number of hypotheses of a family that has more of them in other tables; for Bonferroni
-        and Holm.
+        Total number of hypotheses of a family that extends over other tables, for Bonferroni and
+        Holm.
     sample : {"complete-per-outcome", "complete"}
-        Rows with all variables of a regression, or with all variables of the table.
+        Whether a regression uses the rows with all its own variables, or those with all variables
+        of the table.
     draws : int
-        Of the bootstrap.
+        Number of bootstrap draws.
     rng : None, int or numpy Generator
-        Of the bootstrap.
+        Seed of the bootstrap.
     guarantee : Guarantee, optional
-        That of the release which ``data`` come from; the table then prints it.
+        The guarantee of the release that ``data`` come from, to be printed with the table.
     style : {"paper", "econ", "aer", "esttab"}
     title : str
 
@@ -222,16 +224,16 @@ def itt_table(
         If a column does not exist.
     ParameterError
         If arms overlap, the control group or an arm is empty, weights are negative or missing,
-        families are no partition, or an option is none of those above.
+        families do not partition the outcomes, or an option is not one of those above.
     FormulaError
-        If a covariate is not a term of the grammar.
+        If a covariate is not a term that formulas allow.
 
     Notes
     -----
     The regressions are those of :func:`dprct.ols` on ``outcome ~ arms + covariates + C(blocks)``.
-    With ``adjust="westfall-young"`` or ``"romano-wolf"`` signs of residuals are drawn (those of a
-    cluster together, the same for every outcome); on data under a ``guarantee`` that is free, on
-    others the result is marked ``custodian`` and its note says so.
+    With ``adjust="westfall-young"`` or ``"romano-wolf"``, signs of residuals are drawn, the same
+    for every outcome and for all rows of a cluster.  On data with a ``guarantee`` this is free;
+    otherwise the result is marked ``custodian``, and its note says so.
 
     References
     ----------

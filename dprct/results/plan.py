@@ -38,19 +38,20 @@ class PlannedNumber:
     Parameters
     ----------
     kind : {"draw", "coefficient"}
-        A draw of noise, or a number that the results will hold.
+        A draw of noise, or a coefficient of the results.
     part : str
         What is drawn, or the name of the coefficient.
     mechanism : str
         Class of :mod:`dprct.privacy.mechanisms` or :mod:`dprct.privacy.histogram`.
     epsilon, delta, rho : float
-        What the draw claims by itself.
+        The cost of the draw by itself.
     share : float
-        Its epsilon over the budget's.  Draws from disjoint rows have shares of their own.
+        Its epsilon divided by the budget's.  Shares of draws from disjoint rows do not add up.
     scale, noise_sd : float
-        Of a draw, in units of its grid; of a coefficient, in those of the outcome.
+        Scale and standard deviation of the noise: of a draw, in units of its grid; of a
+        coefficient, in units of the outcome.
     std_error : float
-        Expected standard error of a coefficient, sampling and noise.
+        Expected standard error of a coefficient, sampling and noise together.
     """
 
     kind: Literal["draw", "coefficient"]
@@ -105,13 +106,13 @@ def _draws(allocation: Allocation, total: float, above: str) -> Iterator[Planned
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A release described, priced, and not yet made.
+    """What a release would do and cost. Making a plan costs nothing.
 
     Parameters
     ----------
     method : str
     budget : Budget
-        What ``fit`` will charge.
+        The budget that ``fit`` will charge.
     facts : mapping of str to str
         Public numbers of the method.
     consequences : tuple of str
@@ -119,13 +120,13 @@ class Plan:
     warnings : tuple of str
         What is likely to disappoint, and what to change.
     refusal : str
-        Why ``fit`` refuses unless ``confirm=True``; empty where it does not.
+        Why ``fit`` refuses unless ``confirm=True``; empty if it does not refuse.
     numbers : tuple of PlannedNumber
         The rows of :attr:`table`.
 
     Notes
     -----
-    A plan is a function of the schema, n and the budget: reading it costs nothing.
+    A plan depends only on the options, the schema, n and other public facts, and the budget.
     """
 
     method: str
@@ -144,10 +145,10 @@ class Plan:
         -------
         DataFrame
             Columns ``kind`` ("draw" or "coefficient"), ``part``, ``mechanism``, ``epsilon``,
-            ``delta``, ``rho``, ``share``, ``scale``, ``noise_sd``, ``std_error``.  Scale and
+            ``delta``, ``rho``, ``share``, ``scale``, ``noise_sd``, ``std_error``. Scale and
             ``noise_sd`` of a draw are in units of the grid on which it is drawn; those of a
-            coefficient are in units of the outcome.  NaN is not known, or does not apply: the
-            standard error needs a declared ``sd``.  A method without a guarantee has no rows.
+            coefficient are in units of the outcome.  NaN means unknown or not applicable; a
+            standard error needs a declared ``sd``. A method without a guarantee has no rows.
 
         Examples
         --------
@@ -165,7 +166,7 @@ class Plan:
         return pd.DataFrame(rows, columns=names).astype(words)
 
     def check(self, *, confirm: bool) -> None:
-        """Refuse a release that is likely a mistake, unless it is confirmed.
+        """Raise if the plan refuses the release, unless it is confirmed.
 
         Raises
         ------

@@ -359,16 +359,16 @@ class Seal:
 
 @dataclass(frozen=True)
 class Schema:
-    """Public facts about a table: the only source from which a private method takes any.
+    """The public facts of a table. Private methods take public facts from here and nowhere else.
 
     Parameters
     ----------
     columns : tuple of Column
-        In the order of the file.
+        The columns in the order of the file.
     file : FileFacts
-        Label sets, dataset label, sort order and the other facts of the file.
+        Label sets, data set label, sort order and other facts of the file.
     dataset_id : str or None
-        Name under which privacy charges are kept, the same for every version of the data.
+        Name under which privacy charges are recorded; the same for every version of the data.
     unit : Unit
         Who one record is.
     seal_of : Seal or None
@@ -376,7 +376,7 @@ class Schema:
     opened : bool
         Whether the data section was read before the facts were sealed.
     source : Path or None
-        The file that was read, where there is one; never written anywhere.
+        The file that was read, if there is one; never written anywhere.
 
     Examples
     --------
@@ -397,7 +397,7 @@ class Schema:
     def __post_init__(self) -> None:
         listed = isinstance(self.columns, (tuple, list))
         if not listed or not all(isinstance(column, Column) for column in self.columns):
-            raise SchemaError("columns= of a schema is no tuple of dprct.Column; give one")
+            raise SchemaError("columns= of a schema is not a tuple of dprct.Column; give one")
         if len(set(self.names)) < len(self.columns):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
             raise SchemaError(
@@ -411,14 +411,14 @@ class Schema:
 
     @checked
     def column(self, name: str) -> Column:
-        """Return the column called ``name``; a derived one is built from what its parents are.
+        """Return the column called ``name``; a derived one inherits how its parents were built.
 
         Raises
         ------
         ColumnError
             If there is none; the message suggests the closest name.
         FormulaError
-            If it is derived by what is no expression.
+            If it is derived, and its definition is not an expression.
         """
         return with_origin(self._as_declared(name), self.columns)
 
@@ -445,7 +445,7 @@ class Schema:
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """Return the schema with these columns instead of those of the same name.
 
-        A seal stands as long as no public fact changes.
+        The seal stays valid as long as no public fact changes.
         """
         new = {column.name: column for column in columns}
         unknown = [name for name in new if name not in self._by_name]
@@ -467,16 +467,17 @@ class Schema:
         confirm_header: bool = False,
         **facts: object,
     ) -> Schema:
-        """Return the schema with public facts added; the facts never come from the data.
+        """Return the schema with public facts added, which must not come from the data.
 
         Parameters
         ----------
         dataset_id : str, optional
-            Name under which privacy charges of this data set are kept.
+            Name under which privacy charges of this data set are recorded.
         unit : Unit, optional
             Who one record is.
         confirm_header : bool
-            Confirm every fact of the file's header (types, formats, labels) as public.
+            Whether to confirm that all facts of the file's header (types, formats, labels) are
+            public.
         **facts
             One entry per column: a tuple is bounds, a list is levels, a dict names facts of
             :class:`Column` (``dict(bounds=(15, 80), bins=5, missing=["."])``).
@@ -499,7 +500,7 @@ class Schema:
 
     @checked
     def declare_rest(self, fate: Fate) -> Schema:
-        """Return the schema in which every column without a fate has this one.
+        """Return the schema in which every column without a fate gets this one.
 
         Examples
         --------
@@ -517,9 +518,9 @@ class Schema:
         ).hexdigest()
 
     def seal(self, by: str = "") -> Schema:
-        """Return the schema dated and hashed; do this before the data are read.
+        """Return the schema with a date and a hash. Seal it before the data are read.
 
-        A schema that is sealed and unchanged keeps its date, unless somebody else declares it.
+        A sealed, unchanged schema keeps its date, unless another person declares it.
 
         Parameters
         ----------
@@ -537,13 +538,14 @@ class Schema:
         return replace(self, seal_of=None)
 
     def as_opened(self) -> Schema:
-        """Return the schema after its data were read; a seal that stands stays."""
+        """Return the schema, marked as one whose data were read; an existing seal stays."""
         return replace(self, opened=True)
 
     def seal_beside_data(self) -> Schema:
-        """Return the schema sealed where its data are at hand, as every model keeps it.
+        """Return the schema, sealed if it was not, as every model keeps it.
 
-        A seal that stands stays: only one from before the data came can say that it came first.
+        An existing seal stays, because only a seal from before the data were read can prove its
+        date.
         """
         return self.as_opened().seal()
 
@@ -591,7 +593,7 @@ class Schema:
     @classmethod
     @checked
     def from_dta(cls, path: str | Path) -> Schema:
-        """Return everything a .dta file says in its header and labels; the data are not read.
+        """Return the schema of a .dta file's header and labels; the data are not read.
 
         See :func:`dprct.io.stata.read_header`.
         """
@@ -601,10 +603,10 @@ class Schema:
 
     @classmethod
     def from_frame(cls, frame: IntoFrame) -> Schema:
-        """Return the types of a data frame's columns, and nothing else of it.
+        """Return a schema with the names and types of a data frame's columns; values are not used.
 
-        A frame with dates or categoricals also needs its values as codes and numbers:
-        :func:`dprct.schema.frames.table_of_frame` returns both.
+        If the frame has dates or categoricals, its values must be turned into codes and numbers,
+        too: :func:`dprct.schema.frames.table_of_frame` returns both.
         """
         from dprct.schema.frames import schema_of_frame
 
@@ -620,7 +622,7 @@ class Schema:
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write the schema as TOML that a person can read and edit."""
+        """Write the schema as a TOML file, to be read and edited by people."""
         from dprct.disk import atomic_write
         from dprct.schema.toml import text_for
 
@@ -629,7 +631,7 @@ class Schema:
             file.write(text)
 
     def validate(self, data: IntoFrame) -> None:
-        """Refuse data that are not legal in this schema, naming columns and rules, no values."""
+        """Raise if data are not legal in this schema; no value is shown."""
         from dprct.schema.tables import validate
 
         validate(self, data)

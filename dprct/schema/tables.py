@@ -73,7 +73,7 @@ def table(data: object) -> Table:
     Raises
     ------
     SchemaError
-        If it is no table, has no rows, has a name twice, or, in an engine that does not tell
+        If it is not a table, has no rows, has a name twice, or, in an engine that does not tell
         capitals from small letters, has two names that differ in these alone.
     EngineError, MissingDependencyError
         If it is a stream, the engine fails, or a package is missing that brings its answers here.
@@ -214,7 +214,7 @@ def missing_code(frame: Table, name: str) -> nw.Expr:
     code = nw.lit(0, nw.Int8)
     if name + COMPANION in names_of(frame):
         given = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
-        # what is no code is refused at the door; here it is to be cast without an error
+        # what is not a code is refused at the door; here it is to be cast without an error
         is_code = (given >= 0) & (given < len(MISSING_CODES))
         code = nw.when(is_code).then(given).otherwise(nw.lit(0.0)).cast(nw.Int8)
     code = nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8))
@@ -251,7 +251,7 @@ def eager(data: object) -> Frame:
     Raises
     ------
     SchemaError
-        If it is no data frame, lazy, without rows, or has a name twice.
+        If it is not a data frame, lazy, without rows, or has a name twice.
     """
     try:
         frame = nw.from_native(data, eager_only=True)  # type: ignore[call-overload]
@@ -285,7 +285,7 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
     ColumnError
         If there is no such column.
     SchemaError
-        If it does not hold numbers, or what is beside it is no missing codes.
+        If it does not hold numbers, or the column next to it does not hold missing codes.
     """
     series = _series(frame, name)
     if not _holds_numbers(series):

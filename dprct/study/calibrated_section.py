@@ -107,13 +107,13 @@ class CalibratedSpec:
         ``gamma = "moments"``, and of each outcome; or of the outcomes alone, which divide what the
         others leave.
     sd : table of numbers
-        By outcome: declared standard deviations, for the plan.
+        Standard deviations of outcomes, known from elsewhere, for the plan.
     clip : list of str
         Outcomes whose values beyond their bounds are moved to the bound, row by row, before
-        anything is computed; without, such values are refused.  Effects are those on the clipped
-        outcome.
+        anything is computed; effects are then those on the clipped outcome.  By default, such
+        values are refused.
     missing : "public", "private", number, or table of these
-        What a missing outcome means.
+        What to do with missing outcomes.
     blocks : {"weight", "ignore"}
         Average over the blocks of the design, or leave them out.
     privacy_unit : {"person", "cluster"}
@@ -263,7 +263,7 @@ class CalibratedExperiment:
             by_name = isinstance(named, (Mapping, tuple))
             others = set(named) - set(regressions.outcomes) if by_name else set()
             found += [
-                f"[calibrated] {key} names {name!r}, which is no outcome of the formula"
+                f"[calibrated] {key} names {name!r}, which is not an outcome of the formula"
                 for name in sorted(others)
             ]
         return found

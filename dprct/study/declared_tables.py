@@ -140,7 +140,7 @@ class TableSpec:
         Raises
         ------
         ParameterError, FormulaError
-            If an option is none of those allowed, or a covariate is no term of the grammar.
+            If an option is none of those allowed, or a covariate is not a term of the grammar.
         """
         if not self.name.strip():
             raise ParameterError("name is empty; give a short one, such as 'table2'")

@@ -236,7 +236,7 @@ def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget
 
 
 def ledger(study: Study, cost: Budget | None = None) -> Accountant:
-    """Return the ledger beside the data, begun with the study's total budget if there is none.
+    """Return the ledger next to the data, begun with the study's total budget if there is none.
 
     Parameters
     ----------
@@ -268,9 +268,9 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
 
 
 def same_data(study: Study) -> str:
-    """Return which other ledgers beside the data were charged for the same content; else nothing.
+    """Return which other ledgers next to the data were charged for the same content; else nothing.
 
-    The data file is hashed for it, if there are ledgers beside it.
+    The data file is hashed for it, if there are ledgers next to it.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def _continued(study: Study, found: Accountant) -> Accountant:
 
 
 def unaffordable(study: Study) -> list[str]:
-    """Return in words why the ledger beside the data would refuse the release; none is begun.
+    """Return in words why the ledger next to the data would refuse the release; none is begun.
 
     What a method without a guarantee pays for a part of it depends on the data's columns, and is
     not known here.
@@ -407,7 +407,7 @@ def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Companions:
-    """Where the papers beside a protected file go.
+    """Where the papers next to a protected file go.
 
     Parameters
     ----------
@@ -533,7 +533,7 @@ def _certificate_beside(study: Study) -> Certificate:
         certificate = Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON)))
     except (OSError, ValueError, TypeError, DprctError):
         raise FileError(
-            f"there is no certificate {path.name!r} beside the protected file; make both with "
+            f"there is no certificate {path.name!r} next to the protected file; make both with "
             "dprct protect"
         ) from None
     if not is_described(study.output):

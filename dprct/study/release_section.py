@@ -86,7 +86,7 @@ class TotalBudget:
         A demand on every charge of the ledger: one that does not hold under it is refused.
         Without it any is taken, and the sum is stated under the weakest relation of the charges.
     separate : str or None
-        Why the same data may have this budget besides that of another ledger beside them; the
+        Why the same data may have this budget besides that of another ledger next to them; the
         certificate states it.  Without it such data are refused.
     """
 
@@ -120,7 +120,7 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
     Raises
     ------
     StudyError
-        If it is no budget.
+        If it is not a budget.
 
     Examples
     --------

@@ -167,8 +167,8 @@ def results_document(
     """
     if is_confidential(result):
         raise DisclosureError(
-            "a report on the confidential data is no result of a fit, and is not written; keep it "
-            "with the confidential data"
+            "a report on the confidential data is not a result of a fit and is not written; keep "
+            "it with the confidential data"
         )
     if result.guarantee.simulation:
         raise SimulationError(

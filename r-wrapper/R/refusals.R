@@ -53,7 +53,7 @@ check_flag <- function(value, name) {
   }
 }
 
-# NULL draws anew; whatever else is not a seed may not pass for it.
+# NULL draws a new one; whatever else is not a seed may not pass for it.
 check_seed <- function(rng) {
   if (is.null(rng)) return(invisible())
   whole <- is.numeric(rng) && length(rng) == 1L && is.finite(rng) && rng >= 0 && rng == floor(rng)

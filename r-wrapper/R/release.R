@@ -111,8 +111,8 @@ plot.dprct_release <- function(x, level = 0.95, ...) {
 #' Verify a protected file against its certificate
 #'
 #' @param path Name of the file.
-#' @param certificate Name of its certificate; by default the one beside it.
-#' @param ledger Name of the ledger to find the file's entries in; by default the one beside it.
+#' @param certificate Name of its certificate; by default the one next to it.
+#' @param ledger Name of the ledger to find the file's entries in; by default the one next to it.
 #' @return An object of class `dprct_verification`, whose `verified` is `TRUE` where the file holds
 #'   the values that the certificate describes, and no ledger contradicts it.
 #' @examples

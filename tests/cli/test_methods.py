@@ -238,7 +238,7 @@ def test_the_mean_effect_stands_above_the_path(
 ATE = [
     ('formula = "income', 'formula = "log(income)', "[release] formula: "),
     ("works = 0.4}", "works = 0.5}", "budget_shares"),
-    ("sd = {income = 6", "sd = {wage = 6", "[private_ate] sd names 'wage', which is no outcome"),
+    ("sd = {income = 6", "sd = {wage = 6", "sd names 'wage', which is not an outcome"),
     ("alphas = [0.05", "alphas = [0.7", "sizes of tests between 1e-9 and 0.5"),
     ("sd = {", 'effects = "main"\nsd = {', '[private_ate] effects = "main" needs '),
     ("sd = {", 'privacy_unit = "cluster"\nsd = {', "need a design of clusters"),
@@ -246,7 +246,7 @@ ATE = [
     ("sd = {", 'index = "0.1 * works"\nsd = {', "there are several outcomes; give index as a"),
     ('"cash", "site"]', '"cash"]', "column 'site': type byte"),
     ("[columns.income]\nbounds = [0, 40]", "[columns.income]", "'income' needs bounds = [low"),
-    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (who has'),
+    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (it is'),
     ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6", "[release] delta is above 0, and PrivateATE"),
     ("epsilon = 2.0", "epsilon = 1e-15", "[release] epsilon = 1e-15 is outside what this estimate"),
     ("epsilon = 2.0", "epsilon = 5e6", "lower epsilon"),
@@ -537,7 +537,7 @@ def test_check_agrees_with_protect(
     checked, ran = dprct("check", study), dprct("protect", study, "--yes")
     if any("9 =" in new for _, new, _ in changes):  # which blocks there are, the rows alone tell
         assert ran.code == 2
-        assert "is no block of the design" in ran.err
+        assert "is not a block of the design" in ran.err
         return
     assert (checked.code, ran.code) == ((0, 0) if words is None else (1, 2))
     assert words is None or words in checked.out

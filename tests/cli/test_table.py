@@ -260,7 +260,7 @@ def test_a_latex_file_stays_one_with_what_was_expected(
     ("old", "new", "words"),
     [
         ("trial-1,", "trial-2,", "is of study 'trial-2', this study is 'trial-1'"),
-        ("study,table", "studie,table", "is no expected.csv"),
+        ("study,table", "studie,table", "is not an expected.csv"),
         (",estimate,0.", ",estimate,zero.", "was edited"),
     ],
 )

@@ -399,7 +399,7 @@ def test_a_rehearsal_finds_what_the_file_cannot_hold(
     assert list(tmp_path.iterdir()) == []
     long = replace(schema, columns=tuple(
         replace(c, name="x" * 33) if c.name == "test" else c for c in schema.columns))  # fmt: skip
-    with pytest.raises(Exception, match="no Stata name"):
+    with pytest.raises(Exception, match="not a Stata name"):
         MVHistogram(data, long).rehearse(tmp_path / "out.dta")
 
 

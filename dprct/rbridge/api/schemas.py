@@ -48,7 +48,7 @@ def schema_read(path: str) -> Record:
     """Return the schema of a .dta file's header, or of a TOML file."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".dta", ".toml"):
-        raise ParameterError(f"{Path(path).name!r} is no .dta or .toml file; give one of these")
+        raise ParameterError(f"{Path(path).name!r} is not a .dta or .toml file; give one of these")
     found = Schema.from_dta(path) if suffix == ".dta" else Schema.load(path)
     return schema_record(found)
 

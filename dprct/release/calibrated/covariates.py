@@ -140,7 +140,7 @@ class Covariates:
         return {"rule": rule, **engine._state(drawn)}, drawn
 
     def revived(self, state: Mapping[str, Any]) -> Drawn:
-        """Return what :meth:`draw` drew, from the state that it returned beside it."""
+        """Return what :meth:`draw` drew, from the state that it returned."""
         rule = state["rule"]
         if rule == "filler":
             return None

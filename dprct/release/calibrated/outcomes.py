@@ -71,7 +71,7 @@ class PublicRows:
         )
 
     def reassigned(self, design: Design, rng: np.random.Generator) -> PublicRows:
-        """Return the rows with treatment drawn anew by the design.
+        """Return the rows with a fresh draw of treatment by the design.
 
         Parameters
         ----------

@@ -125,7 +125,7 @@ def test_nothing_of_it_leaves() -> None:
         ({"estimator": "matching"}, "allowed: ipw, aipw"),
         ({"estimand": "late"}, "allowed: ate, att, atc"),
         ({"cov_type": "HC1"}, "allowed: stacked, known"),
-        ({"treated": 3}, "is no code of 't'"),
+        ({"treated": 3}, "is not a code of 't'"),
     ],
 )
 def test_each_mistake_has_its_sentence(options, words) -> None:
