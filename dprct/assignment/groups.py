@@ -652,13 +652,13 @@ class Design(ABC):
         frame : data frame of n rows
             Synthetic or public rows, with the columns of :attr:`uses`.
         rng : None, int, SeedSequence, BitGenerator or Generator
-            None draws from ChaCha, seeded by the operating system; anything else makes the draw
+            None draws from ChaCha, seeded by the operating system.  A seed makes the draw
             reproducible, for simulation.
 
         Returns
         -------
         (n, C) DataFrame
-            Exactly the treatment columns, in the frame's row order and with its index.
+            The treatment columns and no others, in the row order of the frame and with its index.
 
         Raises
         ------
@@ -682,7 +682,7 @@ class Design(ABC):
         Returns
         -------
         (n, G) DataFrame
-            One column per group, named as the arm (``control`` for rows that are in no arm).
+            One column per group, named after the arm (``control`` for rows in no arm).
         """
         rows, index = rows_of(frame, self.uses)
         values = self.propensities(rows)
@@ -690,25 +690,26 @@ class Design(ABC):
 
     @checked
     def check(self, data: IntoFrame, *, attrition: bool = False) -> DesignCheck:
-        """Say whether a realised assignment is consistent with the design.
+        """Check whether the design can have made a realised assignment.
 
         Parameters
         ----------
         data : data frame
-            With the treatment columns and those of :attr:`uses`.
+            Rows with the treatment columns and those of :attr:`uses`.
         attrition : bool
-            Rows were lost after the assignment: rules about how many are in each group are left
-            out, since what remains need not obey them.
+            Whether rows were lost after the assignment.  If so, rules about group sizes are not
+            checked, because the remaining rows need not obey them.
 
         Returns
         -------
         DesignCheck
-            False where no rule is broken.  The sentences name columns, arms and rules.
+            The broken rules, as sentences that name columns, arms and rules; false if there are
+            none.
 
         Notes
         -----
-        Reads treatment, blocks and clusters, which are public under "replace-one with the design
-        public" only.  Elsewhere its outcome is a fact about confidential data.
+        The check reads treatment, blocks and clusters.  These are public under "replace-one with
+        the design public" only; under other relations, the result is itself confidential.
         """
         missing = lacking(data, [*self.columns, *self.uses])
         if missing:

@@ -60,12 +60,12 @@ class Balance:
 
     @property
     def relation(self) -> Relation | None:
-        """The relation under which every charge must hold; None demands none."""
+        """The relation under which every charge must hold; None accepts every relation."""
         return self._known.relation
 
     @property
     def unit(self) -> str | None:
-        """The unit for which every charge must be; None demands none."""
+        """The unit that every charge must protect; None accepts every unit."""
         return self._known.unit
 
     @property
@@ -85,15 +85,15 @@ class Balance:
 
     @property
     def spent(self) -> Budget:
-        """An (epsilon, delta) that holds for everything charged so far, together.
+        """The (epsilon, delta) of everything charged so far, together.
 
-        Entries without a guarantee (:meth:`note_unprotected`) are not in it: nothing holds there.
+        Entries without a guarantee (:meth:`note_unprotected`) are not included.
         """
         return self._current().spent
 
     @property
     def together(self) -> Together | None:
-        """For whom, under which relations, and resting on what the sum holds; None before a charge.
+        """Whom the sum protects, under which relation, given what; None before a charge.
 
         Examples
         --------
@@ -119,15 +119,15 @@ class Balance:
         unit_id: str | None = None,
         max_rows: int = 1,
     ) -> None:
-        """Refuse what would be refused if it were charged now, in the same words; charge nothing.
+        """Raise what a charge would raise now, without charging anything.
 
         Parameters
         ----------
         cost : Charge
-            What a fit would charge: the cost of its mechanisms together, with the rho or mu that
-            is proved of them, by which an accountant of zCDP or Gaussian privacy decides.
+            The cost of all mechanisms of a fit, with the rho or mu that is proved for them;
+            accountants of zCDP or Gaussian differential privacy decide by these.
         relation, unit, unit_id, max_rows
-            Of the charge, as for :meth:`dprct.Accountant.charge`.
+            As for :meth:`dprct.Accountant.charge`.
 
         Raises
         ------
@@ -159,22 +159,22 @@ class Balance:
 
     @property
     def charges(self) -> int:
-        """How many charges claim something."""
+        """Number of charges with a price."""
         return self._current().sums.priced
 
     @property
     def separate(self) -> str | None:
-        """Why the same data may have this budget besides another, if that was declared."""
+        """Why the same data may have this budget in addition to another, if that was declared."""
         return self._current().separate
 
     @property
     def head(self) -> str:
-        """The last link of the hash chain: it stands for the terms and every entry so far."""
+        """The last link of the hash chain, which depends on the terms and on every entry so far."""
         return self._current().head
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """Every link of the hash chain: that of the terms, and one for each entry."""
+        """Every link of the hash chain: one for the terms, and one for each entry."""
         return tuple(self._current().checked().links)
 
     @property
@@ -199,7 +199,7 @@ class Balance:
         return found
 
     def recover(self, entry_id: str) -> bytes | dict[str, Any]:
-        """Return what :meth:`record` saved, free: it was paid for and drawn before.
+        """Return what :meth:`record` saved; free, because it was paid for before.
 
         Raises
         ------
@@ -211,10 +211,10 @@ class Balance:
         return self._store.load_state(entry_id, ledger.hash_of(entry_id))
 
     def is_saved(self, entry_id: str) -> bool:
-        """Whether the release that an entry paid for was saved, so that it can be resumed.
+        """Whether the release of an entry was saved, so that it can be resumed.
 
-        An entry that is not, and whose process is gone, crashed between charge and save: it is
-        spent, and nothing that it paid for was seen by anybody.
+        If it was not, and its process has ended, the process crashed between charge and save.  The
+        budget is spent, although nobody has seen the result.
         """
         refuse_unknown(self._current(), entry_id)
         return self._store.has_state(entry_id)

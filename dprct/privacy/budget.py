@@ -30,7 +30,7 @@ def fraction(text: object) -> Fraction:
     Raises
     ------
     ParameterError
-        If it is no text of a number, or longer than any that a ledger needs.
+        If it is not text of a number, or longer than any that a ledger needs.
 
     Examples
     --------
@@ -183,28 +183,28 @@ RELATIONS: dict[Relation, str] = {
 @checked
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """A statement of who is protected, how strongly, and resting on which public facts.
+    """Who is protected, how strongly, and given which public facts.
 
     Parameters
     ----------
     measure : {"pure", "approximate", "zcdp", "gdp", "none"}
-        What is claimed.  ``"none"`` needs a ``reason``.
+        The kind of guarantee.  ``"none"`` needs a ``reason``.
     relation : {"replace-one", "add-remove", "replace-one-design-public"} or None
         Which data sets are neighbours.
     budget : Budget or None
-        Epsilon and delta of the claim (for ``"zcdp"`` and ``"gdp"``: after conversion).
+        Epsilon and delta; for ``"zcdp"`` and ``"gdp"``, after conversion.
     unit : str
-        What one record is, for example ``"person"``.
+        Who is protected, for example ``"person"``.
     public_facts : tuple of str
-        Facts that the claim takes as known to everybody.
+        Facts that the guarantee takes as known to everybody.
     not_covered : tuple of str
-        What the claim does not protect.
+        What the guarantee does not protect.
     reason : str
         Why there is no guarantee, for ``"none"``.
     parameter : Fraction or None
         rho of zCDP or mu of GDP.
     simulation : bool
-        A seeded generator was used: the claim is void, whatever else is printed.
+        Whether a seed was used.  If so, the guarantee is void.
 
     Examples
     --------
@@ -245,20 +245,20 @@ class Guarantee:
 
     @classmethod
     def none(cls, reason: str, *, not_covered: tuple[str, ...] = ()) -> Guarantee:
-        """Return the guarantee that promises nothing, and why."""
+        """Return the statement that there is no guarantee, and why."""
         return cls("none", reason=reason, not_covered=not_covered)
 
     @property
     def holds(self) -> bool:
-        """Whether anything is promised: neither ``"none"`` nor a simulation."""
+        """Whether there is a guarantee: neither ``"none"`` nor a simulation."""
         return self.measure != "none" and not self.simulation
 
     def as_simulation(self) -> Guarantee:
-        """Return the same statement, void because a seed was given."""
+        """Return the same guarantee, made void because a seed was given."""
         return replace(self, simulation=True)
 
     def sentence(self) -> str:
-        """Return the claim in one sentence."""
+        """Return the guarantee in one sentence."""
         if self.measure == "none":
             return f"No differential-privacy guarantee, because {self.reason}."
         assert self.relation is not None

@@ -557,7 +557,7 @@ def chained(ledger: Mapping[str, Any]) -> list[str]:
     -----
     The last link stands for the terms and for every entry up to it.  Certificates carry it, so
     that a ledger from which entries were removed, or in which they were changed, contradicts the
-    certificates of the releases that it paid for, even if its own checksum was computed anew.
+    certificates of the releases that it paid for, even if its own checksum was computed again.
 
     Examples
     --------

@@ -551,7 +551,7 @@ def by_cell(
     -------
     list of Part
         One or several for each cell and cluster that occurs.  An engine must return the same rows
-        in every pass: one that samples anew, or reads what others change, has no arm sizes.
+        in every pass: one that samples again, or reads what others change, has no arm sizes.
     """
     rows, keys = _keyed(frame, column, arms)
     if with_value:

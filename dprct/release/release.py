@@ -475,7 +475,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
-        """Model the columns that a formula names; other arguments as for the class.
+        """Return the model of the columns in a formula; other arguments as for the class.
 
         Raises
         ------
@@ -487,16 +487,16 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
 
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what a release at this budget promises; free."""
+        """Return the guarantee of a release at this budget; free."""
         return self.spec.promise(self.facts, budget)
 
     def rehearse(self, path: str | Path) -> None:
-        """Refuse what would keep the protected file from being written; free, leaves nothing.
+        """Check that the protected file can be written to a path; free, and leaves nothing behind.
 
         Raises
         ------
         FileError
-            If nothing may be written there.
+            If the file cannot be written there.
         SchemaError
             If a .dta file cannot hold the released schema.
         """

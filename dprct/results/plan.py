@@ -231,7 +231,7 @@ def charged(
     unit: Unit | None = None,
     cost: Charge | None = None,
 ) -> Receipt:
-    """Charge a release, to the accountant given or to the ledger beside the data file.
+    """Charge a release, to the accountant given or to the ledger next to the data file.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def charged(
 
 
 def noted(schema: Schema, guarantee: Guarantee, method: str, noise: NoiseSource) -> str:
-    """Leave an entry without price where a release without guarantee has a ledger beside it.
+    """Leave an entry without price where a release without guarantee has a ledger next to it.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def resumable(accountant: Accountant | None, schema: Schema) -> Accountant:
     found = _given_or_beside(accountant, schema)
     if found is None:
         raise LedgerError(
-            "there is no ledger beside the data, so nothing was saved to resume from; give "
+            "there is no ledger next to the data, so nothing was saved to resume from; give "
             "accountant=, or declare dataset_id"
         )
     return found
@@ -397,12 +397,12 @@ def _passed_over(schema: Schema, accountant: Accountant) -> str:
 
 
 def charged_elsewhere(data: Path, dataset_id: str | None) -> str:
-    """Return in words which other ledgers beside a data file were charged for the same content.
+    """Return in words which other ledgers next to a data file were charged for the same content.
 
     Raises
     ------
     LedgerError
-        If a ledger beside it cannot be read.
+        If a ledger next to it cannot be read.
     """
     if not any(data.parent.glob(f"*{SUFFIX}")):
         return ""
@@ -419,7 +419,7 @@ def refuse_second_budget(others: str, dataset_id: str | None, separate: str | No
     """
     if others and not separate:
         raise LedgerError(
-            f"the data of {dataset_id!r} are those of data set {others}, whose ledger is beside "
+            f"the data of {dataset_id!r} are those of data set {others}, whose ledger is next to "
             "them: what is spent on people adds up whatever the data are called; give that id, or "
             'say why the budgets are separate ([budget] separate = "...", or '
             "Accountant.declare_separate); nothing was charged"
@@ -427,7 +427,7 @@ def refuse_second_budget(others: str, dataset_id: str | None, separate: str | No
 
 
 def _charged_elsewhere(schema: Schema, accountant: Accountant | None) -> str:
-    """Say, or refuse, that the same data were charged to another ledger beside them."""
+    """Say, or refuse, that the same data were charged to another ledger next to them."""
     if schema.source is None:
         return ""
     dataset_id = schema.dataset_id if accountant is None else accountant.dataset_id

@@ -527,7 +527,7 @@ Spelling = type[Any]
 
 
 def missing_rules(column: Column, codes: Any, on: Spelling) -> Iterator[Rule]:
-    """Yield what the missing codes of a column may not be, and where they are; -1 is no code."""
+    """Yield what the missing codes of a column may not be, and where they are; -1 is not a code."""
     if column.missing is not None:
         legal = [-1, *(MISSING_CODES.index(code) for code in column.missing)]
         allowed = ", ".join(column.missing) or "none"

@@ -348,7 +348,7 @@ def _rows(path: Path) -> list[list[str]]:
         rows = []
     if not rows or tuple(rows[0]) != HEADER or any(len(row) != len(HEADER) for row in rows):
         raise StudyError(
-            f"{path.name!r} is no expected.csv: its columns must be {', '.join(HEADER)}; "
+            f"{path.name!r} is not an expected.csv: its columns must be {', '.join(HEADER)}; "
             "dprct protect writes it"
         )
     return rows[1:]
@@ -366,7 +366,7 @@ def _read(path: Path, study: str) -> dict[tuple[str, ...], float]:
         numbers = {tuple(row[1:-1]): float(row[-1]) for row in rows}
     except ValueError:
         raise StudyError(
-            f"{path.name!r} has a value that is no number: it was edited; take the file that "
+            f"{path.name!r} has a value that is not a number: it was edited; take the file that "
             "dprct protect wrote"
         ) from None
     if len(numbers) < len(rows):

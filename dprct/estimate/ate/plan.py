@@ -234,7 +234,7 @@ class Index:
         return found if found.shape == (len(rows),) else "did not return one number per row"
 
     def _is_by_row(self, rows: pd.DataFrame, whole: Array) -> bool:
-        """Whether rows have the same values among others, in another order, beside strange ones.
+        """Whether rows have the same values in another order and among other rows.
 
         The function is called on two random halves, on one row, on the rows in reverse, and with
         one row set to what it may not be in the data: larger or lower than all, or missing.  A
@@ -318,7 +318,7 @@ def indexes_of(
         index, bounds = {outcomes[0]: index}, {outcomes[0]: bounds}
     unknown = [name for name in index if name not in outcomes]
     if unknown:
-        raise ParameterError(f"index= names {given(unknown[0])}, which is no outcome of this fit")
+        raise ParameterError(f"index= names {given(unknown[0])}, not an outcome of this fit")
     each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(index, bounds)
     found = {
         name: _index(

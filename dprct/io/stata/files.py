@@ -249,7 +249,7 @@ def read_dta(
     columns: Iterable[str] | None = None,
     rows: int | range | tuple[int, int] | None = None,
 ) -> tuple[pd.DataFrame, Schema]:
-    """Read a Stata file: its data, and everything else that it says.
+    """Read a Stata file: its data, and everything in its header and labels.
 
     Parameters
     ----------
@@ -257,12 +257,12 @@ def read_dta(
         A .dta file of release 102 to 105, 108, 110, 111, 113 to 115 or 117 to 119, in either
         byte order.
     schema : Schema, optional
-        Public facts that were fixed before; the header of the file must agree with them.
+        Public facts that were declared before.  The header of the file must agree with them.
     columns : iterable of str, optional
-        Read these alone, in the order of the file; no memory is asked for the others.
+        Columns to read, in the order of the file.  The others take no memory.
     rows : int, (first, stop) or range, optional
-        Read the first rows alone, or those from ``first`` (counted from 0) up to ``stop``, which
-        may lie beyond the last, as in a slice.
+        Rows to read: the first so many, or those from ``first`` (counted from 0) up to, but
+        without, ``stop``, which may lie beyond the last row.
 
     Returns
     -------
@@ -271,14 +271,14 @@ def read_dta(
         All others are float64 of codes and numbers, whose NaNs carry the missing codes
         (:mod:`dprct.missing`).
     schema : Schema
-        What the file says, or the schema that was given, whose seal stays.
+        The schema of the file, or the one that was given, with its seal.
 
     Raises
     ------
     FileError
-        If there is no such file, or it may not be read.
+        If the file does not exist or cannot be opened.
     StataFormatError
-        If the file is not a .dta file, or damaged.
+        If the file is not a .dta file, or is damaged.
     SchemaError
         If the header differs from the given schema.
     ColumnError, ParameterError
@@ -443,7 +443,7 @@ def _check_agreement(found: Schema, declared: Schema, path: str | os.PathLike[st
     if differs:
         raise SchemaError(
             f"the header of {os.fspath(path)!r} differs from the schema in {'; '.join(differs)}; "
-            "read the header again with Schema.from_dta and declare the facts anew"
+            "read the header again with Schema.from_dta and declare the facts again"
         )
 
 
@@ -524,7 +524,7 @@ def _check_type(column: Column, layout: Layout) -> None:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS:
         raise SchemaError(
-            f"{name!r} is no Stata name; allowed: up to {_NAME_CHARACTERS} letters, digits and "
+            f"{name!r} is not a Stata name; allowed: up to {_NAME_CHARACTERS} letters, digits and "
             "underscores, not beginning with a digit; rename the column"
         )
     if name in _RESERVED or _STRING_TYPE.fullmatch(name):
@@ -536,7 +536,7 @@ def _check_sort_order(schema: Schema) -> None:
     unknown = [name for name in by if name not in names]
     if unknown:
         raise SchemaError(
-            f"the sort order names {unknown[0]!r}, which is no column; shorten sorted_by"
+            f"the sort order names {unknown[0]!r}, which is not a column; shorten sorted_by"
         )
     if len(set(by)) < len(by):
         raise SchemaError("the sort order names a column twice; keep the first")
@@ -554,31 +554,31 @@ def write_dta(
     path: str | os.PathLike[str],
     version: int | None = None,
 ) -> None:
-    """Write data and everything that the schema says of its file as a Stata file.
+    """Write data, with the labels, formats and other facts of the schema, as a Stata file.
 
     Parameters
     ----------
     data : pandas.DataFrame
-        Columns as :func:`read_dta` gives them, named and ordered as in the schema.
+        Columns as :func:`read_dta` returns them, with the names and order of the schema.
     schema : Schema
-        Types, formats, labels and the other facts of the file.
+        Types, formats, labels and other facts of the file.
     path : path
         Written whole or not at all; an existing file is replaced.
     version : {102, 103, 104, 105, 108, 110, 111, 113, 114, 115, 117, 118, 119}, optional
-        Release; by default the one that was read, else 118, or 119 above 32,767 variables.
-        Those before 113 have no missing code but ``.``.
+        Release of the format.  By default, that of the file that was read, else 118, or 119 for
+        more than 32,767 variables.  Releases before 113 have no missing code but ``.``.
 
     Raises
     ------
     SchemaError
-        If a value does not fit its type, or a fact does not fit the release; nothing is ever
-        rounded, cut or converted.
+        If a value does not fit its type, or a fact does not fit the release.  Nothing is rounded,
+        cut or converted.
     FileError
-        If the file cannot be written; nothing is left then.
+        If the file cannot be written.  No partial file is left then.
 
     Notes
     -----
-    The timestamp is the schema's: no clock is read.
+    The timestamp is taken from the schema, so that equal input gives equal files.
 
     Examples
     --------

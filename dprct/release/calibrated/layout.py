@@ -42,7 +42,7 @@ class Regressions:
     arms : tuple of str
         Terms of the treatment, in the order of the effects.
     covariates : tuple of tuple of str
-        Sets of terms beside the arms.
+        Sets of terms besides the arms.
     """
 
     outcomes: tuple[str, ...]
