@@ -20,8 +20,8 @@ from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
 from dprct.study.informed_section import InformedSpec
 from dprct.study.readme import Availability
-from dprct.study.release_section import METHODS, ReleaseSpec, TotalBudget
-from dprct.study.sections import DesignSpec, is_required, keys_of, words
+from dprct.study.release_section import METHODS
+from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, is_required, keys_of, words
 from dprct.study.study import Declaration, Header, parts_read
 
 if TYPE_CHECKING:

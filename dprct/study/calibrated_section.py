@@ -11,8 +11,8 @@ import numpy as np
 
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, ParameterError, StudyError
+from dprct.estimate.ate.facts import indexes_of, is_file
 from dprct.estimate.ate.model import policy_of
-from dprct.estimate.ate.plan import indexes_of, is_file
 from dprct.estimate.experiment import cluster_unit, compared, constant_of, levels_of, with_bounds
 from dprct.privacy.budget import Real, exact
 from dprct.privacy.mechanisms import split as split_budget
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dprct.estimate.experiment import BlockRule, UnitRule
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.study.release_section import ReleaseSpec
+    from dprct.study.sections import ReleaseSpec
 
 Numbers = float | tuple[float, ...]
 Level = str | float
@@ -291,7 +291,7 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"calibrated": {"covariate_release": "filler", "alphas": [0.05, 0.01]}}
     >>> calibrated_from(document, release).calibrated.alphas

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError
 from dprct.estimate.additive import PrivateAdditive
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.plan import is_file
+from dprct.estimate.ate.facts import is_file
 from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
 from dprct.estimate.moments.model import PrivateMoments
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Relation
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.study.release_section import ReleaseSpec
+    from dprct.study.sections import ReleaseSpec
 
 AnyModel = Model[Any, Any, Any, Any]
 
@@ -213,7 +213,7 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSpec) -> Estimate
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "ipw", delta=1e-6, formula="treat ~ age")
     >>> estimate_from({"ipw": {"outcome": "y", "trim": 0.1}}, release).spec.columns
     ('y', 'treat', 'age')

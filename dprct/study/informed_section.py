@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.published.informed import ModelInformed
     from dprct.schema.schema import Schema
-    from dprct.study.release_section import ReleaseSpec
+    from dprct.study.sections import ReleaseSpec
 
 Texts = Mapping[str, str]
 
@@ -158,7 +158,7 @@ def informed_from(document: Mapping[str, Any], release: ReleaseSpec) -> Informed
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "published_hybrid", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> informed_from(document, release).design.uses

@@ -371,3 +371,64 @@ def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:
     """Refuse a value that is none of those allowed."""
     if value not in allowed:
         raise StudyError(f"{where} = {value!r}; allowed: {', '.join(allowed)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpec:
+    """What is released, and at what price.
+
+    Parameters
+    ----------
+    method : str
+        One of :data:`~dprct.study.release_section.METHODS`.  A release writes a protected file, an
+        estimate a document of results.
+        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the paper's
+        algorithms: they have no privacy guarantee.
+    epsilon, delta : number
+        What the release may cost; ``delta = 0`` is pure differential privacy.
+    zeta : float or None
+        Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
+    confirm : bool
+        Release although the plan refuses: few combinations can be expected to survive, say.
+    output : str or None
+        Where the protected file goes, relative to the study file: ``<data>_protected.dta`` by
+        default, and ``<data>_no_dp_guarantee.dta`` if nothing is promised.  An estimate writes its
+        document of results there: ``<data>_<method>.json`` by default.
+    keep : tuple of str
+        Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
+    formula : str or None
+        The reader's regression, for ``calibrated``; the model of the outcomes, for
+        ``published_hybrid`` and ``published_gen_model``; for an estimate, what ``from_formula`` of
+        its class takes.
+    """
+
+    epsilon: float
+    method: str = "mv_histogram"
+    delta: float = 0.0
+    zeta: float | None = None
+    confirm: bool = False
+    output: str | None = None
+    keep: tuple[str, ...] = ()
+    formula: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TotalBudget:
+    """What may be spent on this data set in all, over every release ever made from it.
+
+    Parameters
+    ----------
+    epsilon, delta : number
+        The most that the ledger may ever charge.
+    relation : {"replace-one", "replace-one-design-public"} or None
+        A demand on every charge of the ledger: one that does not hold under it is refused.
+        Without it any is taken, and the sum is stated under the weakest relation of the charges.
+    separate : str or None
+        Why the same data may have this budget besides that of another ledger beside them; the
+        certificate states it.  Without it such data are refused.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    relation: str | None = None
+    separate: str | None = None

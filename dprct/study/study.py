@@ -41,14 +41,12 @@ from dprct.study.readme import Availability
 from dprct.study.release_section import (
     METHODS,
     UNPROMISED,
-    ReleaseSpec,
-    TotalBudget,
     budget_from,
     check_printable,
     release_from,
 )
 from dprct.study.results_document import SUFFIX
-from dprct.study.sections import check_keys, section
+from dprct.study.sections import ReleaseSpec, TotalBudget, check_keys, section
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Relation
@@ -102,7 +100,7 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> experiment_from(document, release).design.uses

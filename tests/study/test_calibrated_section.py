@@ -25,7 +25,7 @@ from dprct.study.calibrated_section import (
     calibrated_from,
 )
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
-from dprct.study.release_section import ReleaseSpec
+from dprct.study.sections import ReleaseSpec
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dprct.privacy.ledger import checked_id
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.columns import Fate
 from dprct.study.draft import draft
-from dprct.study.release_section import ReleaseSpec
+from dprct.study.sections import ReleaseSpec
 from dprct.study.study import experiment_from, load_study, study_from
 
 if TYPE_CHECKING:

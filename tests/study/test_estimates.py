@@ -21,8 +21,7 @@ from dprct.study.estimates import (
     spec_of,
     spelled,
 )
-from dprct.study.release_section import ReleaseSpec
-from dprct.study.sections import keys_of, section
+from dprct.study.sections import ReleaseSpec, keys_of, section
 
 
 @dataclass(frozen=True, kw_only=True)

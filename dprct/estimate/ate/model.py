@@ -13,19 +13,16 @@ from dprct.assignment.groups import (
 )
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.ate.plan import (
+from dprct.estimate.ate.facts import (
+    ATEFacts,
     Bounds,
     IndexRule,
     adjusted,
-    check_outcomes,
     covariate_names,
     indexes_of,
     narrowed,
-    plan_of,
-    power_table,
-    promise_of,
-    sds_of,
 )
+from dprct.estimate.ate.plan import check_outcomes, plan_of, power_table, promise_of, sds_of
 from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
@@ -75,9 +72,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.estimate.ate.plan import Index
+    from dprct.estimate.ate.facts import Index
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.ate.results import Contrast
+    from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
@@ -88,52 +85,6 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Unit
 
 MissingRule = str | float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class ATEFacts(Facts):
-    """What is public of an experiment: no more than the guarantee of a fit lists.
-
-    Parameters
-    ----------
-    schema : Schema
-    n : int
-    comparison : Comparison
-        Which groups are compared.  An :class:`~dprct.estimate.experiment.Experiment`, with blocks
-        and clusters, where the design is public.
-    contrasts : tuple of Contrast
-        Which effects are reported.
-    outcomes : tuple of Outcome, HiddenOutcome or CountedOutcome
-        Who counts for each: public sizes of arms, or declared probabilities of being in them.
-    indexes : mapping from outcome to Index
-    """
-
-    comparison: Comparison
-    contrasts: tuple[Contrast, ...]
-    outcomes: tuple[AnyOutcome, ...]
-    indexes: Mapping[str, Index]
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """Names of the arms, the control group first."""
-        return self.comparison.arms
-
-    @property
-    def experiment(self) -> Experiment:
-        """Groups, blocks and clusters, where the design is public."""
-        assert isinstance(self.comparison, Experiment)
-        return self.comparison
-
-    @property
-    def design_columns(self) -> tuple[str, ...]:
-        """Treatment, blocks and clusters."""
-        design = self.comparison.design
-        return tuple(dict.fromkeys([*design.columns, *design.uses]))
-
-    @property
-    def counted(self) -> tuple[str, ...]:
-        """The outcomes of which it is private who has a value, so that values are counted."""
-        return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,7 +317,8 @@ class ATESpec(Spec[ATEFacts]):
 
     def plan(self, facts: ATEFacts, allocation: Allocation) -> Plan:
         """Return prices, noise and expected standard errors."""
-        return plan_of(self, facts, allocation.budget)
+        sds = sds_of(self.sd, self.outcome)
+        return plan_of(self.method, facts, allocation.budget, sds, self.alphas)
 
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table."""

@@ -29,7 +29,7 @@ from dprct.queries.sums import GRID, Clipped, arm_aggregates, difference_aggrega
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dprct.estimate.ate.results import Contrast
+    from dprct.estimate.effects import Contrast
     from dprct.model import BoundTable
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource

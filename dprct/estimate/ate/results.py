@@ -16,7 +16,7 @@ import pandas as pd
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
-from dprct.estimate.effects import combined, effects_plot
+from dprct.estimate.effects import Contrast, combined, effects_plot
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import given
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.factorial import Combination
     from dprct.assignment.groups import Design
-    from dprct.estimate.ate.model import ATEFacts
-    from dprct.estimate.ate.plan import Index
+    from dprct.estimate.ate.facts import ATEFacts, Index
     from dprct.estimate.ate.release import AnyOutcome, Released
     from dprct.estimate.effects import NoisyEffect, NoisyMean
     from dprct.privacy.budget import Guarantee
@@ -40,21 +39,6 @@ EffectRule = Literal["arms", "main", "factorial"]
 
 _TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d+)?|\.\d+)\s*\*\s*)?(`[^`]+`|[^\s+\-*`]+)\s*")
 _SUM_TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """A comparison of arm means.
-
-    Parameters
-    ----------
-    name : str
-    weights : tuple of Fraction, length A
-        Of sum zero, the control group first.
-    """
-
-    name: str
-    weights: tuple[Fraction, ...]
 
 
 def arm_contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dprct.formula.design_matrix import Design as DesignMatrix
     from dprct.formula.design_matrix import Mask
     from dprct.release.calibrated.layout import Layout, Regressions, TermSet
-    from dprct.results.covariance import Array, Codes, FeRule, LeastSquares
+    from dprct.results.covariance import Codes, FeRule, LeastSquares
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
@@ -631,7 +631,9 @@ def _found(
     """Yield command, outcome, coefficient and error over released error."""
     for terms in valid.covariates:
         for outcomes in _by_rows(table, valid):
-            for outcome, command, errors in _errors(table, schema, valid, outcomes, terms):
+            for outcome, command, errors in _errors_by_command(
+                table, schema, valid, outcomes, terms
+            ):
                 yield from _compared(command, outcome, errors, targets)
     if valid.subsets_valid and () not in valid.covariates:
         for outcome in valid.outcomes:
@@ -655,7 +657,7 @@ def _by_rows(table: pd.DataFrame, valid: Validity) -> list[list[str]]:
     return list(groups.values())
 
 
-def _errors(
+def _errors_by_command(
     table: pd.DataFrame,
     schema: Schema,
     valid: Validity,

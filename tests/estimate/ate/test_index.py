@@ -13,7 +13,7 @@ import pytest
 from dprct.assignment import Complete
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.plan import Linear, indexes_of, is_file, pilot_index
+from dprct.estimate.ate.facts import Linear, indexes_of, is_file, pilot_index
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
