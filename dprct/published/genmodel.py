@@ -427,8 +427,7 @@ class GenModelSpec(InformedSpec):
         if self.settings.noise_on == "occupied bins":
             return (
                 "in its worst histogram no bin is left to win with probability about "
-                f"{self.no_winner(parts):.2g}; then the middle one is taken, and that coefficient "
-                "is near 0 whatever the data"
+                f"{self.no_winner(parts):.2g}; then the middle one is taken, whatever the data"
             )
         scale, bins = self.worst(parts)
         return (
