@@ -63,7 +63,8 @@ class Cell(Settings):
         Hash of the data.
     """
 
-    FORMAT: ClassVar[int] = 1
+    # 2: GenModel's histograms are as printed, and no longer with noise on every bin
+    FORMAT: ClassVar[int] = 2
 
     study: str
     model: str
