@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from dprct.arguments import checked
+from dprct.arguments import checked, renamed
 from dprct.certificate.valid_regressions import Specification, Validity, terms_of
 from dprct.errors import ParameterError
 from dprct.formula import parse
@@ -71,7 +71,7 @@ def _specifications(
 ) -> dict[str, Specification]:
     """Return the regressions of a table by what to call them."""
     cov_type = covariance_named(inference.cov_type, regressions.groups)
-    groups = None if regressions.groups is None else regressions.groups_name or "given by row"
+    cluster = None if regressions.groups is None else regressions.groups_name or "given by row"
     terms = {
         panel: terms_of(parse(f"~ {side}", functions=True))
         for panel, side in regressions.panels.items()
@@ -81,7 +81,7 @@ def _specifications(
             outcome=outcome,
             terms=terms[panel],
             cov_type=cov_type,
-            groups=groups,
+            cluster=cluster,
             rows=int(nobs),
             weighted=regressions.weights is not None,
         )
@@ -132,6 +132,7 @@ class ITTTable(Table):
         return self.estimates.copy()
 
 
+@renamed(groups="cluster")
 @checked
 def itt_table(
     data: IntoFrame,
@@ -143,7 +144,7 @@ def itt_table(
     blocks: Sequence[str] = (),
     control: str | None = None,
     cov_type: str = "HC1",
-    groups: str | ArrayLike | None = None,
+    cluster: str | ArrayLike | None = None,
     weights: str | ArrayLike | None = None,
     weights_type: WeightsType = "aweight",
     alternative: Literal["two-sided", "one-sided"] = "two-sided",
@@ -181,7 +182,7 @@ def itt_table(
         Column of 0 and 1 for the control group; without it everybody who is in no arm.  Rows in
         neither are left out.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
-    groups : str or (N,) array, optional
+    cluster : str or (N,) array, optional
         Clusters, as in :func:`dprct.ols`; rows without one are left out and counted.
     weights : str or (N,) array, optional
         Also weigh the control means.
@@ -275,7 +276,7 @@ def itt_table(
         covariates=_sets(covariates),
         blocks=tuple(blocks),
         control=control,
-        groups=groups,
+        groups=cluster,
         weights=weights,
         one_sample=sample == "complete",
     )
@@ -369,7 +370,7 @@ def _method_note(regressions: Regressions, inference: Inference, estimates: pd.D
     errors = (
         f"{inference.cov_type} standard errors"
         if regressions.groups is None
-        else "standard errors clustered by " + (regressions.groups_name or "groups")
+        else "standard errors clustered by " + (regressions.groups_name or "the values given")
     )
     counts = sorted({int(n) for n in estimates["nobs"]}, reverse=True)
     numbers = ", ".join(f"{n:,d}" for n in counts)

@@ -138,7 +138,7 @@ print.dprct_verification <- function(x, ...) print_text(x, ...)
 #' @param released A protected data frame, a release, or the name of a file.
 #' @param formula A formula to fit on both.
 #' @param ... Further options by their names in Python, such as `outcomes`, `arms`, `covariates`,
-#'   `blocks`, `control`, `cov_type`, `groups`, `alpha`.
+#'   `blocks`, `control`, `cov_type`, `cluster`, `alpha`.
 #' @return An object of class `dprct_utility`; `as.data.frame()` gives one row per effect.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
@@ -149,6 +149,7 @@ print.dprct_verification <- function(x, ...) print_text(x, ...)
 utility <- function(confidential, released, formula = NULL, ...) {
   options <- list(...)
   check_named(options)
+  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
   dprct_call("utility",
     a = side(confidential), b = side(released),
     formula = if (!is.null(formula)) formula_text(formula), options = options

@@ -8,7 +8,7 @@
 #'   (`c("Earnings" = "re78")`).
 #' @param covariates Names of covariates, or a named list of sets of them.
 #' @param blocks Names of columns whose levels enter as fixed effects.
-#' @param ... Further options by their names in Python: `control`, `cov_type`, `groups`, `weights`,
+#' @param ... Further options by their names in Python: `control`, `cov_type`, `cluster`, `weights`,
 #'   `weights_type`, `alternative`, `distribution`, `adjust`, `families`, `family_sizes`, `sample`,
 #'   `draws`, `rng`, `style`, `title`.
 #' @return An object of class `dprct_table`: `estimates` is a data frame; [toLatex()] and printing
@@ -24,6 +24,7 @@
 itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ...) {
   options <- list(...)
   check_named(options)
+  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",
     data = frame_of(data, used = used), outcomes = labelled(outcomes), arms = labelled(arms),

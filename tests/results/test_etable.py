@@ -28,7 +28,7 @@ def rows(n=90):
 DATA = rows()
 FITS = [
     dprct.ols("y ~ x", DATA),
-    dprct.ols("y ~ x + z + C(v)", DATA, groups="g"),
+    dprct.ols("y ~ x + z + C(v)", DATA, cluster="g"),
     dprct.ols("y ~ x + twice + x:C(v)", DATA),
 ]
 SCHEMA = Schema(

@@ -560,7 +560,7 @@ class Calibration:
             arms=regressions.arms,
             covariates=regressions.covariates,
             cov_type="HC1" if self.clusters is None else "CR1",
-            groups=self.clusters,
+            cluster=self.clusters,
             levels=levels,
             subsets_valid=subsets,
             rows=self.rows,
@@ -588,7 +588,7 @@ def _error(
         table,
         layout.schema,
         cov_type="HC1" if clusters is None else "CR1",
-        groups=clusters,
+        cluster=clusters,
     )
     effects = [name for name in fit.params.index if _is_effect(str(name), layout)]
     wanted = np.sqrt(np.diag(target.covariance))
