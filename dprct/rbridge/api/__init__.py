@@ -3,4 +3,14 @@
 Importing this package registers them all; a new file is imported here.
 """
 
+from dprct.rbridge.api import (
+    budgets,
+    checks,
+    designs,
+    models,
+    regressions,
+    schemas,
+    session,
+)
+
 __all__ = ["budgets", "checks", "designs", "models", "regressions", "schemas", "session"]
