@@ -18,6 +18,8 @@ from dprct.errors import ParameterError, SimulationError
 from dprct.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dprct.schema.schema import Schema
 
 VERSION = 1
@@ -31,6 +33,22 @@ CAVEATS = (
     "show who made it.",
 )
 """What a certificate cannot know, said on each."""
+
+
+NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
+"""How the label of a data set begins where nothing is promised."""
+
+
+def certificate_path(path: Path) -> Path:
+    """Return where the certificate of a protected file lies, as programs read it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> certificate_path(Path("liberia.dta")).name
+    'liberia.certificate.json'
+    """
+    return path.with_suffix(".certificate.json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dprct.certificate.certificate import (
+    NO_GUARANTEE_LABEL,
     Certificate,
     PermittedDifference,
     header_words,
@@ -46,9 +47,6 @@ _REASONS = {
     "key": "replaced by fresh keys",
 }
 _UNPROMISED = "synthetic, drawn from the confidential data without a privacy guarantee"
-
-NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
-"""How the data set's label begins where nothing is promised."""
 
 _LABEL_LENGTH = 80
 
@@ -96,6 +94,9 @@ class Release:
     ledger: str
     issued: Certificate | None = field(repr=False, default=None)
     estimates: Any = None
+
+    holds_protected: ClassVar[bool] = True
+    """What :func:`dprct.ols` knows a release by."""
 
     def __post_init__(self) -> None:
         for name in ("protected", "estimates"):

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct import disk
+from dprct.certificate.certificate import certificate_path
 from dprct.certificate.digest import digest_of
 from dprct.certificate.page import certificate_page
 from dprct.errors import FileError
@@ -44,7 +45,7 @@ def certificate_paths(path: Path) -> tuple[Path, Path, Path]:
     """
     return (
         path.with_suffix(".certificate.txt"),
-        path.with_suffix(".certificate.json"),
+        certificate_path(path),
         path.with_suffix(".certificate.html"),
     )
 

@@ -13,12 +13,12 @@ from dprct.formula import parse
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
+from dprct.results.protected import Provenance, provenance, table_given
 from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
 from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
-    from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
 
     from dprct.privacy.guarantee import Guarantee
@@ -32,7 +32,7 @@ def validity_notes(
     regressions: Regressions,
     inference: Inference,
     found: Estimated,
-    guarantee: Guarantee | None,
+    known: Provenance,
 ) -> list[str]:
     """Return what is said of the errors: a calibrated file knows, others hold no noise.
 
@@ -41,8 +41,8 @@ def validity_notes(
     regressions : Regressions
     inference : Inference
     found : Estimated
-    guarantee : Guarantee or None
-        That of the release which the data come from, if given.
+    known : Provenance
+        What is known of where the data come from.
 
     Returns
     -------
@@ -51,10 +51,11 @@ def validity_notes(
     """
     valid = Validity.of(regressions.schema)
     if valid is None:
-        return [] if guarantee is None else [RELEASED_NOTE]
+        return [RELEASED_NOTE] if known.is_released else []
     said: dict[str, list[str]] = {}
     for place, spec in _specifications(regressions, inference, found.estimates).items():
-        said.setdefault(valid.note(spec), []).append(place)
+        if not (known.contradicted and valid.reason(spec) is None):
+            said.setdefault(valid.note(spec), []).append(place)
     notes = [
         note if len(said) == 1 else f"{', '.join(places)}: {note}" for note, places in said.items()
     ]
@@ -135,7 +136,7 @@ class ITTTable(Table):
 @renamed(groups="cluster")
 @checked
 def itt_table(
-    data: IntoFrame,
+    data: Any,
     schema: Schema | None = None,
     *,
     outcomes: Sequence[str] | Mapping[str, str],
@@ -166,8 +167,9 @@ def itt_table(
 
     Parameters
     ----------
-    data : DataFrame
-        pandas, Polars, or another frame that narwhals can turn into pandas.
+    data : DataFrame, Release, path, (data, Schema) or Moments
+        As for :func:`dprct.ols`.  Of released moments the table is that of ``Moments.itt_table``,
+        which takes ``outcomes``, ``arms``, ``style`` and ``title`` alone.
     schema : Schema, optional
         Gives the labels of outcomes and arms, and the order of the levels of factors; that of a
         calibrated file also says which errors are valid, and a note says so.
@@ -207,7 +209,7 @@ def itt_table(
     rng : None, int or numpy Generator
         Of the bootstrap.
     guarantee : Guarantee, optional
-        That of the release which ``data`` come from; the table then prints it.
+        That of the release which ``data`` come from, where they do not say it themselves.
     style : {"paper", "econ", "aer", "esttab"}
     title : str
 
@@ -251,6 +253,14 @@ def itt_table(
     earn            4.000  4.000  [0.816]***    0.008
     -------------------------------------------------
     """
+    if getattr(type(data), "holds_moments", False):
+        asked = [schema, control, cluster, weights, adjust, family_sizes, guarantee]
+        if any(option is not None for option in asked) or covariates or blocks:
+            raise ParameterError(
+                "released moments take outcomes, arms, style and title alone; Moments.itt_table "
+                "adjusts p-values, and Moments.ols takes covariates"
+            )
+        return _of_moments(data, outcomes, arms, style, title)
     inference = Inference(
         cov_type=cov_type,
         weights_type=weights_type,
@@ -260,6 +270,7 @@ def itt_table(
         draws=draws,
         rng=rng,
     )
+    data, schema, guarantee = table_given(data, schema, guarantee)
     check_choice("sample", sample, ("complete-per-outcome", "complete"))
     shape = style_named(style)
     outcome_labels = _labels("outcomes", outcomes, schema)
@@ -282,7 +293,9 @@ def itt_table(
     )
     grouped = families_of(families, list(outcome_labels), list(arm_labels), family_sizes)
     found = estimated(regressions, inference, grouped)
-    custodian = adjust in RESAMPLED and guarantee is None
+    by_row = any(not isinstance(values, str | None) for values in (cluster, weights))
+    known = provenance(data, schema, regressions.frame.columns, guarantee, by_row=by_row)
+    custodian = adjust in RESAMPLED and not known.is_released
     columns, rows, parts = _laid_out(found.estimates, outcome_labels, arm_labels, adjusted=adjust)
     return ITTTable(
         columns=columns,
@@ -291,13 +304,32 @@ def itt_table(
         corner="Outcome",
         parts=parts,
         style=shape,
-        notes=_notes(regressions, inference, found, custodian=custodian, guarantee=guarantee),
+        notes=_notes(regressions, inference, found, custodian=custodian, known=known),
         estimates=found.estimates,
         omitted=found.omitted,
         rows_without_group=found.rows_without_group,
-        guarantee=guarantee or ORDINARY_FIT,
+        guarantee=known.guarantee or ORDINARY_FIT,
         custodian=custodian,
     )
+
+
+def _of_moments(
+    data: Any,
+    outcomes: Sequence[str] | Mapping[str, str],
+    arms: Sequence[str] | Mapping[str, str],
+    style: str,
+    title: str,
+) -> ITTTable:
+    """Return the table of released moments: they know their schema, their noise and guarantee."""
+    named = dict(arms) if isinstance(arms, Mapping) else {arm: arm for arm in arms}
+    made: ITTTable = data.itt_table(outcomes, arms=named, style=style, title=title)
+    wanted = ["control_mean", *named]
+    if [column.key for column in made.columns] != wanted:
+        raise ParameterError(
+            f"arms name {', '.join(named)}; of released moments a table has every arm, in order: "
+            f"{', '.join(column.key for column in made.columns[1:])}"
+        )
+    return made
 
 
 def _labels(
@@ -386,14 +418,14 @@ def _notes(
     found: Estimated,
     *,
     custodian: bool,
-    guarantee: Guarantee | None,
+    known: Provenance,
 ) -> tuple[str, ...]:
     return (
         _method_note(regressions, inference, found.estimates),
         *_count_notes(found.omitted, found.rows_without_group),
         *([CUSTODIAN] if custodian else []),
-        *validity_notes(regressions, inference, found, guarantee),
-        *str(guarantee or ORDINARY_FIT).splitlines(),
+        *validity_notes(regressions, inference, found, known),
+        *str(known.guarantee or ORDINARY_FIT).splitlines(),
     )
 
 

@@ -30,6 +30,7 @@ from dprct.results.covariance import (
     independent,
 )
 from dprct.results.fixed_effects import FixedEffects, taken_out
+from dprct.results.protected import Provenance, provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:
@@ -338,12 +339,15 @@ def ols(
     formula : str
         ``"y ~ treat + C(village) + I(age ** 2)"``; ``log``, ``exp``, ``sqrt``, ``abs`` and
         comparisons inside ``I()`` are allowed.
-    data : DataFrame or Moments
-        pandas, Polars, or another frame that narwhals can turn into pandas.  Of released moments
-        the fit is that of ``Moments.ols``, with their noise.
+    data : DataFrame, Release, path, (data, Schema) or Moments
+        pandas, Polars, or another frame that narwhals can turn into pandas.  A release brings its
+        schema and its guarantee, a file its schema.  Of released moments the fit is that of
+        ``Moments.ols``, with their noise.
     schema : Schema, optional
         Gives the order of the levels of factors; the first one that occurs is the base.  That of
-        a calibrated file also says whether its errors are valid, and a note says so.
+        a calibrated file also says whether its errors are valid, and a note says so.  If it was
+        read from a file with a certificate beside it, the guarantee is that of the certificate,
+        provided that its digests are those of the columns that the fit uses.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
         ``HC1`` is Stata's ``robust``; ``CR1`` is another name for ``cluster``.
     cluster : str or (N,) array, optional
@@ -358,7 +362,7 @@ def ols(
         Whose rule counts them as parameters; see :mod:`dprct.results.fixed_effects`.  ``areg``
         gives what dummies ``C(x)`` give.
     guarantee : Guarantee, optional
-        That of the release which ``data`` come from; the summary then prints it.
+        That of the release which ``data`` come from, where they do not say it themselves.
 
     Returns
     -------
@@ -401,6 +405,7 @@ def ols(
         options = (schema, cluster, weights, guarantee, absorb or None)
         read: OLSResults = _of_moments(formula, data, cov_type, options)
         return read
+    data, schema, guarantee = table_given(data, schema, guarantee)
     cov_type = covariance_named(cov_type, cluster)
     check_weights_type(weights_type, cov_type, given=weights is not None)
     parsed = parse(formula, functions=True)
@@ -432,10 +437,14 @@ def ols(
         intercept=parsed.intercept,
         fe_df=effects.rule if effects.names else "areg",
     )
+    given = [values for values in (cluster, weights) if values is not None]
+    by_name = [values for values in given if isinstance(values, str)]
+    used = (*parsed.names, *effects.names, *by_name)
+    known = provenance(data, schema, used, guarantee, by_row=len(by_name) < len(given))
     return replace(
         results,
-        guarantee=ORDINARY_FIT if guarantee is None else guarantee,
-        notes=(*results.notes, *_release_notes(Validity.of(schema), spec, guarantee)),
+        guarantee=known.guarantee or ORDINARY_FIT,
+        notes=(*results.notes, *_release_notes(Validity.of(schema), spec, known)),
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )
@@ -452,12 +461,13 @@ def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, .
 
 
 def _release_notes(
-    valid: Validity | None, spec: Specification, guarantee: Guarantee | None
+    valid: Validity | None, spec: Specification, known: Provenance
 ) -> tuple[str, ...]:
     """Return what is said of the errors: a calibrated file knows, others hold no noise."""
     if valid is not None:
-        return (valid.note(spec),)
-    return () if guarantee is None else (RELEASED_NOTE,)
+        note = valid.note(spec)
+        return () if known.contradicted and valid.reason(spec) is None else (note,)
+    return (RELEASED_NOTE,) if known.is_released else ()
 
 
 def _fit(

@@ -5,7 +5,10 @@
 #' in its notes what a standard error does not contain.
 #'
 #' @param formula An R formula; `factor()`, `I()`, `log()`, `exp()`, `sqrt()`, `abs()`, `:`, `*`.
-#' @param data A data frame, tibble or data.table.
+#' @param data A data frame, tibble or data.table, or a release.
+#'   A release and `protected(release)` bring their guarantee, and so does a protected file that
+#'   [read_dta()] of this package read with its certificate beside it; \pkg{haven} drops what the
+#'   file says of itself, all but its label.
 #' @param cov_type `"nonrobust"`, `"HC0"` to `"HC3"`, or `"cluster"` with `cluster`; the other kinds
 #'   by their names in Python.
 #' @param cluster The column of clusters: its name, or a formula such as `~ village`.
@@ -37,6 +40,7 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
   found <- dprct_call("ols",
     formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, cluster = cluster,
     weights = weights, weights_type = weights_type, absorb = absorb,
+    standing = standing_of(data),
     .call = sys.call()
   )
   found$call <- plain_call(match.call())

@@ -12,7 +12,19 @@
 protected <- function(x) UseMethod("protected")
 
 #' @export
-protected.dprct_release <- function(x) x$protected
+protected.dprct_release <- function(x) with_standing(x$protected, x$standing)
+
+# What a fit on the table must know of its release travels with the table's schema.
+with_standing <- function(data, standing) {
+  if (!is.null(attr(data, "dprct_schema", exact = TRUE))) {
+    attr(data, "dprct_schema")$standing <- standing
+  }
+  data
+}
+
+standing_of <- function(data) {
+  if (inherits(data, "dprct_release")) data$standing else attr(data, "dprct_schema", exact = TRUE)$standing
+}
 
 #' @export
 protected.default <- function(x) {

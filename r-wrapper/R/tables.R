@@ -3,7 +3,7 @@
 #' The layout of experimental papers: one row per outcome, with the control mean and, for each arm,
 #' the effect, its standard error and p-value, adjusted for the number of tests if asked.
 #'
-#' @param data A data frame, tibble or data.table.
+#' @param data A data frame, tibble or data.table, or a release, as for [ols()].
 #' @param outcomes,arms Names of columns; named vectors give their labels
 #'   (`c("Earnings" = "re78")`).
 #' @param covariates Names of covariates, or a named list of sets of them.
@@ -28,7 +28,7 @@ itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ..
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",
     data = frame_of(data, used = used), outcomes = labelled(outcomes), arms = labelled(arms),
-    covariates = covariates, blocks = blocks, options = options
+    covariates = covariates, blocks = blocks, options = options, standing = standing_of(data)
   )
 }
 

@@ -140,7 +140,7 @@ def test_guarantees_are_printed_once():
     ("arguments", "error", "says"),
     [
         (([],), ParameterError, "at least one fit"),
-        ((["y ~ x"],), ParameterError, "models= is list; give a list of a LinearResults"),
+        ((["y ~ x"],), ParameterError, r"model \(1\) is str; give results"),
     ],
 )
 def test_what_is_no_model(arguments, error, says):

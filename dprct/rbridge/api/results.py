@@ -17,6 +17,7 @@ from dprct.rbridge.registry import export, revives
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
+from dprct.results.protected import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +94,8 @@ def release_record(release: Release, like: Likeness | None = None) -> Record:
             "guarantee": guarantee_record(release.guarantee),
             "plan": plan_record(release.plan),
             "ledger": release.ledger,
-            "certificate": _certificate(release),
+            "certificate": (certificate := _certificate(release)),
+            "standing": _standing(release, certificate),
             "text": release.summary(),
         },
         live=release,
@@ -106,6 +108,12 @@ def _certificate(release: Release) -> str | None:
         return None
     values = digest_of(release.protected, release.schema)
     return json.dumps(replace(release.issued, values=values).to_dict())
+
+
+def _standing(release: Release, certificate: str | None) -> str:
+    """Return what a frame of the release carries, so that a fit on it knows its guarantee."""
+    found = None if certificate is None else Certificate.from_dict(json.loads(certificate)).values
+    return Origin("the certificate of the release", release.guarantee, found).to_json()
 
 
 @dataclass(frozen=True, slots=True)
