@@ -18,7 +18,7 @@
 #' @param ... Not used.
 #' @return `accountant()`: an object of class `dprct_accountant`. `summary()`: a list of `total`,
 #'   `spent`, `remaining` (each `epsilon` and `delta`), `together` (what all fits promise together,
-#'   in sentences) and `ledger`, a data frame.
+#'   in sentences), `in_memory`, and `ledger`, a data frame.
 #' @examples
 #' if (dprct_available()) {
 #'   budget <- accountant(epsilon = 2)
@@ -51,7 +51,7 @@ print.dprct_accountant <- function(x, ...) {
     ))
   }
   lapply(c("total", "spent", "remaining"), line)
-  if (is.null(state$path)) {
+  if (state$in_memory) {
     cat("In memory only: it ends with this session, and saveRDS() does not keep it; give path\n")
   }
   if (length(state$together)) cat(strwrap(unlist(state$together)), sep = "\n")

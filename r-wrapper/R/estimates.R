@@ -280,7 +280,10 @@ print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), 
 summary.dprct_estimate <- function(object, ...) {
   only_known(...)
   structure(
-    list(coefficients = coef_table(object), text = object$text, guarantee = object$guarantee),
+    list(
+      coefficients = coef_table(object), text = object$text, guarantee = object$guarantee,
+      result = object
+    ),
     class = "summary.dprct_estimate"
   )
 }

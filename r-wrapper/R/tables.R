@@ -133,7 +133,7 @@ knitted <- function(x) {
   form <- if (knitr::is_latex_output()) "latex" else if (knitr::is_html_output()) "html"
   made <- if (!is.null(form)) dprct_call("result_view", result = x, view = form)
   if (is.null(made)) {
-    knitr::normal_print(structure(list(text = x$text), class = "summary.dprct_estimate"))
+    knitr::normal_print(structure(list(text = x$text, result = x), class = "summary.dprct_estimate"))
   } else if (form == "latex") {
     knitr::asis_output(paste0("\n", made, "\n"))
   } else {

@@ -12,19 +12,20 @@ import pandas as pd
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.digest import digest_of
 from dprct.errors import ParameterError, SimulationError
+from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.registry import export, revives
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
 from dprct.results.protected import Origin
+from dprct.results.tables import Table as ResultTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.privacy.guarantee import Guarantee
     from dprct.results.plan import Plan
-    from dprct.results.tables import Table as ResultTable
 
 
 _VIEWS = {
@@ -222,6 +223,15 @@ def table_record(table: ResultTable, **more: Any) -> Record:
         },
         live=table,
     )
+
+
+@export("result_text")
+def result_text(result: Any, width: float) -> str | None:
+    """Return a result as text of at most so many characters a line; None where it has no table."""
+    shown = getattr(result, "shown", result)
+    if isinstance(shown, LinearResults):
+        return shown.summary().as_text(whole(width, "width"))
+    return str(shown.to_text(whole(width, "width"))) if isinstance(shown, ResultTable) else None
 
 
 @export("result_view")
