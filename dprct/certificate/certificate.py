@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.schema.columns import Code
+    from pathlib import Path
+
     from dprct.schema.schema import Schema
 
 
@@ -235,6 +237,22 @@ CAVEATS = (
     "show who made it.",
 )
 """What a certificate cannot know, said on each."""
+
+
+NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
+"""How the label of a data set begins where nothing is promised."""
+
+
+def certificate_path(path: Path) -> Path:
+    """Return where the certificate of a protected file lies, as programs read it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> certificate_path(Path("liberia.dta")).name
+    'liberia.certificate.json'
+    """
+    return path.with_suffix(".certificate.json")
 
 
 @dataclass(frozen=True, slots=True)

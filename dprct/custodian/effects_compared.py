@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from dprct import plots
+from dprct.arguments import renamed
 from dprct.custodian.tables import (
     Cells,
     Source,
@@ -71,7 +72,7 @@ class Regressions:
     control : str or None
         Column of the control group; rows in neither are then left out.
     cov_type : str
-    groups, weights : str or None
+    cluster, weights : str or None
         Columns, so that every table has its own.
     weights_type : {"aweight", "fweight", "pweight"}
     alpha : float
@@ -84,18 +85,18 @@ class Regressions:
     indicators: bool = False
     control: str | None = None
     cov_type: str = "HC1"
-    groups: str | None = None
+    cluster: str | None = None
     weights: str | None = None
     weights_type: WeightsType = "aweight"
     alpha: float = 0.05
 
     def __post_init__(self) -> None:
-        for option in ("groups", "weights"):
+        for option in ("cluster", "weights"):
             if not isinstance(getattr(self, option), str | None):
                 raise ParameterError(f"{option} must be a column, which every table has its own of")
         if not 0 < self.alpha < 1:
             raise ParameterError(f"alpha={self.alpha!r}; give a number between 0 and 1")
-        cov_type = covariance_named(self.cov_type, self.groups)
+        cov_type = covariance_named(self.cov_type, self.cluster)
         check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
         object.__setattr__(self, "cov_type", cov_type)
 
@@ -145,7 +146,7 @@ class Regressions:
         """All columns used, outcomes first, each once."""
         sides = (name for side in self.panels.values() for name in _names(f"~ {side}"))
         outcomes = (name for outcome in self.outcomes for name in _names(f"{outcome} ~ 1"))
-        others = (name for name in (self.control, self.groups, self.weights) if name)
+        others = (name for name in (self.control, self.cluster, self.weights) if name)
         return tuple(dict.fromkeys([*outcomes, *sides, *others]))
 
     def effects(self, source: Source) -> tuple[pd.DataFrame, list[str]]:
@@ -216,8 +217,8 @@ class Regressions:
 
     def _rows(self, frame: pd.DataFrame, panel: str, outcome: str) -> Mask:
         rows = complete_cases(parse(f"{outcome} ~ {self.panels[panel]}", functions=True), frame)
-        if self.groups is not None:
-            rows = rows & ~is_missing(frame[self.groups])
+        if self.cluster is not None:
+            rows = rows & ~is_missing(frame[self.cluster])
         if self.control is not None:
             in_control = frame[self.control].to_numpy(np.float64, na_value=np.nan) == 1
             in_arm = frame[list(self.arms)].to_numpy(np.float64, na_value=np.nan) == 1
@@ -243,7 +244,7 @@ class Regressions:
         formula = parse(f"{' + '.join(outcomes)} ~ {self.panels[panel]}", functions=True)
         found = design(formula, frame, source.schema, keep=rows)
         check_finite(found)
-        groups = None if self.groups is None else cluster_codes(frame[self.groups], rows)
+        groups = None if self.cluster is None else cluster_codes(frame[self.cluster], rows)
         weighting = Weighting.of(weight, self.weights_type, int(rows.sum()))
         shared = fit_several(found.X, found.y, weighting, self.cov_type, groups)
         return _Fitted(found, shared, weighting)
@@ -604,6 +605,7 @@ def _in_order(shares: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([ordered, others])
 
 
+@renamed(groups="cluster")
 def utility(
     confidential: Given,
     released: Given,
@@ -615,7 +617,7 @@ def utility(
     blocks: Sequence[str] = (),
     control: str | None = None,
     cov_type: str = "HC1",
-    groups: str | None = None,
+    cluster: str | None = None,
     weights: str | None = None,
     weights_type: WeightsType = "aweight",
     alpha: float = 0.05,
@@ -636,7 +638,7 @@ def utility(
     covariates, blocks, control
         As in :func:`dprct.itt_table`; not with ``formula``.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
-    groups, weights : str, optional
+    cluster, weights : str, optional
         Columns of clusters and of weights.
     weights_type : {"aweight", "fweight", "pweight"}
     alpha : float
@@ -690,7 +692,7 @@ def utility(
     """
     options = {
         "cov_type": cov_type,
-        "groups": groups,
+        "cluster": cluster,
         "weights": weights,
         "weights_type": weights_type,
         "alpha": alpha,
@@ -712,7 +714,7 @@ def utility(
     truth = confidential_source(confidential, schema)
     sources = released_sources(released, schema)
     effects, reasons = _compared(regressions, truth, sources)
-    caution()
+    caution(stacklevel=4)  # through the decorator
     return UtilityReport(
         effects=effects,
         regressions=regressions,

@@ -426,6 +426,11 @@ class Accountant(Balance):
                 file.save_state(entry_id, state)
         self._store, self._known = file, ledger
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the ledger ends with the session: it is kept in no file."""
+        return isinstance(self._store, Memory)
+
     def charge(
         self,
         cost: Budget | Charge,

@@ -6,11 +6,13 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dprct.arguments import checked
 from dprct.certificate.certificate import (
+    NO_GUARANTEE_LABEL,
     Certificate,
     PermittedDifference,
     header_words,
@@ -69,9 +71,6 @@ _REASONS = {
 }
 _UNPROMISED = "synthetic, drawn from the confidential data without a privacy guarantee"
 
-NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
-"""How the data set's label begins where nothing is promised."""
-
 _LABEL_LENGTH = 80
 
 
@@ -118,6 +117,9 @@ class Release:
     ledger: str
     issued: Certificate | None = field(repr=False, default=None)
     estimates: Any = None
+
+    holds_protected: ClassVar[bool] = True
+    """What :func:`dprct.ols` knows a release by."""
 
     def __post_init__(self) -> None:
         for name in ("protected", "estimates"):

@@ -14,6 +14,8 @@ import pandas as pd
 
 from dprct import disk
 from dprct.certificate.certificate import digest_of
+from dprct.certificate.certificate import certificate_path
+from dprct.certificate.digest import digest_of
 from dprct.certificate.page import certificate_page
 from dprct.disk import file_error
 from dprct.errors import FileError
@@ -44,7 +46,7 @@ def certificate_paths(path: Path) -> tuple[Path, Path, Path]:
     """
     return (
         path.with_suffix(".certificate.txt"),
-        path.with_suffix(".certificate.json"),
+        certificate_path(path),
         path.with_suffix(".certificate.html"),
     )
 

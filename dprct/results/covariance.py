@@ -244,7 +244,7 @@ def check_weights_type(weights_type: str, cov_type: str, *, given: bool) -> None
         )
     if given and weights_type == "pweight" and cov_type == "nonrobust":
         raise ParameterError(
-            "sampling weights (pweight) need a robust covariance; use cov_type='HC1' or groups="
+            "sampling weights (pweight) need a robust covariance; use cov_type='HC1' or cluster="
         )
 
 

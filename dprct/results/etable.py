@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import ColumnError, ParameterError
@@ -36,7 +36,7 @@ _BETWEEN = re.compile(r":(?![^\[]*\])")
 
 @checked
 def etable(
-    models: Sequence[LinearResults] | Mapping[str, LinearResults],
+    models: Sequence[Any] | Mapping[str, Any],
     schema: Schema | None = None,
     *,
     keep: Sequence[str] | None = None,
@@ -54,7 +54,8 @@ def etable(
     Parameters
     ----------
     models : list of results, or mapping of heading to results
-        Results with coefficients, such as those of :func:`dprct.ols`.
+        Results with coefficients, such as those of :func:`dprct.ols`; a release with its
+        estimates, or released moments with their effects.
     schema : Schema, optional
         Labels of variables and of the levels of factors are taken from here.
     keep : list of str, optional
@@ -174,15 +175,16 @@ class _Naming:
 
 
 def _headed(
-    models: Sequence[LinearResults] | Mapping[str, LinearResults],
+    models: Sequence[Any] | Mapping[str, Any],
 ) -> dict[str, LinearResults]:
-    fits: dict[str, LinearResults]
-    if isinstance(models, LinearResults):
+    given: dict[str, Any]
+    if isinstance(models, LinearResults) or _holds(models):
         raise ParameterError("etable got one model by itself; give a list of fits, such as [fit]")
     if isinstance(models, Mapping):
-        fits = dict(models)
+        given = dict(models)
     else:
-        fits = {f"({k})": fit for k, fit in enumerate(models, start=1)}
+        given = {f"({k})": fit for k, fit in enumerate(models, start=1)}
+    fits = {heading: _estimates(fit) for heading, fit in given.items()}
     if not fits:
         raise ParameterError("etable got no model; give at least one fit")
     for heading, fit in fits.items():
@@ -191,6 +193,24 @@ def _headed(
                 f"model {heading} is {type(fit).__name__}; give results such as those of ols"
             )
     return fits
+
+
+def _holds(model: object) -> bool:
+    return any(getattr(type(model), name, False) for name in ("holds_protected", "holds_moments"))
+
+
+def _estimates(model: Any) -> Any:
+    """Return the estimates of a release or of released moments; anything else as it is."""
+    if getattr(type(model), "holds_moments", False):
+        return model.effects()
+    if not _holds(model):
+        return model
+    if model.estimates is None:
+        raise ParameterError(
+            "a release without estimates has no coefficients; fit it first, as in "
+            "etable([ols('y ~ t', release)])"
+        )
+    return model.estimates
 
 
 def _terms(fits: Mapping[str, LinearResults]) -> list[str]:

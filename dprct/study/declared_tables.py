@@ -59,7 +59,7 @@ class TableSpec:
         The column of the control group.
     errors : str
         The kind of standard errors: HC1, HC0, HC2, HC3, nonrobust or cluster.
-    groups, weights : str or None
+    cluster, weights : str or None
         The column of clusters, and that of weights.
     weights_type, alternative, distribution, sample : str
         As for :func:`dprct.itt_table`.
@@ -86,7 +86,7 @@ class TableSpec:
     blocks: tuple[str, ...] = ()
     control: str | None = None
     errors: str = "HC1"
-    groups: str | None = None
+    cluster: str | None = None
     weights: str | None = None
     weights_type: str = "aweight"
     alternative: str = "two-sided"
@@ -107,7 +107,7 @@ class TableSpec:
         ]  # fmt: skip
         terms = [term for members in sets for term in members]
         named = formula_names("~ " + " + ".join(terms), functions=True)[1] if terms else []
-        single = [name for name in (self.control, self.groups, self.weights) if name]
+        single = [name for name in (self.control, self.cluster, self.weights) if name]
         return list(dict.fromkeys([*self.outcomes, *self.arms, *named, *self.blocks, *single]))
 
     def without_information(self, fates: Mapping[str, str]) -> list[str]:
@@ -158,7 +158,7 @@ class TableSpec:
             raise ParameterError("covariates is an empty table; name at least one set")
         style_named(self.layout).changed({} if self.digits is None else {"digits": self.digits})
         Inference(alternative=self.alternative, distribution=self.distribution, adjust=self.adjust)  # type: ignore[arg-type]
-        cov_type = covariance_named(self.errors, self.groups)
+        cov_type = covariance_named(self.errors, self.cluster)
         check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
         families_of(self.families, self.outcomes, self.arms, self.family_sizes or None)  # type: ignore[arg-type]
         self.columns()
@@ -189,7 +189,7 @@ class TableSpec:
             blocks=self.blocks,
             control=self.control,
             cov_type=self.errors,
-            groups=self.groups,
+            cluster=self.cluster,
             weights=self.weights,
             weights_type=self.weights_type,  # type: ignore[arg-type]  # itt_table checks it
             alternative=self.alternative,  # type: ignore[arg-type]
@@ -223,7 +223,8 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
     if not isinstance(sections, Sequence) or isinstance(sections, str):
         raise StudyError("tables are written as [[table]], one section for each")
     found = tuple(
-        section(TableSpec, part, f"[[table]] number {k}") for k, part in enumerate(sections, 1)
+        section(TableSpec, _as_named_now(part), f"[[table]] number {k}")
+        for k, part in enumerate(sections, 1)
     )
     names = [table.name for table in found]
     for table in found:
@@ -234,6 +235,18 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
         except DprctError as error:
             raise StudyError(f"[[table]] {table.name!r}: {error}") from None
     return found
+
+
+def _as_named_now(part: object) -> object:
+    """Return a section whose keys have the names of this version: a file of an older one is read.
+
+    Where both names stand, the old one is refused with the new one.
+    """
+    if not isinstance(part, Mapping) or "groups" not in part:
+        return part
+    if "cluster" in part:
+        raise StudyError("[[table]] has both cluster and groups, its old name; leave groups out")
+    return {("cluster" if key == "groups" else key): value for key, value in part.items()}
 
 
 def long_form(tables: Mapping[str, ITTTable]) -> list[dict[str, Any]]:

@@ -81,7 +81,7 @@ _TAIL = """
 # outcomes = []                    # columns
 # arms = []                        # columns of 0 and 1
 # covariates = []                  # terms, such as "age" or "C(village)"
-# groups = ""                      # the column of clusters, if there is one
+# cluster = ""                     # the column of clusters, if there is one
 
 # What a data editor asks and only you know; it goes into README-data.md.
 # [availability]

@@ -5,8 +5,20 @@ refuse <- function(leaf, message, call = sys.call(-1L)) {
 
 print_text <- function(x, ...) {
   only_known(..., .also = for_print)
-  cat(x$text, sep = "\n")
+  cat(text_of(x), sep = "\n")
   invisible(x)
+}
+
+# The text as wide as options(width) asks, where the result lives in this session; else as saved.
+text_of <- function(x) {
+  width <- max(40L, getOption("width"))
+  lines <- unlist(strsplit(x$text, "\n", fixed = TRUE))
+  if (!length(lines) || max(nchar(lines)) <= width) return(x$text)
+  made <- tryCatch(
+    dprct_call("result_text", result = if (is.null(x$result)) x else x$result, width = width),
+    dprct_error = function(e) NULL
+  )
+  if (is.null(made)) x$text else made
 }
 
 # Refuses what a function with dots does not use: a misspelt argument would vanish in them. Nothing

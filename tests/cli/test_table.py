@@ -77,7 +77,7 @@ CLUSTERED = """
 name = "clustered"
 outcomes = ["got"]
 arms = ["arm"]
-groups = "village"
+cluster = "village"
 weights = "w"
 """
 EXPECTED, README = "trial_protected.expected.csv", "trial_protected.README-data.md"

@@ -182,7 +182,7 @@ def calls(folder: Path) -> dict[str, Call]:
     add("write_dta", dprct.write_dta, **both, path=folder / "c.dta", version=None)
     add("compare", dprct.compare, a=file, b=folder / "other.dta", certificate=None)
     ols = add(
-        "ols", dprct.ols, formula="y ~ t", **both, cov_type="HC1", groups=None, weights=None,
+        "ols", dprct.ols, formula="y ~ t", **both, cov_type="HC1", cluster=None, weights=None,
         weights_type="aweight", absorb=(), fe_df="areg", guarantee=None,
     )()  # fmt: skip
     given = parameters(dprct.itt_table)

@@ -153,7 +153,7 @@ def test_clusters_get_cluster_errors(make_trial: Trial, trial_schema: Schema) ->
         data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school")
     )
     release = model.fit(epsilon=8)
-    agrees(release, "earn ~ t + t2 + age", cov_type="CR1", groups="school")
+    agrees(release, "earn ~ t + t2 + age", cov_type="CR1", cluster="school")
     pairs = release.protected[["school", *ARMS]].drop_duplicates()
     assert len(pairs) == 60  # schools are whole, and each is in one arm
     assert sorted(release.protected["school"]) == sorted(data["school"])

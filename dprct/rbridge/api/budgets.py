@@ -80,6 +80,7 @@ def accountant_state(accountant: Accountant) -> dict[str, Any]:
         "spent": _numbers(accountant.spent),
         "remaining": _numbers(accountant.remaining),
         "together": [] if together is None else together.sentences(),
+        "in_memory": accountant.in_memory,
         "ledger": pd.DataFrame(entries, columns=columns),
     }
 

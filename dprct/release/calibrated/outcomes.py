@@ -534,7 +534,7 @@ class Calibration:
             arms=regressions.arms,
             covariates=regressions.covariates,
             cov_type="HC1" if self.clusters is None else "CR1",
-            groups=self.clusters,
+            cluster=self.clusters,
             levels=levels,
             subsets_valid=subsets,
             rows=self.rows,
@@ -562,7 +562,7 @@ def _error(
         table,
         layout.schema,
         cov_type="HC1" if clusters is None else "CR1",
-        groups=clusters,
+        cluster=clusters,
     )
     effects = [name for name in fit.params.index if _is_effect(str(name), layout)]
     wanted = np.sqrt(np.diag(target.covariance))
@@ -637,7 +637,7 @@ def _found(
                 yield from _compared(command, outcome, errors, targets)
     if valid.subsets_valid and () not in valid.covariates:
         for outcome in valid.outcomes:
-            fit = ols(_formula(valid, outcome, ()), table, schema, groups=valid.groups)
+            fit = ols(_formula(valid, outcome, ()), table, schema, cluster=valid.cluster)
             errors = dict(zip(fit.bse.index[1:], fit.bse.to_numpy()[1:].tolist(), strict=True))
             yield from _compared(f"regress y t, {valid.errors}", outcome, errors, targets)
 
@@ -666,8 +666,8 @@ def _errors_by_command(
 ) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Yield outcome, command and the errors of the effects that it finds, by coefficient."""
     keep = np.ones(len(table), bool)
-    if valid.groups is not None:
-        keep = ~is_missing(table[valid.groups])
+    if valid.cluster is not None:
+        keep = ~is_missing(table[valid.cluster])
     left = "` + `".join(outcomes)
     frame = design(parse(_formula(valid, left, terms), functions=True), table, schema, keep=keep)
     shared = fit_several(frame.X, frame.y, Weighting.of(None, "aweight", len(frame.X)))
@@ -676,7 +676,7 @@ def _errors_by_command(
     places = [j for j, term in enumerate(of_terms) if term_key(term) in arms]
     effects = [names[j] for j in places]
     remaining = 1 - leverage(shared.fits[0], shared.X)
-    groups = None if valid.groups is None else cluster_codes(table[valid.groups], frame.used)
+    groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], frame.used)
     for outcome, fit in zip(outcomes, shared.fits, strict=True):
         for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
             yield outcome, command, dict(zip(effects, _roots(covariance), strict=True))
@@ -697,7 +697,7 @@ def _covariances(
     own = X @ fit.bread[:, places] @ np.linalg.inv(inner)
     few = replace(fit, bread=inner, rank=len(places), absorbed=fit.rank - len(places))
     if groups is not None:
-        yield f"regress y t x, vce(cluster {valid.groups})", cr1(few, own, groups)
+        yield f"regress y t x, vce(cluster {valid.cluster})", cr1(few, own, groups)
     yield "regress y t x, vce(robust)", hc1(few, own)
     yield "regress y t x", classical(few, own)
     # a row that is fitted exactly has no HC2 and no HC3
@@ -730,7 +730,7 @@ def _absorbing(
     for rule in rules if factors else ():
         command = f"{rule} y t x, absorb() {valid.errors}"
         try:
-            fit = ols(formula, table, schema, groups=valid.groups, absorb=factors, fe_df=rule)
+            fit = ols(formula, table, schema, cluster=valid.cluster, absorb=factors, fe_df=rule)
             yield command, {str(name): float(error) for name, error in fit.bse.items()}
         except DprctError:  # the rule has no such errors, or no regressor is left
             yield command, {}
