@@ -22,13 +22,12 @@ from dprct.privacy.budget import Guarantee
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.schema.columns import Code
-    from pathlib import Path
-
     from dprct.schema.schema import Schema
 
 

@@ -51,6 +51,8 @@ _MOST_BITS = 4000
 """Of the denominator of a number that is written down."""
 
 
+    unverified : bool
+        Whether, for ``"none"``, something may be promised that could not be verified.
 def exact(value: object, name: str) -> Fraction:
     """Return the decimal number that ``value`` spells, exactly (0.1 is one tenth).
 
@@ -222,6 +224,7 @@ class Guarantee:
     reason: str = ""
     parameter: Fraction | None = None
     simulation: bool = False
+    unverified: bool = False
 
     def __post_init__(self) -> None:
         if self.measure not in get_args(Measure):
@@ -231,6 +234,8 @@ class Guarantee:
         if self.measure == "none":
             if not self.reason:
                 raise ParameterError("a guarantee of 'none' needs a reason; say why")
+        elif self.unverified:
+            raise ParameterError("a guarantee that is stated is not unverified; leave that out")
         elif self.relation not in RELATIONS or self.budget is None:
             raise ParameterError("a guarantee needs a relation and a budget; or use Guarantee.none")
         if self.measure == "pure" and self.budget is not None and self.budget.delta:
@@ -248,6 +253,17 @@ class Guarantee:
         """Return the statement that there is no guarantee, and why."""
         return cls("none", reason=reason, not_covered=not_covered)
 
+    @classmethod
+    def unverified_because(cls, reason: str) -> Guarantee:
+        """Return the guarantee of data that may have one: nothing is claimed, and why.
+
+        Examples
+        --------
+        >>> print(Guarantee.unverified_because("no certificate was found with these data"))
+        Guarantee not verified: no certificate was found with these data.
+        """
+        return cls("none", reason=reason, unverified=True)
+
     @property
     def holds(self) -> bool:
         """Whether there is a guarantee: neither ``"none"`` nor a simulation."""
@@ -259,6 +275,8 @@ class Guarantee:
 
     def sentence(self) -> str:
         """Return the guarantee in one sentence."""
+        if self.unverified:
+            return f"Guarantee not verified: {self.reason}."
         if self.measure == "none":
             return f"No differential-privacy guarantee, because {self.reason}."
         assert self.relation is not None
@@ -297,6 +315,7 @@ class Guarantee:
             "reason": self.reason,
             "simulation": self.simulation,
             "sentence": self.sentence(),
+            **({"unverified": True} if self.unverified else {}),
         }
 
     @classmethod
@@ -316,6 +335,7 @@ class Guarantee:
                 reason=facts["reason"],
                 parameter=None if facts["parameter"] is None else Fraction(facts["parameter"]),
                 simulation=facts["simulation"],
+                unverified=facts.get("unverified", False),
             )
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
             raise ParameterError(

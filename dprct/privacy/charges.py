@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
-from dprct.privacy.budget import RELATIONS, Budget, Relation, fraction, spelled
+from dprct.estimate.moments.model import RELATIONS
+from dprct.privacy.budget import Budget, Relation, fraction, spelled
 from dprct.privacy.composition import NOTHING, Charge, Cost
 
 if TYPE_CHECKING:

@@ -13,9 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct import disk
-from dprct.certificate.certificate import digest_of
-from dprct.certificate.certificate import certificate_path
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import certificate_path, digest_of
 from dprct.certificate.page import certificate_page
 from dprct.disk import file_error
 from dprct.errors import FileError

@@ -563,7 +563,7 @@ def check_rule(rule: str, cov_type: str, factors: int) -> FeRule:
     if rule == "xtreg" and cov_type not in ("nonrobust", "cluster"):
         raise ParameterError(
             f"fe_df='xtreg' has no {cov_type}: its robust errors are clustered by the panel; "
-            "give groups=, or use fe_df='areg'"
+            "give cluster=, or use fe_df='areg'"
         )
     return cast("FeRule", rule)
 

@@ -31,7 +31,6 @@ from dprct.results.covariance import (
     independent,
     taken_out,
 )
-from dprct.results.fixed_effects import FixedEffects, taken_out
 from dprct.results.protected import Provenance, provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 

@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct import disk
-from dprct.certificate.certificate import NO_GUARANTEE_LABEL, Certificate, certificate_path
-from dprct.certificate.digest import ValuesDigest, number_digest, text_digest, to_15_digits
+from dprct.certificate.certificate import (
+    NO_GUARANTEE_LABEL,
+    Certificate,
+    ValuesDigest,
+    certificate_path,
+    number_digest,
+    text_digest,
+    to_15_digits,
+)
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError, ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from dprct.certificate.digest import ColumnDigest
+    from dprct.certificate.certificate import ColumnDigest
     from dprct.schema import Schema
 
 _MADE = re.compile(r"(?:Protected|Synthetic, not protected,) file made by dprct\. ")
