@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dprct.arguments import checked
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
 from dprct.estimate.moments.groups import check_subgroups, grouping_of, public_subgroups
@@ -407,6 +408,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
 
     saved_types = (DrawnMoments,)
 
+    @checked
     def __init__(
         self,
         data: Any,
