@@ -131,6 +131,7 @@ def calls(folder: Path) -> dict[str, Call]:
     methods(
         "Accountant", account, charge=cost | {"method": "m", "description": ""},
         rehearse=cost, entry={"entry_id": entry.id}, is_saved={"entry_id": entry.id},
+        check_writable={}, declare_separate={"why": "another question"},
         note_content={"sha256": "a" * 64}, note_unprotected={"method": "m", "reason": "r"},
         record={"entry_id": entry.id, "state": {}}, save={"path": folder / "b.ledger.json"},
         to_dict={}, load={"path": saved, "dataset_id": "trial", "timeout": 1.0},
@@ -198,7 +199,8 @@ def calls(folder: Path) -> dict[str, Call]:
         "Table", dprct.Table, columns=(), rows=(Row("r", ()),), title="", corner="", notes=()
     )()
     methods(
-        "Table", table, displayed={}, styled={}, to_csv={"path": None}, to_frame={}, to_html={},
+        "Table", table, displayed={}, grid={}, summary={}, styled={},
+        to_csv={"path": None}, to_frame={}, to_html={},
         to_latex={}, to_text={}, with_row={"name": "r", "at": None},
     )  # fmt: skip
     model(
@@ -263,7 +265,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
 # built by the package; a user who builds one is on their own
 UNTRIED = {"Moments", "Release"}
 # the same code for every model, tried on one of them; what needs a ledger with a charge of theirs
-SHARED = {"specification", "from_formula", "resume", "from_arrays"}
+SHARED = {"specification", "from_formula", "from_formulas", "resume", "from_arrays"}
 
 
 def test_every_public_callable_has_a_good_call(good: dict[str, Call]) -> None:
