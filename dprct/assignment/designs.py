@@ -175,6 +175,8 @@ def _row(given_row: Any, control_share: float | None, arms: int, *, implicit: bo
 
 def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit: bool) -> Row:
     if given_row is None:
+        if not arms:
+            raise ParameterError("arms= is empty; give the column of at least one arm")
         left = 1.0 - (_number(control_share) if control_share is not None else 0.0)
         groups = arms + int(implicit and control_share is None)
         return (left / groups,) * arms

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 import re
 import textwrap
 from collections.abc import Mapping
@@ -414,6 +415,7 @@ class Certificate:
                 "the content of a .certificate.json"
             )
         try:
+            _check_texts(content)
             return cls(
                 guarantee=Guarantee.from_dict(content["guarantee"]),
                 method=content["method"],
@@ -431,7 +433,7 @@ class Certificate:
                 values=ValuesDigest.from_dict(content["values"]) if "values" in content else None,
                 reading=Reading.from_dict(content["reading"]) if "reading" in content else None,
             )
-        except (LookupError, TypeError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise ParameterError(
                 "the certificate lacks a part or has a part too many; give the content of a "
                 ".certificate.json"
@@ -486,6 +488,20 @@ class Certificate:
             f"{facet} of {', '.join(columns)}: {reason}"
             for (facet, reason), columns in by_reason.items()
         ]
+
+
+def _check_texts(content: Mapping[str, Any]) -> None:
+    """Refuse a certificate whose words are none, or cannot be written (a lone surrogate)."""
+    words = [content[name] for name in ("issued", "method", "ledger")]
+    words += [content["schema"][name] for name in ("sha256", "sealed", "header")]
+    if content["dataset_id"] is not None:
+        words.append(content["dataset_id"])
+    words += [*content["facts"].values(), *content["file"].values(), *content["limits"]]
+    words += [d[name] for d in content["differences"] for name in ("facet", "reason")]
+    words += [d["column"] for d in content["differences"] if d["column"] is not None]
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError
+    json.dumps(dict(content), ensure_ascii=False, default=str).encode("utf-8")
 
 
 def sealed_words(schema: Schema) -> tuple[str, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.estimate.moments.model import RELATIONS
+from dprct.privacy.budget import RELATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

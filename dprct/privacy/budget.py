@@ -51,8 +51,6 @@ _MOST_BITS = 4000
 """Of the denominator of a number that is written down."""
 
 
-    unverified : bool
-        Whether, for ``"none"``, something may be promised that could not be verified.
 def exact(value: object, name: str) -> Fraction:
     """Return the decimal number that ``value`` spells, exactly (0.1 is one tenth).
 
@@ -207,6 +205,8 @@ class Guarantee:
         rho of zCDP or mu of GDP.
     simulation : bool
         Whether a seed was used.  If so, the guarantee is void.
+    unverified : bool
+        Whether, for ``"none"``, something may be promised that could not be verified.
 
     Examples
     --------

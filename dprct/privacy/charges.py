@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.model import RELATIONS
-from dprct.privacy.budget import Budget, Relation, fraction, spelled
+from dprct.privacy.budget import RELATIONS, Budget, Relation, fraction, spelled
 from dprct.privacy.composition import NOTHING, Charge, Cost
 
 if TYPE_CHECKING:

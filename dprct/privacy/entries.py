@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dprct.errors import BudgetError, DprctError, LedgerError, ParameterError
-from dprct.estimate.moments.model import RELATIONS
-from dprct.privacy.budget import Budget, Relation, fraction, spelled
+from dprct.privacy.budget import RELATIONS, Budget, Relation, fraction, spelled
 from dprct.privacy.charges import (
     Content,
     Entry,

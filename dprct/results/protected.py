@@ -30,7 +30,7 @@ from dprct.errors import DprctError, ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor
 from dprct.io.compare import DATASET
 from dprct.io.formats import read
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprct.errors import BudgetError, LedgerError, ParameterError
-from dprct.estimate.moments.model import RELATIONS
 from dprct.privacy.accountant import Accountant, find_ledger
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import RELATIONS, Budget
 from dprct.privacy.composition import Charge, gdp_mu, zcdp_rho
 
 if TYPE_CHECKING:

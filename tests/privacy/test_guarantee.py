@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.model import RELATIONS
 from dprct.privacy import Budget, Guarantee, Relation
+from dprct.privacy.budget import RELATIONS
 
 
 def one_of_each() -> list[Guarantee]:

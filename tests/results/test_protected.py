@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from dprct.privacy.guarantee import Guarantee
 
 import dprct
 from dprct.errors import ParameterError
+from dprct.privacy.budget import Guarantee
 from dprct.results.ols import RELEASED_NOTE
 from dprct.results.protected import Origin
 

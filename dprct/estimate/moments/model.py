@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dprct.arguments import checked
 from dprct.assignment.groups import (
     Design,
     Level,
@@ -417,6 +418,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
 
     saved_types = (DrawnMoments,)
 
+    @checked
     def __init__(
         self,
         data: Any,

@@ -339,7 +339,7 @@ def _ends(rows: int | range | tuple[int, int]) -> tuple[int, int]:
         ends = [rows.start, rows.stop] if rows.step == 1 else []
     else:
         ends = list(rows) if isinstance(rows, (tuple, list)) else [0, rows]
-    whole = all(hasattr(end, "__index__") and not isinstance(end, bool) for end in ends)
+    whole = all(hasattr(end, "__index__") and not isinstance(end, (bool, type)) for end in ends)
     if len(ends) != 2 or not whole or not 0 <= ends[0] <= ends[1]:
         raise ParameterError(
             f"rows={rows!r}; allowed: a number of rows, (first, stop) counted from 0, or a range "

@@ -23,7 +23,7 @@ from dprct.schema.columns import Column
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.rbridge.convert import Record, Table
     from dprct.results.ols import OLSResults
     from dprct.schema.schema import Schema
