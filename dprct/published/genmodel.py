@@ -689,4 +689,4 @@ _POWERS = 2 * np.diff(stats.norm.cdf(2.0 ** np.arange(-30, 4) / math.sqrt(2)))
 def _all_lost(scale: float, values: int, shares: Array) -> float:
     """Return the probability that no occupied bin keeps a share above 0."""
     occupied = max(1, int((values * shares >= 1).sum()))
-    return math.exp(-1 / scale) / 2**occupied
+    return float(math.exp(-1 / scale) / 2**occupied)
