@@ -307,7 +307,7 @@ def _interrupted_at(call: int, step: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     import os
 
     from dprct.certificate.certificate import Certificate
-    from dprct.release import release as writing
+    from dprct.release import writing
 
     owner, name = {
         "open": (builtins, "open"),
