@@ -49,7 +49,7 @@ print.dprct_guarantee <- function(x, ...) print_text(x, ...)
 #' @export
 as.data.frame.dprct_release <- function(x, row.names = NULL, optional = FALSE, ...) {
   only_known(..., .also = "stringsAsFactors")
-  as_given(x$protected, row.names)
+  as_given(protected(x), row.names)
 }
 
 #' @rdname protected
