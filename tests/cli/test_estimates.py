@@ -439,7 +439,7 @@ def test_an_approved_study_is_estimated_and_a_changed_one_refused(
     [
         (None, "of which noise"),
         ("--latex", r"\begin{tabular}"),
-        ("--html", "<table>"),
+        ("--html", "<table"),
         ("--csv", "term,estimate,std.error"),
     ],
 )
