@@ -328,7 +328,7 @@ class Allotted(Design):
 class Counted(Allotted):
     """Shares, or numbers of units, of the arms."""
 
-    counts: Sequence[int] | int | None = field(default=None, kw_only=True)
+    counts: Sequence[float] | float | None = field(default=None, kw_only=True)
 
     def _law(self, arms: int, *, implicit: bool) -> Shares:
         if self.counts is None:
@@ -378,7 +378,7 @@ def _own(shares: Any) -> Any:
     return shares if shares is None or isinstance(shares, Real) else tuple(shares)
 
 
-def _whole_numbers(counts: Sequence[int] | int, arms: int) -> tuple[int, ...]:
+def _whole_numbers(counts: Sequence[float] | float, arms: int) -> tuple[int, ...]:
     row = listed(counts, "counts")
     if len(row) != arms:
         raise ParameterError(f"counts= has {len(row)} numbers for {arms} arms; give one per arm")

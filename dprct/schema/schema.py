@@ -397,7 +397,9 @@ class Schema:
     def __post_init__(self) -> None:
         listed = isinstance(self.columns, (tuple, list))
         if not listed or not all(isinstance(column, Column) for column in self.columns):
-            raise SchemaError("columns= of a schema is not a tuple of columns; give one, such as schema.columns")
+            raise SchemaError(
+                "columns= of a schema is not a tuple of columns; give one, such as schema.columns"
+            )
         if len(set(self.names)) < len(self.columns):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
             raise SchemaError(

@@ -513,7 +513,7 @@ def test_whole_clusters_are_protected(
     ("changes", "words"),
     [
         ([], None),
-        ([('missing = "never"', 'missing = ["."]', 1)], 'missing = "public" (who has no value'),
+        ([('missing = "never"', 'missing = ["."]', 1)], 'missing = "public" (it is public whose'),
         ([("sd = {", "missing = 0\nsd = {", 1), ('"never"', '["."]', 1)], None),
         ([("sd = {", 'missing = "public"\nsd = {', 1), ('"never"', '["."]', 1)], None),
         ([("sd = {", 'missing = "private"\nsd = {', 1), ('"never"', '["."]', 1)], "weighted block"),

@@ -164,7 +164,8 @@ def calls(folder: Path) -> dict[str, Call]:
     )  # fmt: skip
     add("Guarantee", dprct.Guarantee, measure="none", reason="because")
     methods(
-        "Guarantee", guarantee, unverified_because={"reason": "because"}, as_simulation={}, from_dict={"facts": guarantee.to_dict()},
+        "Guarantee", guarantee, unverified_because={"reason": "because"},
+        as_simulation={}, from_dict={"facts": guarantee.to_dict()},
         none={"reason": "because", "not_covered": ()}, sentence={}, to_dict={},
         of={"budget": budget, "relation": "replace-one"},
     )  # fmt: skip

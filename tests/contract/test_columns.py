@@ -215,7 +215,8 @@ index_bounds attrition neighbors covariate_release legal gamma options estimand 
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
 treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
 scale norm_bound outcome_bound intercept sampling classical override families x_method
-missing_outcomes noise_on centre radius default_bins allocation B v alpha sigma_min sigma_max sigma confidential_from
+missing_outcomes noise_on centre radius default_bins allocation B v alpha sigma_min sigma_max sigma
+confidential_from
 """
 NO_COLUMNS = set(_NONE.split())
 """Arguments that name no column, or (keys of mappings) a column that another argument names."""

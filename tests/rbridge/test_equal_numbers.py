@@ -41,7 +41,8 @@ CALLS_IN_R = {
     "marginals": """sapply(protected(fit(marginals(~ treat + black, rest(coded)), 1, rng = 9,
         confirm = TRUE)), sum)""",
     "calibrated": """sapply(protected(fit(calibrated(re78 ~ treat, rest(data), treatment = 'treat',
-        assignment = half, covariate_release = 'filler', sd = list(re78 = 6500)), 1, rng = 10)), sum)""",
+        assignment = half, covariate_release = 'filler', sd = list(re78 = 6500)),
+        1, rng = 10)), sum)""",
     "assign_arms": "which(assign_arms(half, data, rng = 11)$treat == 1)",
     "plan": "plan(private_ate(re78 ~ treat, data, assignment = half), 1)$epsilon",
 }
