@@ -435,7 +435,10 @@ def test_releases_and_estimates_do_not_know_each_other() -> None:
         for found, part in own_imports(source):
             if (source.part, part) == ("release", "estimate"):
                 pair = (source.path, found.module)
-                assert pair == ("dprct/release/calibrated/model.py", "dprct.estimate.ate")
+                assert pair in {
+                    ("dprct/release/calibrated/model.py", "dprct.estimate.ate"),
+                    ("dprct/release/verify.py", "dprct.estimate.moments.document"),
+                }
             assert (source.part, part) != ("estimate", "release"), source.path
 
 
