@@ -61,7 +61,8 @@ def opened(path: str | os.PathLike[str]) -> BufferedReader:
     >>> import os
     >>> opened(os.devnull)
     Traceback (most recent call last):
-    dprct.errors.FileError: ... is not an ordinary file but a device; give a file on a disk
+        ...
+    dprct.errors.FileError: ... is not an ordinary file but a device; give a file on a disk (...)
     """
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     place = os.fspath(path)

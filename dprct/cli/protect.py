@@ -40,7 +40,8 @@ Output = Annotated[
 def study_of(study_file: Path, output: Path | None = None) -> Study:
     """Return a study; what killed processes left beside its files is removed."""
     study = load_study(study_file, output)
-    for folder in {study.output.parent, study.data.parent}:
+    beside = study.data.parent
+    for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
         disk.sweep(folder)
     return study
 

@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 import time
 from pathlib import Path
@@ -329,8 +328,7 @@ class LedgerFile:
             if not ledger.continues(self.read()):
                 raise LedgerError(f"ledger {self.path} is only ever appended to; load it again")
             known = self._seen
-        self._sweep(self.path)
-        self._sweep(self._pending)
+        disk.sweep(self.path.parent)
         if known is None or known.at is None:  # new, or in the format of an earlier version
             replace_file(self.path, rendered(ledger))
             self._seen = None
@@ -387,9 +385,10 @@ class LedgerFile:
         ------
         LedgerError
         """
-        probe = self.states / f".{'0' * 24}.json.{secrets.token_hex(6)}.tmp"
+        probe = self.states / disk.draft_name()
         try:
             self.states.mkdir(exist_ok=True)
+            disk.sweep(self.states)
             try:
                 with open(probe, "xb") as file:
                     file.write(b"{}")
@@ -403,12 +402,6 @@ class LedgerFile:
                 "you may write; nothing was charged"
             ) from error
 
-    def _sweep(self, target: Path) -> None:
-        """Remove what a killed process left half written; under the lock nobody else writes."""
-        for draft in target.parent.glob(f".{target.name}.*.tmp"):
-            with contextlib.suppress(OSError):
-                draft.unlink()
-
     def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> str:
         """Save what was released for an entry, only once; return the SHA-256 of the file."""
         try:
@@ -420,7 +413,6 @@ class LedgerFile:
         if target.exists():
             refuse_other(entry_id, disk.content(target, _MOST), content)
         else:
-            self._sweep(target)
             replace_file(target, content)
         return hashlib.sha256(content).hexdigest()
 
@@ -452,7 +444,7 @@ class LedgerFile:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write ``content`` so that after a crash the old or the new file is there, never a part."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    draft = path.with_name(disk.draft_name())
     try:
         with open(draft, "xb") as file:
             file.write(content)

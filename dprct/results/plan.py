@@ -155,7 +155,7 @@ class Plan:
         >>> from dprct.privacy.budget import Budget
         >>> draw = PlannedNumber(kind="draw", part="effect", epsilon=0.5, share=0.5)
         >>> plan = Plan("a method", Budget(1), {}, numbers=(draw,))
-        >>> plan.table.loc[0, ["part", "share"]].tolist()
+        >>> [plan.table.loc[0, "part"], float(plan.table.loc[0, "share"])]
         ['effect', 0.5]
         """
         import pandas as pd
