@@ -163,7 +163,7 @@ def _regression(
         atoms = regressor.without(spec.group_columns)
         if regressor.name == INTERCEPT:
             continue
-        # of two arms, each n / A rows: noise s1^2 (A / n)^2 over sampling A / n; s1^2 = s2^2 / 2 h^2
+        # two arms of n / A rows each: noise s1^2 (A / n)^2, s1^2 = s2^2 / 2 h^2, sampling A / n
         spread = layout.h if not atoms else places[key_of(atoms)].spread
         inflation = VIF if atoms else 1.0
         noise = inflation * cells * s2**2 / (2 * n * spread**2)
