@@ -163,9 +163,11 @@ def _regression(
         atoms = regressor.without(spec.group_columns)
         if regressor.name == INTERCEPT:
             continue
-        spread = layout.h / 2 if not atoms else places[key_of(atoms)].spread
-        noise = VIF * cells * s2**2 / (2 * n * spread**2)
-        eta += (VIF / (n * spread**2)) ** 2 * cells * s2**2 / 2
+        # two arms of n / A rows each: noise s1^2 (A / n)^2, s1^2 = s2^2 / 2 h^2, sampling A / n
+        spread = layout.h if not atoms else places[key_of(atoms)].spread
+        inflation = VIF if atoms else 1.0
+        noise = inflation * cells * s2**2 / (2 * n * spread**2)
+        eta += (inflation / (n * spread**2)) ** 2 * cells * s2**2 / 2
         ratio = math.sqrt(1 + noise * (1 + w**2 * GUESS) / ((1 - GUESS) * w**2))
         lines.append(f"{regressor.name} {ratio:.3g}")
     found[formula] = (
