@@ -29,7 +29,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ import pandas as pd
 import dprct
 from dprct.cli import main
 from dprct.errors import DprctError, LedgerError
+from dprct.io.convert import convert
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.release.verify import verify
@@ -53,6 +54,8 @@ TOP = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- figures of make torture -->", "<!-- end of figures -->"
 _HANG = 20
 """Seconds after which one run counts as hanging; the slowest takes a second."""
+_SMALL = 60_000
+"""Bytes up to which a public file is damaged: in larger ones nearly all bytes are cells."""
 
 STUDY = """\
 version = 1
@@ -215,15 +218,25 @@ def _mutated(content: bytes, rng: random.Random) -> tuple[str, bytes]:
 # --- damaged files ------------------------------------------------------------------------------
 
 
-def damaged_dta(runs: int, rng: random.Random, folder: Path) -> Family:
-    """Damaged .dta files are read or refused."""
-    family = Family("Damaged .dta files", "`read_dta`, header and data")
+RELEASES = (102, 103, 104, 105, 108, 110, 111, 113, 114, 115, 117, 118, 119)
+
+
+def sound_dta(folder: Path) -> list[bytes]:
+    """Return small .dta files of every release, and the small public ones that are at hand."""
     trial(folder)
     data, schema = dprct.read_dta(folder / "trial.dta")
     sound = []
-    for version in (113, 114, 115, 117, 118, 119):
+    for version in RELEASES:
         dprct.write_dta(data, schema, folder / "sound.dta", version=version)
         sound.append((folder / "sound.dta").read_bytes())
+    public = [*(TOP / "data").rglob("*.dta"), *(TOP.parent / "shared" / "data").rglob("*.dta")]
+    return sound + [p.read_bytes() for p in sorted(public) if p.stat().st_size < _SMALL]
+
+
+def damaged_dta(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damaged .dta files are read or refused."""
+    family = Family("Damaged .dta files", "`read_dta`, header and data")
+    sound = sound_dta(folder)
     path = folder / "damaged.dta"
 
     def act() -> str:
@@ -235,6 +248,105 @@ def damaged_dta(runs: int, rng: random.Random, folder: Path) -> Family:
         what, content = mutated(sound[k % len(sound)], rng)
         path.write_bytes(content)
         attempt(family, f"release {content[:1]!r}, {what}", act)
+    return family
+
+
+def sound_others(folder: Path) -> list[tuple[str, bytes]]:
+    """Return small files of the formats that are not Stata's, by their extension."""
+    import pyreadstat
+
+    trial(folder)
+    data, _ = dprct.read_dta(folder / "trial.dta")
+    frame = data.head(40)
+    pyreadstat.write_sav(frame, folder / "a.sav", column_labels={"got": "came"})
+    pyreadstat.write_sav(frame, folder / "b.sav", compress=True)
+    pyreadstat.write_por(frame, folder / "a.por")
+    pyreadstat.write_xport(frame, folder / "a.xpt", file_format_version=5)
+    pyreadstat.write_xport(frame, folder / "b.xpt", file_format_version=8)
+    frame.to_csv(folder / "a.csv", index=False)
+    convert(folder / "trial.dta", folder / "a.parquet")
+    files = [*folder.glob("[ab].*")]
+    shared = TOP.parent / "shared" / "data"
+    files += [p for end in ("sas7bdat", "sav", "xpt", "por") for p in shared.rglob(f"*.{end}")]
+    return [(p.suffix, p.read_bytes()) for p in sorted(files) if p.stat().st_size < _SMALL]
+
+
+def damaged_others(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damaged files of other formats are read or refused, whatever the libraries below do.
+
+    Each is read in a process of its own, for some of these libraries are written in C.
+    """
+    family = Family(
+        "Damaged files of other formats", "`read` of .sav .por .xpt .sas7bdat .csv .parquet"
+    )
+    sound = sound_others(folder)
+    for k in range(runs):
+        suffix, content = sound[k % len(sound)]
+        what, content = mutated(content, rng)
+        path = folder / f"damaged{suffix}"
+        path.write_bytes(content)
+        if suffix == ".parquet":
+            shutil.copy(folder / "a.schema.toml", folder / "damaged.schema.toml")
+
+        def act(path: Path = path) -> None:
+            if path.suffix == ".parquet":
+                convert(path, folder / "back.dta", overwrite=True)
+            else:
+                dprct.read(path)
+
+        code = end_of(forked_act(act, before=small))
+        if code in (0, 1):
+            family.ended("refused" if code else "read")
+        else:
+            family.wrong(f"{suffix} {what}: {code}, seed {k}")
+    return family
+
+
+def forked_act(act: Callable[[], object], before: Callable[[], None] | None = None) -> int:
+    """Start something in a process of its own, which ends with 0, or with 1 if it is refused."""
+    process = os.fork()
+    if process:
+        return process
+    code = 98
+    try:
+        warnings.simplefilter("ignore")
+        quiet = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(quiet, stream)
+        if before is not None:
+            before()
+        act()
+        code = 0
+    except DprctError as error:
+        code = 1 if str(error).strip() else 96
+    finally:
+        os._exit(code)
+
+
+def damaged_moments(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Released moments that were damaged are read or refused, and so is what is asked of them."""
+    family = Family("Damaged released moments", "`Moments.load`, then `effects` and `ols`")
+    trial(folder)
+    data, schema = dprct.read_dta(folder / "trial.dta")
+    schema = schema.declare(
+        got={"levels": [0, 1], "missing": "never"}, age={"bounds": (15, 80), "missing": "never"}
+    )
+    model = dprct.PrivateMoments(data, schema, columns=["age"],
+                                 assignment=dprct.Simple("got"))  # fmt: skip
+    path = folder / "trial.moments.json"
+    model.fit(epsilon=1.0, delta=1e-6, accountant=Accountant(1, 1e-6)).save(path)
+    sound = path.read_bytes()
+
+    def act() -> str:
+        found = dprct.Moments.load(path)
+        found.effects()
+        found.ols("age ~ got")
+        return "read"
+
+    for _ in range(runs):
+        what, content = mutated(sound, rng)
+        path.write_bytes(content)
+        attempt(family, what, act)
     return family
 
 
@@ -683,7 +795,9 @@ def _short(value: Any) -> str:
 # --- figures ------------------------------------------------------------------------------------
 
 FAMILIES: dict[str, tuple[Callable[[int, random.Random, Path], Family], int, int]] = {
-    "dta": (damaged_dta, 12_000, 200),
+    "dta": (damaged_dta, 44_000, 200),
+    "others": (damaged_others, 3_000, 30),
+    "moments": (damaged_moments, 1_000, 30),
     "studies": (damaged_studies, 3_000, 60),
     "ledgers": (damaged_ledgers, 5_000, 100),
     "certificates": (damaged_certificates, 1_000, 40),
@@ -735,27 +849,52 @@ def charging(lengths: tuple[int, ...] = (100, 1_000, 10_000)) -> list[Row]:
     return rows
 
 
-def figures(found: list[Family], rows: list[Row], command: str) -> str:
+@dataclass(frozen=True)
+class Kept:
+    """One family, and what it was run on."""
+
+    family: Family
+    commit: str
+    day: str
+
+
+def commit_here() -> str:
+    """Return the commit of this checkout, with a + if something was changed since."""
+
+    def git(*words: str) -> str:
+        told = subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=False)
+        return told.stdout.strip()
+
+    commit = git("rev-parse", "--short", "HEAD") or "unknown"
+    return commit + "+" * bool(git("status", "--porcelain", "--", "dprct"))
+
+
+def kept_in(path: Path | None) -> dict[str, Kept]:
+    """Return the families of earlier runs."""
+    if path is None or not path.exists():
+        return {}
+    stored = json.loads(path.read_text("utf-8"))
+    return {
+        name: Kept(Family(**one["family"]), one["commit"], one["day"])
+        for name, one in stored.items()
+    }
+
+
+def figures(kept: list[Kept], rows: list[Row], command: str) -> str:
     """Return the figures as Markdown."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=TOP,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    day = dt.datetime.now(dt.UTC).date().isoformat()
     lines = [
-        f"Written by `{command}` on {day}, at commit {commit or 'unknown'}, on "
-        f"{platform.system()} with Python {platform.python_version()}.",
+        f"Written by `{command}`, a family at a time, on {platform.system()} with Python "
+        f"{platform.python_version()}.",
         "",
-        "| what | how | runs | how they ended | found wrong |",
-        "|---|---|---:|---|---:|",
+        "| what | how | runs | how they ended | found wrong | at commit |",
+        "|---|---|---:|---|---:|---|",
     ]
-    for family in found:
+    for one in kept:
+        family = one.family
         ends = "; ".join(f"{n:,} {how}" for how, n in sorted(family.ends.items()) if n)
         lines.append(
-            f"| {family.name} | {family.what} | {family.runs:,} | {ends} | {len(family.findings)} |"
+            f"| {family.name} | {family.what} | {family.runs:,} | {ends} | "
+            f"{len(family.findings)} | {one.commit}, {one.day} |"
         )
     if rows:
         lines += [
@@ -793,24 +932,29 @@ def run() -> int:
     parser.add_argument("--seed", type=int, default=20260101)
     parser.add_argument("--page", type=Path, help="the page whose figures are renewed")
     parser.add_argument("--share", type=float, default=1.0, help="of the full number of runs")
+    parser.add_argument("--kept", type=Path, help="a file in which families are kept for the page")
     given = parser.parse_args()
     unknown = set(given.families) - set(FAMILIES)
     if unknown:
         parser.error(f"no family {sorted(unknown)}; there are {', '.join(FAMILIES)}")
-    found = []
+    found, kept = [], kept_in(given.kept)
     for name in given.families or FAMILIES:
         _, full, quick = FAMILIES[name]
         start = time.monotonic()
-        found.append(
-            tortured(name, quick if given.quick else round(full * given.share), given.seed)
-        )
-        print(f"{name}: {found[-1].ends}, {time.monotonic() - start:.0f} s", flush=True)
+        family = tortured(name, quick if given.quick else round(full * given.share), given.seed)
+        print(f"{name}: {family.ends}, {time.monotonic() - start:.0f} s", flush=True)
+        found.append(family)
+        kept[name] = Kept(family, commit_here(), dt.datetime.now(dt.UTC).date().isoformat())
+        if given.kept is not None:
+            stored = {one: asdict(what) for one, what in kept.items()}
+            given.kept.write_text(json.dumps(stored, indent=1), "utf-8")
     for line in [line for family in found for line in family.findings]:
         print(line)
     if given.page is not None:
         rows = charging()
         command = "make torture" if not (given.families or given.quick) else "scripts/torture.py"
-        text = written(given.page.read_text("utf-8"), figures(found, rows, command))
+        shown = [kept[name] for name in FAMILIES if name in kept]
+        text = written(given.page.read_text("utf-8"), figures(shown, rows, command))
         given.page.write_text(text, "utf-8")
     return int(any(family.findings for family in found))
 
