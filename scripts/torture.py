@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import datetime as dt
 import io
 import json
+import math
 import os
 import platform
 import random
@@ -27,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import traceback
 import warnings
 from dataclasses import asdict, dataclass, field
@@ -35,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import tomlkit
 
 import dprct
 from dprct.cli import main
@@ -368,6 +372,139 @@ def damaged_studies(runs: int, rng: random.Random, folder: Path) -> Family:
     return family
 
 
+ODD: tuple[Any, ...] = (
+    True, False, 0, 1, -1, 2, 1000, 2**31, 2**62, 10**400, 0.5, -0.5, 1.5, 1e-9, 5e-324, 1e-300,
+    1e300, math.inf, -math.inf, math.nan, "", " ", "x", ".", "..", ".a", "cash", "age", "income",
+    "age + cash", "age ~ cash", "cash ~ age | site", "C(age)", "never", "public", "private",
+    "modelled", "drop", "é", "\u202e", "\ufffe", "a" * 5000, "((((", "1/0", "replace-one",
+    dt.date(2020, 1, 1), dt.datetime(9999, 12, 31), dt.time(1), [], [0], [1, 0], [0, 0], [0, 1, 2],
+    [math.nan], [0.5, 0.5], ["cash"], ["age", "age"], [""], [[]], [["cash"], ["age"]], [0, "x"],
+    [True], [-1e300, 1e300], [0, 5e-324], {}, {"age": 1}, {"x": "y"}, {"": 0}, {"cash": [0]},
+    {"age": {}}, [{}], list(range(3000)),
+)  # fmt: skip
+"""What the values of a study file are replaced by."""
+
+_OPTIONS = (
+    "epsilon", "delta", "neighbors", "method", "formula", "output", "keep", "columns", "seed",
+    "missing", "subgroups", "sd", "centre", "shares", "arms", "block", "cluster", "kind", "alphas",
+    "bounds", "bins", "levels", "decimals", "fate", "role", "built_from", "exclusive", "derived",
+    "id", "name", "rows_each", "separate", "confirm", "weights", "covariates", "treatment", "unit",
+    "time", "gamma", "confidence", "estimand", "outcome", "index", "draws", "lambda", "threshold",
+)  # fmt: skip
+
+
+def places(table: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield where every value and every table of a document is."""
+    for key, value in table.items():
+        yield (*path, key)
+        if isinstance(value, dict):
+            yield from places(value, (*path, key))
+
+
+def odd(document: Any, rng: random.Random) -> str:
+    """Change one to three values of a document for odd ones; say which."""
+    told = []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        path = rng.choice(list(places(document)))
+        table = document
+        for key in path[:-1]:
+            table = table[key]
+        key = path[-1]
+        if isinstance(table[key], dict) and rng.random() < 0.7:
+            table, key = table[key], rng.choice(_OPTIONS)
+        if rng.random() < 0.15 and key in table:
+            del table[key]
+            told.append(f"without {'.'.join(path)}")
+            continue
+        value = rng.choice(ODD)
+        if rng.random() < 0.4:  # what is sensible in another place
+            value = document
+            for step in rng.choice(list(places(document))):
+                value = value[step]
+        table[key] = copy.deepcopy(value)
+        told.append(f"{'.'.join(path[:-1])}.{key} = {ascii(table[key])[:60]}")
+    return "; ".join(told)
+
+
+def worked(folder: Path) -> dict[str, Any]:
+    """Write data for the study files of docs/studies; return these by method."""
+    rng, n = np.random.default_rng(11), 400
+    site = np.arange(n) // 100 + 1.0
+    cash = np.tile([0.0, 1.0], n // 2)
+    age = rng.integers(18, 66, n).astype(float)
+    trial_data = {
+        "income": (12 + 3 * cash + 0.1 * age + rng.normal(0, 3, n)).clip(0, 40),
+        "works": (rng.random(n) < 0.4 + 0.1 * cash).astype(float),
+        "cash": cash,
+        "enrolled": (rng.random(n) < 0.5).astype(float),
+        "age": age,
+        "female": rng.integers(0, 2, n).astype(float),
+        "site": site,
+        "village": np.arange(n) // 20 + 1.0,
+    }
+    whole = [Column(name, "byte") for name in list(trial_data)[1:]]
+    folder.mkdir(parents=True, exist_ok=True)
+    schema = Schema((Column("income"), *whole))
+    dprct.write_dta(pd.DataFrame(trial_data), schema, folder / "trial.dta")
+    names = ["North", *(f"R{k:02}" for k in range(1, 25))]
+    rows = [(name, year, float(rng.uniform(-1, 1))) for name in names for year in range(2001, 2013)]
+    columns = (Column("region", "str5"), Column("year", "int"), Column("output"))
+    regions = pd.DataFrame(rows, columns=["region", "year", "output"]).astype({"year": float})
+    dprct.write_dta(regions, Schema(columns), folder / "regions.dta")
+    files = sorted((TOP / "docs" / "studies").glob("*.toml"))
+    return {path.stem: tomllib.loads(path.read_text("utf-8")) for path in files}
+
+
+def odd_studies(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Put odd values into study files of every method; what is refused has cost nothing."""
+    family = Family(
+        "Odd values in study files", "`check`, `plan`, `protect` of one of each strict method"
+    )
+    studies = worked(folder / "data")
+    for k in range(runs):
+        method = sorted(studies)[k % len(studies)]
+        document = copy.deepcopy(studies[method])
+        words = odd(document, rng)
+        place = folder / "study"
+        shutil.copytree(folder / "data", place)
+        study = place / "study.toml"
+        study.write_text(tomlkit.dumps(document), "utf-8")
+        code = end_of(forked_act(lambda study=study: _in_turn(study), before=small))
+        if code in (0, 1):
+            family.ended("refused" if code else "done")
+        else:
+            why = {97: "no end", 98: "an exception", 95: "check is content, plan refuses"}
+            saw = (place / "why").read_text("utf-8") if (place / "why").exists() else ""
+            family.wrong(f"{method}: {words}: {why.get(code, code)} {saw}")
+        shutil.rmtree(place)
+    return family
+
+
+def _in_turn(study: Path) -> None:
+    """Run check, plan and protect; leave what is wrong in a file next to the study."""
+    before = {path.name for path in study.parent.iterdir()}
+    codes, said = {}, {}
+    for words in (("check",), ("plan",), ("protect", "--yes")):
+        codes[words[0]], said[words[0]] = call(study, *words)
+    ledgers = [*study.parent.glob("*.ledger.json")]
+    spent = sum(Accountant.load(path).charges for path in ledgers)
+    left = {path.name for path in study.parent.iterdir()} - before
+    told = ""
+    if set(codes.values()) - {0, 1, 2, 3}:
+        told = f"exit codes {codes}: {[*said.values()]}"
+    elif codes["protect"] and spent:
+        told = f"charged, and then refused: {said['protect']}"
+    elif codes["check"] == 0 and codes["plan"]:
+        told = f"check is content, plan refuses: {said['plan']}"
+    elif codes["protect"] and left - {path.name + end for path in ledgers for end in ("", ".lock")}:
+        told = f"refused, and left {sorted(left)}"
+    if told:
+        (study.parent / "why").write_text(told[-1500:], "utf-8")
+        os._exit(96)
+    if codes["protect"]:
+        os._exit(1)
+
+
 def damaged_ledgers(runs: int, rng: random.Random, folder: Path) -> Family:
     """Damage a ledger, which never says then that less was spent."""
     family = Family("Damaged ledgers", "refused, or read with every charge in it")
@@ -492,23 +629,25 @@ def charges(study: Path) -> int:
 def kills(runs: int, rng: random.Random, folder: Path) -> Family:
     """Kill a release at any moment, which leaves a sound folder."""
     family = Family("Kills", "`dprct protect`, SIGKILL, SIGTERM or SIGINT at a random moment")
-    start = time.monotonic()
-    end_of(forked(trial(folder / "whole"), "protect", "--yes"))
-    whole = time.monotonic() - start
+    whole = 0.0
+    for k in range(3):  # the first is slow: it reads the libraries
+        start = time.monotonic()
+        end_of(forked(trial(folder / f"whole {k}"), "protect", "--yes"))
+        whole = time.monotonic() - start
     for k in range(runs):
         study = trial(folder / f"{k}")
         if k % 2:
             end_of(forked(study, "protect", "--yes"))  # something there is to be replaced
         before = charges(study)
         process = forked(study, "protect", "--yes")
-        time.sleep(rng.random() * whole * 1.1)
+        time.sleep(rng.random() * whole)
         sent = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[k % 3]
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, sent)
         code = end_of(process)
         what = f"{sent.name} in run {k}"
         wrong = disorder(study)
-        if code not in (0, -9, 130, 143):
+        if code not in (0, -9, -signal.SIGTERM, 130, 143):  # -15: before the command line began
             wrong.append(f"exit code {code}")
         try:
             spent = charges(study)
@@ -799,6 +938,7 @@ FAMILIES: dict[str, tuple[Callable[[int, random.Random, Path], Family], int, int
     "others": (damaged_others, 3_000, 30),
     "moments": (damaged_moments, 1_000, 30),
     "studies": (damaged_studies, 3_000, 60),
+    "odd": (odd_studies, 2_000, 12),
     "ledgers": (damaged_ledgers, 5_000, 100),
     "certificates": (damaged_certificates, 1_000, 40),
     "kills": (kills, 200, 6),
