@@ -43,6 +43,7 @@ import tomlkit
 import dprct
 from dprct.cli import main
 from dprct.errors import DprctError, LedgerError
+from dprct.estimate.moments.document import digest_of
 from dprct.io.convert import convert
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
@@ -343,15 +344,43 @@ def damaged_moments(runs: int, rng: random.Random, folder: Path) -> Family:
 
     def act() -> str:
         found = dprct.Moments.load(path)
-        found.effects()
-        found.ols("age ~ got")
+        with contextlib.suppress(DprctError):
+            verify(path)
+        assert found.summary()
+        assert found.effects().summary()
+        assert found.ols("age ~ got").summary()
         return "read"
 
-    for _ in range(runs):
-        what, content = mutated(sound, rng)
-        path.write_bytes(content)
+    for k in range(runs):
+        if k % 2:
+            what, content = mutated(sound, rng)
+            path.write_bytes(content)
+        else:  # by somebody who seals again what was changed
+            document = json.loads(sound)
+            what = odd_part(document, rng)
+            document = json.loads(json.dumps(document, default=str))
+            document["digest"] = digest_of(document)
+            path.write_text(json.dumps(document), "utf-8")
         attempt(family, what, act)
     return family
+
+
+def odd_part(document: Any, rng: random.Random) -> str:
+    """Change one part of a document for an odd one; say which."""
+    parts = list(parts_of(document))
+    holder, key, path = rng.choice(parts)
+    other, there, _ = rng.choice(parts)
+    holder[key] = copy.deepcopy(rng.choice((rng.choice(ODD), other[there], "\ud800", None, -0.0)))
+    return f"{path} = {ascii(holder[key])[:60]}"
+
+
+def parts_of(found: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Yield what holds a part of a document, under which key, and where that is."""
+    keys = found if isinstance(found, dict) else range(len(found))
+    for key in keys:
+        yield found, key, f"{path}.{key}"
+        if isinstance(found[key], (dict, list)):
+            yield from parts_of(found[key], f"{path}.{key}")
 
 
 def damaged_studies(runs: int, rng: random.Random, folder: Path) -> Family:
@@ -494,7 +523,7 @@ def _in_turn(study: Path) -> None:
         told = f"exit codes {codes}: {[*said.values()]}"
     elif codes["protect"] and spent:
         told = f"charged, and then refused: {said['protect']}"
-    elif codes["check"] == 0 and codes["plan"]:
+    elif codes["check"] == 0 and codes["plan"] and not _needs_rows(study, said["plan"]):
         told = f"check is content, plan refuses: {said['plan']}"
     elif codes["protect"] and left - {path.name + end for path in ledgers for end in ("", ".lock")}:
         told = f"refused, and left {sorted(left)}"
@@ -503,6 +532,11 @@ def _in_turn(study: Path) -> None:
         os._exit(96)
     if codes["protect"]:
         os._exit(1)
+
+
+def _needs_rows(study: Path, refusal: str) -> bool:
+    """Whether a plan refuses by what only the rows of a file tell, which check does not read."""
+    return "the data" in refusal or load_study(study).release.method == "calibrated"
 
 
 def damaged_ledgers(runs: int, rng: random.Random, folder: Path) -> Family:
