@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Group, Value
     from dprct.estimate.moments.instruments import IVResults
-    from dprct.estimate.moments.joint import WaldTest
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.model import MomentsFacts
     from dprct.estimate.moments.noisy import NoisyMoments
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from dprct.formula.syntax import Formula
     from dprct.privacy.budget import Guarantee
     from dprct.results.itt import ITTTable
+    from dprct.results.joint import WaldTest
     from dprct.schema import Schema
 
 _WIDTH = 88
