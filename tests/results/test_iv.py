@@ -118,7 +118,7 @@ def test_released_moments_answer_the_same_verb():
         )
     )
     model = dprct.PrivateMoments(ROWS[["y", "d", "z"]], schema, columns=["y", "d", "z"])
-    moments = model.fit(1000, 1e-6)
+    moments = model.fit(10, 1e-6)
     found = dprct.iv("y ~ [d ~ z]", moments)
     assert found.conf_int().equals(moments.iv("y ~ [d ~ z]").conf_int())
     with pytest.raises(ParameterError, match="need rows"):
