@@ -354,7 +354,9 @@ def _regressor(
     if factor.kind == "expression" or (factor.kind == "name" and not is_factor(column)):
         return numbers_of(column)
     if factor.names[0] in known:
-        return pd.Categorical([_key(value) for value in column], categories=known[factor.names[0]])
+        order = list(known[factor.names[0]])
+        codes = [order.index(_key(value)) for value in column]
+        return pd.Categorical.from_codes(codes, categories=pd.Index(order, dtype=object))
     return categories_of(factor.names[0], column, schema, levels)
 
 

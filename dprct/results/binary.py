@@ -83,9 +83,11 @@ class BinaryResults(OrdinaryResults):
         """
         found = OrdinaryResults.predict(self, new_data, interval=interval, alpha=alpha)
         if isinstance(found, pd.Series):
-            return pd.Series(self._mean(found.to_numpy()))
-        index = found["estimate"].to_numpy()
-        ends = {name: self._mean(found[name].to_numpy()) for name in ("conf.low", "conf.high")}
+            return pd.Series(self._mean(found.to_numpy(np.float64)))
+        index = found["estimate"].to_numpy(np.float64)
+        ends = {
+            name: self._mean(found[name].to_numpy(np.float64)) for name in ("conf.low", "conf.high")
+        }
         error = found["std.error"].to_numpy() * self._density(index)
         return pd.DataFrame({"estimate": self._mean(index), "std.error": error, **ends})
 
@@ -127,7 +129,7 @@ class BinaryResults(OrdinaryResults):
         G = np.array(gradients)
         return self.averaged(variable, list(moves), np.array(values), G, len(frame))
 
-    def _mean(self, index: Array) -> Array:
+    def _mean(self, index: Any) -> Array:
         return np.asarray(special.expit(index) if self.link == "logit" else special.ndtr(index))
 
     def _density(self, index: Array) -> Array:
@@ -327,7 +329,7 @@ def _fit(
         levels=frame.levels,
         link=link,
         llf=float(fit.llf),
-        llnull=len(y) * (special.xlogy(share, share) + special.xlogy(1 - share, 1 - share)),
+        llnull=len(y) * float(special.xlogy(share, share) + special.xlogy(1 - share, 1 - share)),
         n_groups=None if codes is None else int(codes.max()) + 1,
         rows_dropped=int((~complete).sum()),
         notes=(RELEASED_NOTE,) if known.is_released else (),
@@ -346,8 +348,8 @@ def _maximised(link: Link, y: Array, X: Array) -> Any:
             fit = model.fit(method="newton", maxiter=100, tol=1e-12, disp=False)
         except (PerfectSeparationError, np.linalg.LinAlgError):
             fit = None
-    fitted = None if fit is None else np.abs(fit.predict() - y)
-    if fit is None or not fit.mle_retvals["converged"] or float(np.min(fitted)) < 1e-9:
+    decided = fit is None or bool((np.abs(fit.predict() - y) < 1e-9).any())
+    if fit is None or decided or not fit.mle_retvals["converged"]:
         raise ParameterError(
             "the regressors predict the outcome perfectly in some rows, so that the likelihood has "
             "no maximum; leave out the regressor, or the rows in which it decides"

@@ -207,8 +207,9 @@ class OrdinaryResults(LinearResults):
                 f"{variable!r} is no regressor of {self.formula!r}; name one of "
                 f"{', '.join(parsed.regressor_names)}"
             )
-        frame = columns_of(data, parsed.regressor_names)
-        frame = frame[np.isfinite(self.regressors(frame)).all(axis=1)].reset_index(drop=True)
+        given = columns_of(data, parsed.regressor_names)
+        there = np.flatnonzero(np.isfinite(self.regressors(given)).all(axis=1))
+        frame = given.take(there).reset_index(drop=True)
         if frame.empty:
             raise ParameterError("no row has every regressor; give rows that do")
         if variable not in self.levels:
