@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dprct.dofile.lines import OPEN
 from dprct.dofile.macros import known
 from dprct.dofile.memory import Memory, bindings, conjunction, depends_on
 from dprct.dofile.regression import Regression
-from dprct.dofile.syntax import Parsed, Prefix
 from dprct.dofile.varlists import bare_names, expanded, is_plain, words
 
-LINEAR = frozenset("regress areg reghdfe xtreg brl".split())
-INSTRUMENTAL = frozenset("ivregress ivreg ivreg2 ivreghdfe xtivreg".split())
-OTHERS = frozenset(
-    "logit logistic probit dprobit oprobit ologit tobit intreg cnreg poisson nbreg qreg heckman "
-    "mlogit ate".split()
-)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.dofile.syntax import Parsed, Prefix
+
+LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg", "brl"})
+INSTRUMENTAL = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe", "xtivreg"})
+_OTHERS_WORDS = """\
+logit logistic probit dprobit oprobit ologit tobit intreg cnreg poisson nbreg qreg heckman
+mlogit ate
+"""
+OTHERS = frozenset(_OTHERS_WORDS.split())
 TESTS = frozenset({"ttest", "ranksum"})
 READ = LINEAR | INSTRUMENTAL | OTHERS | TESTS | {"suest"}
 """Estimators whose parts are read."""
 
-BY_NAME = frozenset(
-    "xtlogit xtprobit xtpoisson xtnbreg xttobit xtgee xtabond xtmixed mixed melogit meprobit clogit "
-    "stcox streg sureg reg3 mvreg manova anova rreg newey newey2 prais biprobit mprobit asclogit "
-    "rologit glm gmm gsem sem truncreg ivprobit ivtobit zip zinb gnbreg ppmlhdfe ppml rdrobust rd "
-    "teffects psmatch2 pscore nnmatch attnd attk atts attr iqreg sqreg bsqreg ivqreg2 ivqte qreg2 "
-    "cquad hetprob hetprobit scobit cloglog nl fracreg betareg treatreg etregress eregress ivhdfe "
-    "xtivreg2 reg2hdfe felsdvreg a2reg gllamm rifreg oaxaca leebounds randcmd ritest_results "
-    "csdid did_multiplegt didregress eventdd bayes lassologit dslogit dsregress poregress xporegress "
-    "pdslasso lasso2 rlasso rforest causal_forest synth synth_runner ologit2 gologit2 slogit "
-    "xtreg2 cgmreg cgmwildboot cgmlogit ols_spatial_HAC x_ols reg_ss regxfe spreg svyreg svyregress "
-    "svylogit svyprobit svymean probit2 logit2 oglm cmp heckprob heckprobit heckoprobit".split()
-)
+_BY_NAME_WORDS = """\
+xtlogit xtprobit xtpoisson xtnbreg xttobit xtgee xtabond xtmixed mixed melogit meprobit
+clogit stcox streg sureg reg3 mvreg manova anova rreg newey newey2 prais biprobit mprobit
+asclogit rologit glm gmm gsem sem truncreg ivprobit ivtobit zip zinb gnbreg ppmlhdfe ppml
+rdrobust rd teffects psmatch2 pscore nnmatch attnd attk atts attr iqreg sqreg bsqreg ivqreg2
+ivqte qreg2 cquad hetprob hetprobit scobit cloglog nl fracreg betareg treatreg etregress
+eregress ivhdfe xtivreg2 reg2hdfe felsdvreg a2reg gllamm rifreg oaxaca leebounds randcmd
+ritest_results csdid did_multiplegt didregress eventdd bayes lassologit dslogit dsregress
+poregress xporegress pdslasso lasso2 rlasso rforest causal_forest synth synth_runner ologit2
+gologit2 slogit xtreg2 cgmreg cgmwildboot cgmlogit ols_spatial_HAC x_ols reg_ss regxfe spreg
+svyreg svyregress svylogit svyprobit svymean probit2 logit2 oglm cmp heckprob heckprobit
+heckoprobit
+"""
+BY_NAME = frozenset(_BY_NAME_WORDS.split())
 """Estimators that are listed, not taken apart."""
 
 _MOST_NOTED = 8

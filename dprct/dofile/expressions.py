@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dprct.dofile.lines import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<string>`"[^"]*"'|"[^"]*")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
@@ -96,10 +99,7 @@ class _Parser:
         value = self.conjunction(depth)
         while self.take("|"):
             left, right = truth(value), truth(self.conjunction(depth))
-            if left or right:
-                value = 1.0
-            else:
-                value = UNKNOWN if left is None or right is None else 0.0
+            value = 1.0 if left or right else UNKNOWN if left is None or right is None else 0.0
         return value
 
     def conjunction(self, depth: int) -> Value:

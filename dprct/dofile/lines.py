@@ -93,9 +93,7 @@ def commands(text: str, notes: list[str]) -> list[Command]:
                 state.semicolon = directive[1] == ";"
                 line = line[directive.end() :]
         going = _line(state, line, number, last, lines)
-        if state.depth:
-            state.add(" ", number + 1)
-        elif state.semicolon:
+        if state.depth or state.semicolon:
             state.add(" ", number + 1)
         elif going:
             if state.pieces:

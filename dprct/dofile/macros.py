@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dprct.dofile.expressions import Unknown, Value, value_of, written
 from dprct.dofile.lines import CLOSE, OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _MARK = re.compile(r"[`$\\]")
 _QUOTE = re.compile(r"[`']")
@@ -15,10 +18,11 @@ _NAME = re.compile(r"[A-Za-z_]\w{0,31}")
 _STORED = re.compile(r"(?:[resc]|_b|_se|scalar)\([^()]*\)$")
 _DEEP = 30
 _LONGEST = 100_000
-_DATA = frozenset(
-    "type format variable value label data char colnames rownames colfullnames rowfullnames roweq "
-    "coleq environment env dir dirs files sortedby pwd results tsnorm display".split()
-)
+_DATA_WORDS = """\
+type format variable value label data char colnames rownames colfullnames rowfullnames roweq
+coleq environment env dir dirs files sortedby pwd results tsnorm display
+"""
+_DATA = frozenset(_DATA_WORDS.split())
 """Extended functions that ask the data, the results or the machine, none of which is here."""
 
 
@@ -109,10 +113,10 @@ class Macros:
             if end > 0 and tail:
                 name = self._local(text[begin + 2 : end], depth) + tail[0]
                 return self._global(name, depth), tail.end()
-        name = _NAME.match(text, begin + 1)
-        if name is None:
+        found = _NAME.match(text, begin + 1)
+        if found is None:
             return "$", begin + 1
-        return self._global(name[0], depth), name.end()
+        return self._global(found[0], depth), found.end()
 
     def _global(self, name: str, depth: int) -> str:
         if OPEN in name:
@@ -238,8 +242,10 @@ class Macros:
             if words[0] == "sizeof":
                 return str(len(given))
             if words[0] == "dups":
-                seen: set[str] = set()
-                return " ".join(w for w in given if w in seen or seen.add(w))
+                once = [*dict.fromkeys(given)]
+                for word in once:
+                    given.remove(word)
+                return " ".join(given)
             if words[0] == "sort":
                 return " ".join(sorted(given))
             return " ".join(dict.fromkeys(given) if words[0] == "uniq" else given)

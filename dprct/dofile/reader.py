@@ -11,25 +11,28 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from dprct.dofile import commands_of_data, commands_of_macros
+from dprct.dofile import data_commands, macro_commands
 from dprct.dofile.estimators import Place, is_estimator, regression
 from dprct.dofile.expressions import truth, value_of
 from dprct.dofile.lines import CLOSE, OPEN, Block, Command, Node, blocks, commands
 from dprct.dofile.loops import foreach_values, forvalues_values, old_for
-from dprct.dofile.macros import BoundReached, Macros, known, quoted_words, unknown, unquoted
-from dprct.dofile.memory import Memory
+from dprct.dofile.macros import BoundReached, known, quoted_words, unknown, unquoted
 from dprct.dofile.regression import Regression
+from dprct.dofile.session import MOST_ROWS, Session
 from dprct.dofile.syntax import Prefix, full_name, is_silent, parse, split_prefixes
 from dprct.dofile.varlists import words
 
-WORK = 6_000_000
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FIRST = re.compile(r"\s*(\w*)")
+WORK = 1_000_000
 """Commands and characters, in steps of 16, that one reading may go through."""
 
-MOST_PASSES, MOST_ROWS, _DEEPEST, _LARGEST = 10_000, 20_000, 40, 50_000_000
-_MOST_NOTES = 200
+MOST_PASSES, _DEEPEST, _LARGEST = 10_000, 40, 50_000_000
 
 
 class _Exit(Exception):
@@ -72,63 +75,31 @@ class Reading(Sequence[Regression]):
 
 
 def read_files(
-    paths: Sequence[Path],
+    paths: Sequence[tuple[Path, Path]],
     header: Sequence[str] | None = None,
     dataset: str | None = None,
     treatments: Sequence[str] = (),
     work: int = WORK,
 ) -> Reading:
-    """Read do-files in the order given, as one session of Stata."""
+    """Read do-files, each with the folder that bounds it, as one session of Stata."""
     reader = Reader(header, dataset, frozenset(treatments), work)
     try:
-        for path in paths:
-            reader.read(path)
+        for path, folder in paths:
+            reader.read(path, folder)
     except BoundReached as reached:
         reader.note(f"{reached}; what follows is not read")
     return reader.result()
 
 
-class Reader:
-    """One session: macros, data in memory, saved files, programs, and the rows found so far."""
+class Reader(Session):
+    """A session that walks through files."""
 
-    def __init__(
-        self,
-        header: Sequence[str] | None,
-        dataset: str | None,
-        treatments: frozenset[str],
-        work: int,
-    ) -> None:
-        self.header = None if header is None else [*header]
-        self.header_of = dataset
-        self.treatments = treatments
-        self.macros = Macros(work, columns=self._written_out)
-        self.memory = self.opened("")
-        self.saved: dict[str, Memory] = {}
-        self.preserved: list[Memory] = []
-        self.programs: dict[str, Block] = {}
-        self.program_files: dict[str, str] = {}
-        self.stored: dict[str, Regression] = {}
-        self.rows: list[Regression] = []
-        self.notes: list[str] = []
-        self.passed_over: dict[str, int] = {}
-        self.doubts: list[str] = []
-        self.table = ""
-        self.file = ""
-        self.folder = Path()
-        self.depth = 0
-        self.temporary = 0
-        self.run_from_others: set[Path] = set()
-        self.begun: list[Path] = []
-        self.own_rows: dict[Path, tuple[int, int]] = {}
-
-    # -- files -----------------------------------------------------------------------------
-
-    def read(self, path: Path) -> None:
-        """Read a do-file that was asked for; files that it runs are those of its folder."""
+    def read(self, path: Path, folder: Path) -> None:
+        """Read a do-file that was asked for; files that it runs are those of the folder."""
         whole = path.resolve()
         if whole in self.run_from_others:
             return
-        self.folder = whole.parent
+        self.folder = folder.resolve()
         self.memory = self.opened("")
         self.macros.frames = [{}]
         self.doubts, self.table, self.depth, self.preserved = [], "", 0, []
@@ -222,30 +193,6 @@ class Reader:
             self._run_file(path)
         finally:
             self.macros.frames.pop()
-
-    # -- data ------------------------------------------------------------------------------
-
-    def opened(self, name: str) -> Memory:
-        """Return the memory after ``use``: what was saved under the name, or a file of theirs."""
-        if name in self.__dict__.get("saved", {}):
-            memory = self.saved[name].copied()
-            memory.dataset = name
-            return memory
-        mine = name and (self.header_of is None or _base(name) == _base(self.header_of))
-        columns = [*self.header] if self.header is not None and (mine or not name) else None
-        return Memory(
-            name, (name,) if name else (), columns=columns, open=columns is None or not name
-        )
-
-    def _written_out(self, listed: Sequence[str]) -> list[str]:
-        return self.memory.expand(" ".join(listed))
-
-    # -- commands --------------------------------------------------------------------------
-
-    def note(self, text: str) -> None:
-        """Keep a note, once."""
-        if text not in self.notes and len(self.notes) < _MOST_NOTES:
-            self.notes.append(known(text))
 
     def run(self, nodes: Sequence[Node]) -> None:
         """Take commands and blocks in their order."""
@@ -437,10 +384,11 @@ class Reader:
             raise _Continue("br" in rest)
         elif name == "program":
             self._drop_programs(rest)
+        elif is_silent(word):
+            return
         elif not (
-            commands_of_macros.take(self, name, rest[len(word) :])
-            or commands_of_data.take(self, parse(rest), prefixes)
-            or is_silent(word)
+            macro_commands.take(self, name, rest[len(word) :])
+            or data_commands.take(self, parse(rest), prefixes)
             or is_silent(name)
             or not word.isidentifier()
         ):
@@ -486,6 +434,7 @@ class Reader:
 
     def _estimation(self, text: str, prefixes: Sequence[Prefix], line: int) -> None:
         parsed = parse(text)
+        self.macros.spend(4 + len(self.memory.columns or ()) // 16)
         place = Place(
             self.file, line, self.table, [*dict.fromkeys(self.doubts)], prefixes,
             self.treatments, self.stored,
@@ -499,30 +448,6 @@ class Reader:
         for prefix in prefixes:
             if prefix.name == "eststo":
                 self.store(words(prefix.text.split(",")[0])[:1])
-
-    def store(self, names: Sequence[str]) -> None:
-        """Keep the last estimation under its names."""
-        self.stored[""] = self.rows[-1] if self.rows else Regression("", 0, "")
-        for name in names:
-            if self.rows and len(self.stored) < MOST_ROWS:
-                self.stored[name] = self.rows[-1]
-
-    def name_table(self, names: Sequence[str], using: str) -> None:
-        """Give a table's file name to the estimations that it shows and no comment names."""
-        title = unquoted(known(using)).replace("\\", "/").rpartition("/")[2][:80]
-        wanted = {id(self.stored[name]) for name in names if name in self.stored}
-        if not names and self.rows:
-            wanted = {id(self.rows[-1])}
-        if not title:
-            return
-        for number in range(len(self.rows) - 1, max(len(self.rows) - 400, -1), -1):
-            row = self.rows[number]
-            if id(row) in wanted and not row.table:
-                note = "; ".join(part for part in (title, row.note) if part)
-                self.rows[number] = replace(row, table=title, note=note)
-                for name, stored in self.stored.items():
-                    if stored is row:
-                        self.stored[name] = self.rows[number]
 
 
 def decoded(raw: bytes) -> str:
@@ -543,16 +468,9 @@ def _relative(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
 
 
-def _base(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2].removesuffix(".dta")
-
-
 def _first_word(text: str) -> str:
-    text = text.lstrip()
-    end = 0
-    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-        end += 1
-    return text[:end]
+    found = _FIRST.match(text)
+    return found[1] if found else ""
 
 
 def _mentions(name: str, body: Sequence[Node]) -> bool:

@@ -6,9 +6,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KEYS = (
-    "file line command outcome regressors treatments endogenous instruments absorb sample "
-    "weights vce cluster dataset status note"
-).split()
+    "file",
+    "line",
+    "command",
+    "outcome",
+    "regressors",
+    "treatments",
+    "endogenous",
+    "instruments",
+    "absorb",
+    "sample",
+    "weights",
+    "vce",
+    "cluster",
+    "dataset",
+    "status",
+    "note",
+)
 """The keys of a regression as JSON, in this order."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 _ABBREVIATED = {
     "regress": 3, "areg": 4, "reghdfe": 7, "xtreg": 5, "ivregress": 9, "ivreg": 5, "ivreg2": 6,
@@ -30,26 +31,24 @@ _ABBREVIATED = {
 }  # fmt: skip
 """Commands that mean something here, with the least that Stata takes for them."""
 
-_SILENT = frozenset(
-    "set log cap cmdlog display di disp tab1 tab2 table tabstat sum su summ sort gsort "
-    "gso describe desc de d list li l count codebook browse br edit inspect assert compress format "
-    "note notes char mata python estadd estat lincom lincomest nlcom test testparm testnl margins "
-    "mfx dydx graph gr twoway tw scatter line histogram hist kdensity lowess lpoly bar pie "
-    "correlate corr cor pwcorr spearman ktau ci means mean proportion total ratio ameans centile "
-    "mkdir rmdir erase rm copy type shell dir ls pwd cd sleep pause more net ssc adopath findit "
-    "which help search return ereturn sreturn confirm marksample markout mark tempname timer trace "
-    "ereturn error _rc post postfile postclose putexcel putdocx puttab texdoc coefplot parmest "
-    "parmby mktab outsheet export outfile recast aorder move mvdecode mvencode labmask labvars lab "
-    "la label lookfor isid capture sampsi power file window discard query about update view hausman "
-    "lrtest linktest vif ovtest hettest rvfplot predictnl bootstat tabout orth_out balancetable "
-    "tabm sktest swilk ksmirnov signrank median kwallis oneway anova loneway bitest prtest sdtest "
-    "estpost eststo end stop break continue program class serset translate unabcmd viewsource "
-    "matlist matrix mat pctile xtsum xtdes xttab xtdescribe fre mdesc misstable tabmiss order o "
-    "memory mem mac quietly noisily exit macro varabbrev graphregion outreg2 frmttable gen2 "
-    "sutex latabstat latab maketex filefilter ssc snapshot frame frames version".split()
-)
-"""Commands that neither estimate nor change what a later estimation means."""
-
+_SILENT_NAMES = """\
+set log cap cmdlog display di disp tab1 tab2 table tabstat sum su summ sort gsort gso
+describe desc de d list li l count codebook browse br edit inspect assert compress format
+note notes char mata python estadd estat lincom lincomest nlcom test testparm testnl margins
+mfx dydx graph gr twoway tw scatter line histogram hist kdensity lowess lpoly bar pie
+correlate corr cor pwcorr spearman ktau ci means mean proportion total ratio ameans centile
+mkdir rmdir erase rm copy type shell dir ls pwd cd sleep pause more net ssc adopath findit
+which help search return ereturn sreturn confirm marksample markout mark tempname timer
+trace error _rc post postfile postclose putexcel putdocx puttab texdoc coefplot parmest
+parmby mktab outsheet export outfile recast aorder move mvdecode mvencode labmask labvars
+lab la label lookfor isid capture sampsi power file window discard query about update view
+hausman lrtest linktest vif ovtest hettest rvfplot predictnl bootstat tabout orth_out
+balancetable tabm sktest swilk ksmirnov signrank median kwallis oneway anova loneway bitest
+prtest sdtest estpost eststo end stop break continue program class serset translate unabcmd
+viewsource matlist matrix mat pctile xtsum xtdes xttab xtdescribe fre mdesc misstable
+tabmiss order o memory mem mac quietly noisily exit macro varabbrev graphregion outreg2
+frmttable gen2 sutex latabstat latab maketex filefilter snapshot frame frames version
+"""
 _LONG_NAMES = {
     short: name
     for name, least in sorted(_ABBREVIATED.items(), reverse=True)
@@ -61,11 +60,15 @@ _LONG_NAMES |= {name: name for name in _ABBREVIATED} | {
     "bs": "bootstrap", "bys": "bysort", "loc": "local", "cap": "capture", "qui": "quietly",
 }  # fmt: skip
 
+_SILENT = frozenset(_SILENT_NAMES.split()) - set(_LONG_NAMES)
+"""Commands that neither estimate nor change what a later estimation means."""
+
 _ALONE = frozenset({"quietly", "noisily", "capture"})
-_WITH_COLON = frozenset(
-    "by bysort xi eststo svy bootstrap jackknife permute simulate statsby rolling stepwise sw "
-    "version nestreg mi ritest".split()
-)
+_WITH_COLON_NAMES = """\
+by bysort xi eststo svy bootstrap jackknife permute simulate statsby rolling stepwise sw
+version nestreg mi ritest
+"""
+_WITH_COLON = frozenset(_WITH_COLON_NAMES.split())
 _HEAD = re.compile(r"\s*([A-Za-z_]\w*|\{|\?)")
 _WEIGHT = re.compile(r"\[\s*(\w+)\s*=\s*([^\]]*)\]")
 _KINDS = {"a": "aweight", "p": "pweight", "f": "fweight", "i": "iweight", "w": "weight"}
@@ -159,7 +162,7 @@ def _is_weight(word: str) -> bool:
     return any(
         full.startswith(word) and len(word) >= least
         for full, least in (("aweights", 2), ("pweights", 2), ("fweights", 2), ("iweights", 2))
-    ) or (word and "weights".startswith(word))
+    ) or (word != "" and "weights".startswith(word))
 
 
 _DEEPER = re.compile(r"""`"|"'|["()\[\]{},:\\]|\b(?:if|in|using)\b""")
@@ -202,7 +205,7 @@ def top_level(text: str, mark: str) -> list[str]:
         return [text]
     places = [place for place, token in _marks(text) if token == mark]
     edges = [-1, *places, len(text)]
-    return [text[a + 1 : b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a + 1 : b] for a, b in pairwise(edges)]
 
 
 def _qualifiers(body: str) -> dict[str, str]:

@@ -12,22 +12,22 @@ from dprct.dofile.syntax import parse, top_level
 from dprct.dofile.varlists import words
 
 if TYPE_CHECKING:
-    from dprct.dofile.reader import Reader
+    from dprct.dofile.session import Session
 
 _DEFINED = re.compile(r"\s*(\+\+|--)?\s*([A-Za-z_0-9]\w*)(\+\+|--)?\s*")
 
 
-def take(reader: Reader, name: str, text: str) -> bool:
+def take(session: Session, name: str, text: str) -> bool:
     """Run a command that is about macros; false where it is not."""
-    macros = reader.macros
+    macros = session.macros
     if name in ("local", "global"):
         _define(macros, text, of_all=name == "global")
     elif name == "macro":
         _macro(macros, text.strip())
     elif name in ("tempvar", "tempname", "tempfile"):
         for one in text.split():
-            reader.temporary += 1
-            macros.set(one, f"__{reader.temporary:05}_{one}")
+            session.temporary += 1
+            macros.set(one, f"__{session.temporary:05}_{one}")
     elif name == "tokenize":
         _tokenize(macros, text)
     elif name == "gettoken":
@@ -36,11 +36,11 @@ def take(reader: Reader, name: str, text: str) -> bool:
         for number, one in enumerate(text.split(), 1):
             macros.set(one, macros.locals.get(str(number), ""))
     elif name == "syntax":
-        _syntax(reader, text.strip())
+        _syntax(session, text.strip())
     elif name == "scalar":
         _scalar(macros, text)
     elif name in ("levelsof", "unab", "ds", "numlist"):
-        _listed(reader, name, text)
+        _listed(session, name, text)
     elif name == "matrix":
         pass
     else:
@@ -133,23 +133,23 @@ def _scalar(macros: Macros, text: str) -> None:
         macros.scalars[found[1]] = value_of(found[2], macros.scalars)
 
 
-def _listed(reader: Reader, name: str, text: str) -> None:
+def _listed(session: Session, name: str, text: str) -> None:
     """Take commands that put a list of columns or of values into a macro."""
-    macros = reader.macros
+    macros = session.macros
     parsed = parse(f"{name} {text}")
     into = parsed.option("local", 1)
     if name == "unab":
         into, _, listed = text.partition(":")
-        macros.set(into.strip(), " ".join(reader.memory.expand(listed)))
+        macros.set(into.strip(), " ".join(session.memory.expand(listed)))
     elif name == "ds" and into:
-        macros.set(into, " ".join(reader.memory.expand(parsed.before)))
+        macros.set(into, " ".join(session.memory.expand(parsed.before)))
     elif into:
         macros.set(into, unknown(f"{name} {parsed.before}"))
 
 
-def _syntax(reader: Reader, text: str) -> None:
+def _syntax(session: Session, text: str) -> None:
     """Set the locals that ``syntax`` sets, from what the program was called with."""
-    macros = reader.macros
+    macros = session.macros
     given = parse("called " + macros.locals.get("0", ""))
     head, *options = top_level(text.replace("[", " ").replace("]", " "), ",")
     wanted = {word.partition("(")[0].strip().lower(): word for word in words(head)}
@@ -158,7 +158,7 @@ def _syntax(reader: Reader, text: str) -> None:
         if kind in wanted:
             whole = kind in ("anything", "namelist", "name")
             name = kind.removeprefix("new").replace("varname", "varlist")
-            macros.set(name, before if whole else " ".join(reader.memory.expand(before)))
+            macros.set(name, before if whole else " ".join(session.memory.expand(before)))
     if "name" in wanted:
         macros.set("namelist", before)
     macros.set("if", f"if {given.condition}" if given.condition else "")
