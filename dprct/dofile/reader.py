@@ -184,7 +184,8 @@ class Reader(Session):
             self.note(f"{self.file}: {unquoted(known(name))[:80]} is not in the folder; not read")
             self.memory.open = True
             return
-        self.run_from_others.add(path)
+        if path not in self.begun:
+            self.run_from_others.add(path)
         if include:
             self._run_file(path)
             return
@@ -434,7 +435,7 @@ class Reader(Session):
 
     def _estimation(self, text: str, prefixes: Sequence[Prefix], line: int) -> None:
         parsed = parse(text)
-        self.macros.spend(4 + len(self.memory.columns or ()) // 16)
+        self.macros.spend(4 + len(text) // 4 + len(self.memory.columns or ()) // 16)
         place = Place(
             self.file, line, self.table, [*dict.fromkeys(self.doubts)], prefixes,
             self.treatments, self.stored,

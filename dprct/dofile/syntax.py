@@ -56,7 +56,7 @@ _LONG_NAMES = {
 }
 _LONG_NAMES |= {name: name for name in _ABBREVIATED} | {
     "reg": "regress", "tab": "tabulate", "ta": "tabulate", "sum": "summarize", "gen": "generate",
-    "est": "estimates", "recode": "recode", "ren": "rename", "erase": "erase", "n": "noisily",
+    "est": "estimates", "ren": "rename", "n": "noisily",
     "bs": "bootstrap", "bys": "bysort", "loc": "local", "cap": "capture", "qui": "quietly",
 }  # fmt: skip
 

@@ -48,7 +48,8 @@ def resolved(name: str, columns: list[str]) -> str:
 
 def bare_names(word: str) -> list[str]:
     """Return the columns that a word with factor operators, or of ``xi``, is made of."""
-    plain = _OPERATOR.sub(" ", word)
+    separated = re.sub(r"[*|](?=\w)", " ", word) if "." in word else word  # of xi: i.a*i.b
+    plain = _OPERATOR.sub(" ", separated)
     return re.findall(r"[A-Za-z_][\w*?~]*(?:-[A-Za-z_]\w*)?", plain)
 
 
