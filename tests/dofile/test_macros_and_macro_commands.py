@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dprct.dofile.macros import CLOSE, OPEN, BoundReached, Macros
+from dprct.dofile.lines import CLOSE, OPEN
+from dprct.dofile.macros import BoundReached, Macros
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ HEADER = ["id", "treat", "age", "zone1", "zone2", "zone3", "y1", "y2", "female"]
         ("survey", "survey.dta"),
         ('"my survey.dta", clear', "my survey.dta"),
         (r'"C:\\Users\\maria\\Data.dta"', "Data.dta"),
-        ("~/work/a", "a.dta"),
+        ("~/mine/a", "a.dta"),
         ("../data/a.dta", "a.dta"),
         (r"Temp\a", "Temp/a.dta"),
         ("./a", "a.dta"),
