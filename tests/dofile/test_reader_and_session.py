@@ -164,8 +164,8 @@ PIECES = st.sampled_from(
         "append using", "keep if ", "drop ", "gen z = ", "egen", "rename ", "reshape long ",
         "collapse (mean) ", ", by(v)", "preserve", "restore", "tempfile f", "save `f'",
         "est store ", "suest ", "esttab using ", "`: word 1 of ", "`=", "`++i'", "local ++i",
-        "exit", "continue", "mata", ":", ",", "-", "*", "[pw=w]", "ivreg y (a = b)", "using", "in 1/5",
-        "1e400", "0/0", "round(1,0)", "substr(", "\t", "i.a##c.b", "a-z", "z*",
+        "exit", "continue", "mata", ":", ",", "-", "*", "[pw=w]", "ivreg y (a = b)", "using",
+        "in 1/5", "1e400", "0/0", "round(1,0)", "substr(", "\t", "i.a##c.b", "a-z", "z*",
     ]
 )  # fmt: skip
 
