@@ -1,6 +1,6 @@
 """Gather the pages of the site: README and docs/, the Python API, and R's help.
 
-    .venv-docs/bin/python scripts/pages.py build/pages     # then mkdocs build; make docs does both
+Run by ``make docs``: ``pages.py build/pages``, then ``mkdocs build``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def moved(text: str, folder: Path) -> str:
-    """Return a page with its links where the site has them; of files without a page the name stays."""
+    """Return a page with its links as the site has them; files without a page are only named."""
 
     def target(found: re.Match[str]) -> str:
         path = (folder / found[1]).resolve()
@@ -56,7 +56,9 @@ def api() -> str:
 def r_help(out: Path) -> str:
     """Return the page of R's help, a page per topic, if R is here."""
     topics = sorted((TOP / "r-wrapper" / "man").glob("*.Rd"))
-    head = "# The R package\n\nThe same methods from R; `help(package = \"dprct\")` has these pages.\n"
+    head = (
+        '# The R package\n\nThe same methods from R; `help(package = "dprct")` has these pages.\n'
+    )
     if shutil.which("Rscript") is None:
         return head + "\nThis site was made on a machine without R: its help pages are not here.\n"
     (out / "r").mkdir()
