@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dprct.estimate.moments.results import Moments
+    from dprct.estimate.moments.release import ReleasedMoments
 
 VERSION = 1
 LARGEST = 200 << 20
@@ -37,7 +37,7 @@ _LEAST_NOISE = 0.999
 is not one of ours."""
 
 
-def document_of(moments: Moments) -> dict[str, Any]:
+def document_of(moments: ReleasedMoments) -> dict[str, Any]:
     """Return a release as JSON-ready values; see ``moments.schema.json``.
 
     Raises
@@ -89,7 +89,7 @@ def digest_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_document(moments: Moments, path: str | Path) -> Path:
+def write_document(moments: ReleasedMoments, path: str | Path) -> Path:
     """Write a release; whole or not at all."""
     target = path_of(path)
     text = text_of(document_of(moments))
