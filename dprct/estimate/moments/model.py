@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import narwhals as nw
 
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
@@ -19,8 +21,16 @@ from dprct.estimate.moments.layout import (
     weighted,
 )
 from dprct.estimate.moments.plan import plan_of, promise_of
-from dprct.estimate.moments.release import DrawnMoments, allocation_of, drawn_moments
+from dprct.estimate.moments.release import (
+    SCORES,
+    DrawnMoments,
+    allocation_of,
+    drawn_moments,
+    drawn_scores,
+    gaussian_of,
+)
 from dprct.estimate.moments.results import Moments
+from dprct.estimate.moments.scores import DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
     checked_column,
@@ -55,6 +65,8 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 MissingRule = str | float
+ScoreErrors = Literal["HC1", "CR1"]
+"""Robust errors: of rows, and of units with several rows."""
 
 MOST_NUMBERS = 1_000_000
 """Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
@@ -94,6 +106,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     radius: float | str | None = None
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     attrition: bool = False
+    cov_type: ScoreErrors | None = None
     neighbors: str = "replace-one"
 
     def options(self) -> dict[str, Any]:
@@ -252,7 +265,12 @@ class MomentsSpec(Spec[MomentsFacts]):
     def layout(self, schema: Schema) -> Layout:
         """Return the public layout."""
         count = self.count_private(schema)
-        return layout_of(self.places(schema), self.radius, self.use, count=count)
+        rows = schema.unit.max_rows
+        return layout_of(self.places(schema), self.radius, self.use, count=count, rows=rows)
+
+    def scored(self, schema: Schema) -> tuple[tuple[Scored, str], ...]:
+        """Return the regressions whose scores are released, each with its formula."""
+        return scored(self.parsed, schema) if self.cov_type else ()
 
     def count_private(self, schema: Schema) -> bool:
         """Whether there are private cells, whose numbers of rows are released."""
@@ -265,7 +283,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         schema = facts.schema
         yield lambda: check_choice("neighbors", self.neighbors, RELATIONS)
         yield lambda: self._check_design(schema)
-        yield lambda: _check_rows(schema, facts.n)
+        yield lambda: self._check_errors(schema)
+        yield lambda: _check_rows(facts.n)
         yield lambda: check_sample(schema)
         yield self.comparison
         yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
@@ -273,7 +292,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: self.variables(schema)
         yield lambda: self._check_own(schema)
         yield lambda: self._check_size(schema)
-        yield lambda: radius_of(self.places(schema), self.radius)
+        yield lambda: radius_of(self.places(schema), self.radius, schema.unit.max_rows)
         yield lambda: self.layout(schema)
 
     def _check_design(self, schema: Schema) -> None:
@@ -284,13 +303,32 @@ class MomentsSpec(Spec[MomentsFacts]):
                     "columns are public; without one use 'replace-one'"
                 )
             return
-        if any(getattr(part, "cluster_columns", ()) for part in _parts(self.assignment)):
+        clusters = [n for p in _parts(self.assignment) for n in getattr(p, "cluster_columns", ())]
+        if clusters and (clusters != [schema.unit.id] or self.hidden):
             raise ParameterError(
-                "clusters were assigned, whose errors need moments of the clusters' totals, which "
-                "are not offered; use PrivateATE"
+                "clusters were assigned, whose errors need scores of whole clusters; declare the "
+                "cluster as the schema's unit with max_rows, with cov_type='CR1' and "
+                "neighbors='replace-one-design-public', or use PrivateATE"
             )
         if self.hidden:
             check_hidden(self.assignment, schema)
+
+    def _check_errors(self, schema: Schema) -> None:
+        """Refuse errors that do not fit the rows of a unit."""
+        unit = schema.unit
+        if self.cov_type is not None:
+            check_choice("cov_type", self.cov_type, ("HC1", "CR1"))
+        if unit.max_rows > 1 and self.cov_type != "CR1":
+            raise ParameterError(
+                f"one {unit.name} may have {unit.max_rows} rows, whose errors need the scores of "
+                f"each {unit.name}; say cov_type='CR1' and name the regressions in formulas="
+            )
+        if unit.max_rows == 1 and self.cov_type == "CR1":
+            raise ParameterError(
+                f"cov_type='CR1' is for several rows of one {unit.name}, and max_rows is 1; say "
+                "'HC1'"
+            )
+        self.scored(schema)
 
     def _check_own(self, schema: Schema) -> None:
         """Refuse columns in which one person moves the rows of others; public ones are the same."""
@@ -324,8 +362,9 @@ class MomentsSpec(Spec[MomentsFacts]):
         check_count(self.variables(schema), cells, MOST_NUMBERS)
 
     def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
-        """Return the one mechanism."""
-        return allocation_of(facts.layout, len(facts.grouping.groups), budget)
+        """Return the mechanisms: moments, then the scores of each regression."""
+        sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
+        return allocation_of(facts.layout.grid, len(facts.grouping.groups), budget, sizes)
 
     def guarantee(self, facts: MomentsFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
@@ -371,6 +410,10 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         missing, by declaration.  Needed for every column that may be missing.
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
+    cov_type : {"HC1", "CR1"}, optional
+        Errors of the regressions in ``formulas`` from their own scores, at a tenth of mu squared:
+        ``"HC1"`` is robust to variances that vary; ``"CR1"`` to dependence within units of several
+        rows too (``max_rows`` of the schema's unit), which need it.  Not for rows in an engine.
     neighbors : {"replace-one", "replace-one-design-public"}
         Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
 
@@ -405,7 +448,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     True
     """
 
-    saved_types = (DrawnMoments,)
+    saved_types = (DrawnMoments, DrawnScores)
 
     def __init__(
         self,
@@ -422,6 +465,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         radius: float | str | None = None,
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         attrition: bool = False,
+        cov_type: ScoreErrors | None = None,
         neighbors: str = "replace-one",
     ) -> None:
         spec = MomentsSpec(
@@ -430,9 +474,14 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
-            neighbors=neighbors,
+            cov_type=cov_type, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
+        if spec.cov_type and isinstance(self._table.frame, nw.LazyFrame):
+            raise ParameterError(
+                "scores are added in memory, and these rows are in an engine; collect them first, "
+                "or leave cov_type= out"
+            )
         grouping, self._table = grouping_of(
             self._table, known.schema, spec.comparison(), spec.subgroups,
             spec.present_public(known.schema), hidden=spec.hidden, attrition=spec.attrition,
@@ -457,7 +506,24 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> DrawnMoments:
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
-        return drawn_moments(self._table, facts.layout, facts.grouping, relation, allocation, noise)
+        schema, layout, grouping = facts.schema, facts.layout, facts.grouping
+        unit = schema.unit.id if layout.grid.rows > 1 else None
+        drawn = drawn_moments(self._table, layout, grouping, relation, allocation, noise, unit)
+        asked = self.spec.scored(schema)
+        if not asked:
+            return drawn
+        # from here on what is asked of the rows is a function of what was released
+        guarantee = self.spec.guarantee(facts, allocation)
+        first = Moments.of(facts, drawn, guarantee, "", self.spec.method, self.spec.outcomes)
+        scores = tuple(
+            drawn_scores(
+                self._table, layout, grouping, relation,
+                gaussian_of(allocation, SCORES.format(place)), noise, one,
+                first.score_map(formula), unit,
+            )
+            for place, (one, formula) in enumerate(asked, 1)
+        )  # fmt: skip
+        return replace(drawn, scores=scores)
 
     def _read(
         self,
@@ -503,11 +569,6 @@ def _parts(design: Design) -> Iterator[Design]:
         yield from _parts(factor)
 
 
-def _check_rows(schema: Schema, n: int) -> None:
-    if schema.unit.max_rows > 1:
-        raise SchemaError(
-            f"one {schema.unit.name} has several rows, which moments do not offer; give one row "
-            f"per {schema.unit.name}"
-        )
+def _check_rows(n: int) -> None:
     if n > MOST_ROWS:
         raise ParameterError(f"{n:,} rows; moments add at most {MOST_ROWS:,}")
