@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import narwhals as nw
+import numpy as np
 
 from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
@@ -43,6 +45,7 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
+from dprct.privacy.budget import Budget
 from dprct.queries.ball import MOST_ROWS
 from dprct.schema.arguments import check_choice, listed_names
 from dprct.schema.columns import check_own, given
@@ -58,7 +61,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
     from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget
     from dprct.privacy.guarantee import Guarantee, Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
@@ -489,6 +491,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         layout = spec.layout(known.schema)
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
         self.facts = MomentsFacts(schema=known.schema, n=known.n, grouping=grouping, layout=layout)
+        self._check_scores()
 
     @classmethod
     def from_formulas(
@@ -503,6 +506,23 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         """
         return cls(data, schema, formulas=listed_names(formulas, "formulas"), **options)
 
+    def _check_scores(self) -> None:
+        """Refuse regressions of which no scores can be told, by public facts, before a charge."""
+        asked, facts = self.spec.scored(self.facts.schema), self.facts
+        if not asked:
+            return
+        width = facts.layout.grid.width + 1
+        nothing = np.zeros((len(facts.grouping.groups), width, width), dtype=object)
+        promise = promise_of(self.spec, facts, Budget(1, Fraction(1, 10**6)))
+        first = self._first(DrawnMoments(nothing, 1.0), promise)
+        for _, formula in asked:
+            first.score_map(formula)
+
+    def _first(self, drawn: DrawnMoments, guarantee: Guarantee) -> Moments:
+        """Return moments of which scores are asked."""
+        spec = self.spec
+        return Moments.of(self.facts, drawn, guarantee, "", spec.method, spec.outcomes)
+
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> DrawnMoments:
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
@@ -513,8 +533,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         if not asked:
             return drawn
         # from here on what is asked of the rows is a function of what was released
-        guarantee = self.spec.guarantee(facts, allocation)
-        first = Moments.of(facts, drawn, guarantee, "", self.spec.method, self.spec.outcomes)
+        first = self._first(drawn, self.spec.guarantee(facts, allocation))
         scores = tuple(
             drawn_scores(
                 self._table, layout, grouping, relation,

@@ -416,7 +416,7 @@ class Moments:
         cells, found = self.system(terms, used, None)
         of = whitened(cells, found[0], found[1:], self.layout.grid.rows)
         members = [groups for _, groups in self._members(used, self._names(terms), None)]
-        return score_map(of, members, len(self.groups), self.layout.step, len(terms) - 1)
+        return score_map(of, members, self.layout, len(self.groups), len(terms) - 1)
 
     def _meat(
         self, parsed: Formula, terms: Sequence[Term], cells: Sequence[NoisyMoments],

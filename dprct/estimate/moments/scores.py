@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.system import Fit, Regressor
     from dprct.formula.syntax import Formula
@@ -107,14 +108,18 @@ class Whitened:
 
     Parameters
     ----------
-    fit : Fit
+    fit : Fit or None
+        None where there are not more rows than coefficients.
+    passes : bool
+        Whether least squares is read at all.
     root : (k, k) array
         A^(1/2).  The regressors are n^(1/2) A^(1/2) T r, of mean square 1.
     radius : float
         G, of the ball of scores; 0 where the regression is not estimated.
     """
 
-    fit: Fit
+    fit: Fit | None
+    passes: bool
     root: Array
     radius: float
 
@@ -129,18 +134,20 @@ def whitened(
     """
     system = system_of(cells, regressors)
     inverse = inverse_of(system)
-    found = fit(system, inverse, rows_of(cells, outcome))
+    found = None
+    if system.df_resid > 0:
+        found = fit(system, inverse, rows_of(cells, outcome), kap=0.0)
     w, U = np.linalg.eigh(inverse.A)
     root = (U * np.sqrt(np.maximum(w, 0))) @ U.T
     radius = 0.0
-    if inverse.passes and found.residual_variance > 0 and system.n > 0:
+    if found is not None and inverse.passes and found.residual_variance > 0:
         size = len(system.M) * rows * max(_LONGEST, 4 * rows)
         radius = math.sqrt(found.residual_variance * size)
-    return Whitened(found, root, radius if math.isfinite(radius) else 0.0)
+    return Whitened(found, inverse.passes, root, radius if math.isfinite(radius) else 0.0)
 
 
 def score_map(
-    of: Whitened, members: Sequence[Sequence[int]], groups: int, step: float, size: int
+    of: Whitened, members: Sequence[Sequence[int]], layout: Layout, groups: int, size: int
 ) -> ScoreMap:
     """Return the scores of a fit as whole functions of rows.
 
@@ -149,39 +156,46 @@ def score_map(
     of : Whitened
     members : sequence of sequences of int
         The groups of the release that each cell of the fit consists of.
+    layout : Layout
     groups : int
-    step : float
-        Of the grid of moments, in units of z.
     size : int
         k, all regressors; those that were omitted have the score 0.
     """
-    system = of.fit.system
-    k, d = system.T.shape[1:]
+    d = len(layout.places) + 1
     residual = np.zeros((groups, d), np.int64)
     regressors = np.zeros((groups, size, d), np.int64)
+    if of.fit is None or not of.radius:
+        return ScoreMap(residual, regressors, 0.0)
+    system = of.fit.system
+    k = system.T.shape[1]
     a = system.residual(of.fit.w, of.fit.b)
     x = math.sqrt(max(system.n, 0.0)) * of.root @ system.T
     largest = float(np.abs(a).max()), float(np.abs(x).max())
-    if not of.radius or not min(largest) > 0 or not math.isfinite(max(largest)):
+    if not min(largest) > 0 or not math.isfinite(max(largest)):
         return ScoreMap(residual, regressors, 0.0)
     finer = _FINE / largest[0], _FINE / largest[1]
     for place, inside in enumerate(members):
         for g in inside:
             residual[g] = np.rint(a[place] * finer[0]).astype(np.int64)
             regressors[g, :k] = np.rint(x[place] * finer[1]).astype(np.int64)
-    per_unit = step**2 * STEPS / of.radius / finer[0] / finer[1]
+    per_unit = layout.step**2 * STEPS / of.radius / finer[0] / finer[1]
     return ScoreMap(residual, regressors, per_unit if math.isfinite(per_unit) else 0.0)
 
 
 def meat_of(of: Whitened, drawn: DrawnScores, rows: int) -> Array | None:
     """Return the sum of products of scores in the order and units of all regressors.
 
-    None where the regression is not estimated.  It is raised by kappa of its own noise, as a
-    residual variance is, and by n / (n - k); with units of up to M rows, of which there are at
-    least n / M = u, by u / (u - 1) (n - 1) / (n - k).
+    None where the regression is not estimated whatever its errors are.  It is raised by kappa of
+    its own noise, as a residual variance is, and by n / (n - k); with units of up to M rows, of
+    which there are at least n / M = u, by u / (u - 1) (n - 1) / (n - k).
     """
-    if not of.radius:
+    if of.fit is None or not of.passes:
         return None
+    if not of.radius:
+        raise ParameterError(
+            f"the residual variance of {drawn.outcome!r} was released at or below 0, so that no "
+            "scores were added up; spend more, or release fewer columns"
+        )
     fitted, system = of.fit, of.fit.system
     k, n = len(system.M), system.n
     unit = (of.radius / STEPS) ** 2

@@ -48,7 +48,7 @@ def pupils(units: int, rows: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "score": 0.5 * tutor + 0.2 * age + error,
-            "hours": age + error**2,
+            "hours": age - 0.5 * error,
             "age": age,
             "tutor": tutor,
             "pupil": who.astype(float),
@@ -64,13 +64,17 @@ def model(data: Any = ONE, schema: Schema = SCHEMA, **options: Any) -> PrivateMo
     return PrivateMoments(data, schema, **{**given, **options})
 
 
+NEXT_TO_NONE = 1e6
+"""In steps squared, of which sums have millions of millions; of noise 0 no constant is told."""
+
+
 def without_noise(asked: PrivateMoments) -> Moments:
     """Return what a fit would release if it drew no noise: nothing that the package offers."""
     facts, relation = asked.facts, asked.spec.neighbors
     layout, grouping, frame = facts.layout, facts.grouping, asked._table.frame
     unit = "pupil" if layout.grid.rows > 1 else None
     sums = moment_sums(frame, layout.grid, grouping.cells, relation, unit)
-    drawn = DrawnMoments(matrices(layout, grouping, _open(sums)), 0.0)
+    drawn = DrawnMoments(matrices(layout, grouping, _open(sums)), NEXT_TO_NONE)
     guarantee = asked.guarantee(Budget(1, 1e-6))
     first = Moments.of(facts, drawn, guarantee, "", "exact", asked.spec.outcomes)
     scores = []
@@ -78,7 +82,7 @@ def without_noise(asked: PrivateMoments) -> Moments:
         of = first.score_map(formula)
         found = _open(score_sums(frame, layout.grid, grouping.cells, of, relation, unit))
         matrix = np.array(found, dtype=object).reshape((len(one.regressors),) * 2)
-        scores.append(DrawnScores(one.outcome, one.regressors, matrix + matrix.T, 0.0))
+        scores.append(DrawnScores(one.outcome, one.regressors, matrix + matrix.T, NEXT_TO_NONE))
     return replace(first, drawn=replace(drawn, scores=tuple(scores)))
 
 
