@@ -109,9 +109,7 @@ class Whitened:
     Parameters
     ----------
     fit : Fit or None
-        None where there are not more rows than coefficients.
-    passes : bool
-        Whether least squares is read at all.
+        None where it is not read, or there are not more rows than coefficients.
     root : (k, k) array
         A^(1/2).  The regressors are n^(1/2) A^(1/2) T r, of mean square 1.
     radius : float
@@ -119,7 +117,6 @@ class Whitened:
     """
 
     fit: Fit | None
-    passes: bool
     root: Array
     radius: float
 
@@ -135,15 +132,15 @@ def whitened(
     system = system_of(cells, regressors)
     inverse = inverse_of(system)
     found = None
-    if system.df_resid > 0:
+    if inverse.passes and system.df_resid > 0:
         found = fit(system, inverse, rows_of(cells, outcome), kap=0.0)
     w, U = np.linalg.eigh(inverse.A)
     root = (U * np.sqrt(np.maximum(w, 0))) @ U.T
     radius = 0.0
-    if found is not None and inverse.passes and found.residual_variance > 0:
+    if found is not None and found.residual_variance > 0:
         size = len(system.M) * rows * max(_LONGEST, 4 * rows)
         radius = math.sqrt(found.residual_variance * size)
-    return Whitened(found, inverse.passes, root, radius if math.isfinite(radius) else 0.0)
+    return Whitened(found, root, radius if math.isfinite(radius) else 0.0)
 
 
 def score_map(
@@ -189,7 +186,7 @@ def meat_of(of: Whitened, drawn: DrawnScores, rows: int) -> Array | None:
     its own noise, as a residual variance is, and by n / (n - k); with units of up to M rows, of
     which there are at least n / M = u, by u / (u - 1) (n - 1) / (n - k).
     """
-    if of.fit is None or not of.passes:
+    if of.fit is None:
         return None
     if not of.radius:
         raise ParameterError(
