@@ -446,7 +446,7 @@ def rows_in_ball(
             yield start, group, steps
         return
     # the square of a unit is that of all its rows, before they are moved and again after
-    square = np.zeros(int(units.max(initial=-1)) + 1, np.int64)
+    square = np.zeros(len(units), np.int64)  # no more units than rows
     for start, _, steps in _rows(table, grid, cells):
         free = steps[:, 1:][:, ~exempt]
         np.add.at(square, units[start : start + len(free)], (free * free).sum(1))

@@ -167,7 +167,7 @@ def score_map(
     k = system.T.shape[1]
     a = system.residual(of.fit.w, of.fit.b)
     x = math.sqrt(max(system.n, 0.0)) * of.root @ system.T
-    largest = float(np.abs(a).max()), float(np.abs(x).max())
+    largest = [float(np.sort(np.abs(one), axis=None)[-1]) for one in (a, x)]
     if not min(largest) > 0 or not math.isfinite(max(largest)):
         return ScoreMap(residual, regressors, 0.0)
     finer = _FINE / largest[0], _FINE / largest[1]
