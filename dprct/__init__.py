@@ -1,6 +1,9 @@
 """Publish an experiment without publishing its participants.
 
-Everything here keeps the guarantee it prints; names are loaded when they are first used.
+The classes and functions of this module state the guarantee that they give and keep it.  Methods
+as their authors published them, some of which guarantee nothing, are in :mod:`dprct.published`;
+tools for people who hold the confidential data are in :mod:`dprct.custodian`.  Names are loaded
+when they are first used, so that ``import dprct`` is quick.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ _HOME = {
     "Complete": "dprct.assignment",
     "Custom": "dprct.assignment",
     "Factorial": "dprct.assignment",
-    "Guarantee": "dprct.privacy.guarantee",
+    "Guarantee": "dprct.privacy.budget",
     "IPW": "dprct.estimate",
     "MVHistogram": "dprct.release",
     "Marginals": "dprct.release",
@@ -47,7 +50,7 @@ _HOME = {
 }
 
 _ROOMS = ("custodian", "published")
-"""Subpackages that are reached as attributes, too, and loaded when they are."""
+"""Subpackages that are also attributes, loaded at first use."""
 
 __all__ = [*sorted(_HOME), "__version__"]
 
@@ -74,8 +77,7 @@ if TYPE_CHECKING:
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
     from dprct.privacy.accountant import Accountant
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee
     from dprct.release import Calibrated, Marginals, MVHistogram, Release
     from dprct.release.verify import verify
     from dprct.results.etable import etable

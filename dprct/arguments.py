@@ -14,9 +14,9 @@ import os
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from dprct.errors import DprctError, ParameterError, SchemaError, shortened
+from dprct.errors import DprctError, ParameterError, SchemaError, instead_of, shortened
 
 _ANYTHING = frozenset({"Any", "object", "IntoFrame", "Frame"})
 _MOST_BITS = 1_024
@@ -29,6 +29,18 @@ CLASSES = frozenset(
     | {"LinearResults", "Row", "Schema", "Style", "Unit"}
 )
 """Classes that are told by their name, so that no signature has to import them."""
+
+_NAMED = {
+    "Accountant": "an accountant, such as dprct.Accountant(epsilon)",
+    "Budget": "a budget, such as dprct.Budget(1)",
+    "Column": "a column, such as dprct.Column('age', bounds=(15, 80))",
+    "Design": "a design, such as dprct.Simple('treated')",
+    "Guarantee": "a guarantee, such as the one of a release",
+    "LinearResults": "results of a fit, such as dprct.ols returns,",
+    "Schema": "a dprct.Schema",
+    "Unit": "a unit, such as dprct.Unit('person')",
+}
+"""What to give for such a class, in words."""
 
 
 def checked(target: T) -> T:
@@ -58,6 +70,40 @@ def checked(target: T) -> T:
         return target
     guarded: T = _checked(target)
     return guarded
+
+
+def renamed(**now: str) -> Callable[[T], T]:
+    """Return a decorator that answers an option by its old name with the name that it has now.
+
+    Raises
+    ------
+    ParameterError
+        When the function is called by an old name.
+
+    Examples
+    --------
+    >>> @renamed(groups="cluster")
+    ... def fit(cluster: str | None = None) -> str | None:
+    ...     return cluster
+    >>> fit(groups="village")
+    Traceback (most recent call last):
+    ...
+    dprct.errors.ParameterError: fit has no option groups=; it is called cluster= now
+    """
+
+    def decorated(function: T) -> T:
+        @functools.wraps(function)
+        def run(*args: Any, **options: Any) -> Any:
+            for name in options:
+                if name in now:
+                    hint = instead_of(name, (), now, "{}=")
+                    raise ParameterError(f"{function.__name__} has no option {name}=; {hint}")
+            return function(*args, **options)
+
+        run.renamed = now  # type: ignore[attr-defined]  # which R reads
+        return cast("T", run)
+
+    return decorated
 
 
 def _check_methods(one: type) -> None:
@@ -110,6 +156,8 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
     if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
         return ParameterError(f"got {type(value).__name__} for a path; give a file name")
     said = shortened(value) if isinstance(value, (str, int, float)) else type(value).__name__
+    if isinstance(value, (list, tuple)) and value:
+        said += " of " + ", ".join(list(dict.fromkeys(type(one).__name__ for one in value))[:3])
     if allowed.startswith("allowed: "):
         return ParameterError(f"{name}={said}; {allowed}")
     return ParameterError(f"{name}= is {said}; give {allowed}")
@@ -135,10 +183,8 @@ def _one(part: str) -> tuple[Kind, str] | None:
     inner = inner.removesuffix("]")
     base = base.rpartition(".")[2]
     if base in CLASSES:
-        article = "an" if base[0] in "A" else "a"
-        return (lambda value: any(c.__name__ == base for c in type(value).__mro__)), (
-            f"{article} dprct.{base}" if base == "Schema" else f"{article} {base}"
-        )
+        words = _NAMED.get(base, f"a {base}")
+        return (lambda value: any(c.__name__ == base for c in type(value).__mro__)), words
     if base == "Literal":
         choices = literal_eval(f"({inner},)")
         words = "allowed: " + ", ".join(choices)
@@ -205,7 +251,7 @@ def _is_int(value: object) -> bool:
     shape: object = getattr(value, "shape", None)
     if isinstance(value, bool) or shape:
         return False
-    return hasattr(value, "__index__")
+    return hasattr(value, "__index__") and not isinstance(value, type)
 
 
 def _is_float(value: object) -> bool:
@@ -234,6 +280,8 @@ _SIMPLE: dict[str, tuple[Kind, str]] = {
     "str": (_is_text, "text"),
     "Relation": (_is_text, "the name of a relation"),
     "Grouping": (_is_text, "text"),
+    "Composition": (_is_text, "the name of a rule"),
+    "WeightsType": (_is_text, "the name of a type of weights"),
     "bool": (_is_bool, "True or False"),
     "int": (_is_int, "a whole number"),
     "float": (_is_float, "a number"),

@@ -423,7 +423,7 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
 
 
 def prepared(frame: AnyTable, columns: Iterable[Column]) -> AnyTable:
-    """Return a frame in which every numeric column has its missing codes beside it (-1 for none).
+    """Return a frame in which every numeric column has its missing codes next to it (-1 for none).
 
     NaN payloads are read here, with a NumPy view; engines bring the companion column themselves.
     """

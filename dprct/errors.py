@@ -139,7 +139,7 @@ class ConversionError(DprctError, TypeError):
     Attributes
     ----------
     column : str
-        The column that holds it; empty where it is no column.
+        The column that holds it; empty where it is not a column.
     """
 
     def __init__(self, message: str, *, column: str = "") -> None:

@@ -33,9 +33,8 @@ from dprct.errors import (
 )
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.results.charging import Receipt, charged, resumable
-from dprct.results.confidential import HoldsRows
-from dprct.results.plan import planned_draws
+from dprct.results.base import HoldsRows
+from dprct.results.plan import Receipt, charged, planned_draws, resumable
 from dprct.schema.arguments import check_schema
 from dprct.schema.tables import (
     COMPANION,
@@ -45,17 +44,16 @@ from dprct.schema.tables import (
     names_of,
     row_count,
     table,
+    validate,
 )
-from dprct.schema.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from dprct.privacy.accountant import Accountant
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Real
+    from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.charges import Entry
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
     from dprct.schema.columns import Unit
@@ -395,14 +393,14 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         return self.facts.n
 
     def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
-        """Return what a fit will cost and how good it can be; free, from public facts alone.
+        """Return what a fit would cost and how precise it can be; free, from public facts alone.
 
         Parameters
         ----------
         epsilon : number
             Above 0.
         delta : number, default 0
-            0 is pure differential privacy; the class says what it needs.
+            0 is pure differential privacy.  Some methods need a delta above 0.
 
         Raises
         ------
@@ -440,23 +438,23 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         epsilon : number
             Above 0.
         delta : number, default 0
-            0 is pure differential privacy; the class says what it needs.
+            0 is pure differential privacy.  Some methods need a delta above 0.
         accountant : Accountant, optional
-            It is charged before anything is drawn; by default the ledger next to the data file,
-            if there is one.
+            Charged before anything is drawn.  By default, the ledger next to the data file, if
+            there is one.
         rng : int or numpy.random.Generator, optional
-            For simulation only: the guarantee is void, and no file is written.
+            A seed, for simulation only: the guarantee is then void, and no file is written.
         confirm : bool
-            Go on although the plan refuses.
+            Whether to go on although the plan refuses.
 
         Raises
         ------
         ParameterError
-            If epsilon or delta is not allowed.
+            If the method cannot run with this epsilon or delta.
         ConfirmationError
             If the plan refuses and ``confirm`` is not given.
         BudgetError
-            If the budget does not fit; then nothing is drawn.
+            If the accountant has less left than this; nothing is drawn then.
         """
         budget = Budget.asked(epsilon, delta)
         allocation = self._allocated(budget)
@@ -473,25 +471,25 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         return self._found(drawn, plan, allocation, receipt, noise)
 
     def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Result:
-        """Return the result that a ledger entry paid for, from its saved state; free.
+        """Return the result that a ledger entry paid for, from its saved state; this costs nothing.
 
         Parameters
         ----------
         entry_id : str
-            Of the ledger entry, or its number.
+            Id or number of the ledger entry.
         accountant : Accountant, optional
-            The one that was charged; by default the ledger next to the data file.
+            The accountant that was charged.  By default, the ledger next to the data file.
 
         Raises
         ------
         LedgerError
-            If nothing was saved for the entry, or it paid for another method or another study.
+            If nothing was saved for the entry, or the entry paid for another method or study.
 
         Notes
         -----
-        No confidential cell is read: what depends on the data is the state that the entry paid
-        for, so that reading it again is post-processing.  Where a file is made, its rows are a
-        fresh draw from the same private release.
+        No confidential value is read.  Everything that depends on the data is in the saved state,
+        which the entry paid for, so that reading it again is post-processing.  A file that is made
+        from it has freshly drawn rows from the same private release.
         """
         ledger = resumable(accountant, self.schema)
         entry = ledger.entry(entry_id)

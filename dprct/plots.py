@@ -33,7 +33,7 @@ _SMOOTHED = 2 / 3
 
 
 def panels(count: int, columns: int = 2, size: tuple[float, float] = (4.5, 3.5)) -> list[Axes]:
-    """Return axes of one new figure, ``columns`` beside each other.
+    """Return axes of one new figure, ``columns`` next to each other.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def distribution(
 def level_shares(
     shares: pd.DataFrame, *, ax: Axes | None = None, title: str = "", watermark: str = ""
 ) -> Axes:
-    """Draw the share of each level in the original beside those in the releases.
+    """Draw the share of each level in the original next to those in the releases.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def boxes(
     label: str = "",
     outliers: bool = True,
 ) -> Axes:
-    """Draw samples as boxes beside each other, each with a mark.
+    """Draw samples as boxes next to each other, each with a mark.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pandas as pd
 
+from dprct.disk import atomic_write
 from dprct.errors import ParameterError
-from dprct.io.atomic import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -36,7 +36,7 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "coverage_moments.md"
 NONE = Guarantee.none("a simulation")

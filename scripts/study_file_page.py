@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_origin
 from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import CalibratedSpec
 from dprct.study.declared_tables import TableSpec
-from dprct.study.design_section import DesignSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
 from dprct.study.informed_section import InformedSpec
 from dprct.study.readme import Availability
-from dprct.study.release_section import METHODS, ReleaseSpec, TotalBudget
-from dprct.study.sections import is_required, keys_of, words
+from dprct.study.release_section import METHODS
+from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, is_required, keys_of, words
 from dprct.study.study import Declaration, Header, parts_read
 
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ public facts ([choosing bounds](choosing_bounds.md)). An unknown key is refused.
 `[release] method` is one of these. A release makes a protected file; an estimate makes a document
 of numbers, `<data>_<method>.json`, with a text to read, `<data>_<method>.txt`. An estimate reads
 the columns that it names and no other: those need no fate, and `dprct table` prints its results.
+`moments` writes its release, too: `<data>.moments.json`, which readers run their own regressions on
+([released moments](private_moments.md)).
 What a formula says can also be written as keys, except for `ipw`, whose covariates are terms.
 
 | method | makes | reads besides `[release]` and the columns |

@@ -53,7 +53,6 @@ DOORS = frozenset({"cli", "rbridge"})
 
 UPWARD: dict[tuple[str, str], str] = {
     ("dprct/schema/schema.py", "dprct.io.stata"): "Schema.from_dta, a constructor for convenience",
-    ("dprct/schema/schema.py", "dprct.io.atomic"): "Schema.save, which leaves nothing half written",
     ("dprct/io/r_files.py", "dprct.rbridge.files"): "R reads its own files, where it is there",
     ("dprct/io/formats.py", "dprct.rbridge.files"): "R writes its own files",
 }
@@ -62,9 +61,7 @@ UPWARD: dict[tuple[str, str], str] = {
 STANDING: frozenset[str] = frozenset(
     {
         "dprct.rbridge.files",  # R reads and writes its own files for io
-        "dprct.estimate.ate.model",
-        "dprct.release.calibrated",
-        "dprct.study.release_section",
+        "dprct.estimate.moments.model",  # its facts are read by its plan, results and document
     }
 )
 """One module of each circle that still stands; a circle without one of these is an error."""
@@ -439,7 +436,10 @@ def test_releases_and_estimates_do_not_know_each_other() -> None:
         for found, part in own_imports(source):
             if (source.part, part) == ("release", "estimate"):
                 pair = (source.path, found.module)
-                assert pair == ("dprct/release/calibrated/model.py", "dprct.estimate.ate")
+                assert pair in {
+                    ("dprct/release/calibrated/model.py", "dprct.estimate.ate"),
+                    ("dprct/release/verify.py", "dprct.estimate.moments.document"),
+                }
             assert (source.part, part) != ("estimate", "release"), source.path
 
 

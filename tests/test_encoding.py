@@ -18,9 +18,8 @@ from dprct.encoding import MOST_LEVELS, Encoding, encoding, encodings, prepared
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema import Column, Schema
-from dprct.schema.declare import declared
-from dprct.schema.tables import COMPANION, eager
-from dprct.schema.validate import broken_rules
+from dprct.schema.schema import declared
+from dprct.schema.tables import COMPANION, broken_rules, eager
 
 NAN, INF = float("nan"), float("inf")
 

@@ -138,6 +138,7 @@ print(private.average_interval(part="noise"))
 # %% [markdown]
 # ## 6. As published
 #
-# `dprct.published.CATE` fits interpret's DP-EBM in every part. Its guarantee is claimed and not
-# certified, so that it asks for `accept_uncertified=True`, enters no ledger's total, and says so in
-# all that it prints. `dprct.CATE` is what protects people.
+# `dprct.published.CATE` fits interpret's DP-EBM in every part, under the conditions that its claim
+# needs; the paper ran interpret's defaults, which do not meet them. Its guarantee is claimed and
+# not certified, so that it asks for `accept_uncertified=True`, enters no ledger's total, and says
+# so in all that it prints. `dprct.CATE` is what protects people.

@@ -76,7 +76,7 @@ model = dprct.PrivateATE.from_formula(
 print(model.plan(epsilon=1))
 
 # %% [markdown]
-# The same for a range of epsilons, as a table: the noise beside the sampling error that is there in
+# The same for a range of epsilons, as a table: the noise, and the sampling error that is there in
 # any case, and the effect that would be found in 80 of 100 experiments.
 
 # %%
@@ -111,7 +111,7 @@ effect = model.fit(epsilon=1, accountant=accountant)
 print(effect.summary())
 
 # %% [markdown]
-# The standard error contains sampling and privacy noise; the column beside it says how much of it
+# The standard error contains sampling and privacy noise; the column next to it says how much of it
 # is privacy. Without privacy the effect is 1794 with a standard error of 671 (HC1). Read the notes:
 # the effect is that on clipped earnings, and who was in which arm is not protected.
 #
@@ -164,7 +164,7 @@ print(dprct.ols("re78 ~ treat * educ", protected, protected_schema).summary())
 # %% [markdown]
 # ## 6. The certificate
 #
-# Three files beside the data: a page for people (`.html`), the same as text, and JSON. It says who
+# Three files next to the data: a page for people (`.html`), the same as text, and JSON. It says who
 # is protected and how strongly, on which public facts that rests, what every column has become, and
 # what each command finds on this file.
 

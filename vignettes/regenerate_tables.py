@@ -40,11 +40,11 @@ data, schema = dprct.read_dta(original)
 # %% [markdown]
 # ## 1. The do-file's line, in Python
 #
-# `reg ..., cluster(villnum)` is `ols` with `groups`: CR1 standard errors, t with one degree of
+# `reg ..., cluster(villnum)` is `ols` with `cluster`: CR1 standard errors, t with one degree of
 # freedom less than there are clusters, rows with a missing value left out.
 
 # %%
-clustered = dprct.ols("got ~ any + age + distvct", data, schema, groups="villnum")
+clustered = dprct.ols("got ~ any + age + distvct", data, schema, cluster="villnum")
 print(clustered.summary())
 
 # %% [markdown]
@@ -52,7 +52,7 @@ print(clustered.summary())
 # a paper adds by hand are added by hand.
 
 # %%
-short = dprct.ols("got ~ any", data, schema, groups="villnum")
+short = dprct.ols("got ~ any", data, schema, cluster="villnum")
 printed = dprct.etable(
     [short, clustered],
     schema,
@@ -64,7 +64,7 @@ printed = dprct.etable(
 print(printed)
 
 # %% [markdown]
-# A table of effects has one row per outcome and the mean of the control group beside each effect:
+# A table of effects has one row per outcome and the mean of the control group next to each effect:
 # `itt_table`. It takes the same options, and adjustments for several hypotheses.
 
 # %%
@@ -74,7 +74,7 @@ effects = dprct.itt_table(
     outcomes=["got"],
     arms={"any": "Any voucher"},
     covariates={"No controls": [], "Age, distance": ["age", "distvct"]},
-    groups="villnum",
+    cluster="villnum",
     title="Learning the result",
 )
 print(effects)
@@ -110,7 +110,7 @@ title = "Learning the result, clustered by village"
 outcomes = ["got"]
 arms = ["any"]
 covariates = ["age", "distvct"]
-groups = "villnum"
+cluster = "villnum"
 layout = "aer"
 
 [[table]]
@@ -141,7 +141,7 @@ run("check", "study.toml")
 # ## 3. Protect
 #
 # This is the only step that spends privacy. It writes the protected file with its certificate, and
-# beside them, computed from the protected file alone, `thornton_protected.expected.csv`
+# next to them, computed from the protected file alone, `thornton_protected.expected.csv`
 # and `thornton_protected.README-data.md`.
 
 # %%

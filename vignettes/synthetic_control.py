@@ -104,9 +104,9 @@ print(exact.summary())
 # %% [markdown]
 # ## 4. Ridge weights or equal ones
 #
-# A unit that is unlike the average donor needs weights of its own. Their noise must be small beside
-# them: at a small epsilon it is not, and the plan says so. This region is like the average shop, so
-# that ridge weights have a price and nothing to win.
+# A unit that is unlike the average donor needs weights of its own, and their noise must be small
+# compared with the weights. At a small epsilon it is not, and the plan says so. This region
+# resembles the average shop, so that ridge weights have a price and gain nothing.
 
 # %%
 ridge = dprct.SyntheticControl(data, schema, donor_weights="ridge", **panel)

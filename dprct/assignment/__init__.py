@@ -6,10 +6,10 @@ assignments for synthetic rows, states the exact propensity of each row, and say
 realised assignment could have come from it.
 """
 
-from dprct.assignment.base import Design, DesignCheck
 from dprct.assignment.custom import Custom
 from dprct.assignment.designs import Block, BlockCluster, Cluster, Complete, Simple
 from dprct.assignment.factorial import Factorial
+from dprct.assignment.groups import Design, DesignCheck
 
 __all__ = [
     "Block",

@@ -10,9 +10,16 @@ import numpy as np
 import pandas as pd
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
 from dprct.assignment.designs import Shares, shares_of
-from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
+from dprct.assignment.groups import (
+    CONTROL,
+    Design,
+    Groups,
+    checked_names,
+    indicators,
+    levels,
+    quoted,
+)
 from dprct.errors import ColumnError, ParameterError
 from dprct.schema.columns import given
 
@@ -25,36 +32,37 @@ Procedure = Callable[[pd.DataFrame, np.random.Generator], Any]
 
 @dataclass(frozen=True, init=False)
 class Custom(Design):
-    """A randomisation by a function of the user's, whose every draw is checked.
+    """A randomisation by a function that you write; every draw is checked.
 
     Parameters
     ----------
     procedure : callable
-        ``procedure(frame, rng)`` with a pandas frame of n synthetic rows and a numpy Generator;
-        returns the treatment columns of the n rows, in order: a data frame or mapping with exactly
-        ``columns``, an array of n rows, or for one column a sequence of n values.
+        A function ``procedure(frame, rng)``, called with a pandas frame of n synthetic rows and a
+        numpy Generator.  It returns the treatment columns of the n rows, in order: a data frame or
+        mapping with exactly ``columns``, an array of n rows, or for one column a sequence of n
+        values.
     columns : sequence of str, or str
-        The treatment columns: 0/1 columns of arms, or with ``levels`` one column of codes.
+        The treatment columns: 0/1 columns of arms or, with ``levels``, one column of codes.
     levels : sequence, optional
-        The codes of the one column, the control group's among them.
+        The codes of the one column, including the control group's.
     control : bool
-        Whether rows may be in none of the 0/1 columns.
+        Whether there is a control group: rows with zeros in all columns.
     uses : sequence of str
-        The columns that the procedure looks at; it gets no others.
+        The columns that the procedure gets to see.
     shares : sequence of float, optional
-        Probability of each arm (with ``levels``: of each level), the same for every row, if that
-        is so; :meth:`probabilities` is refused without.
+        Probability of each arm (with ``levels``, of each level), if it is the same for every row.
+        Required for :meth:`probabilities`.
 
     Raises
     ------
     ParameterError
-        If names repeat, or ``levels`` come with several columns; at :meth:`assign` if what the
-        procedure returns has another length, other columns, or rows in no group.
+        If names repeat, or ``levels`` are given with several columns.  From :meth:`assign`, if the
+        procedure returns another number of rows, other columns, or rows in no group.
 
     Notes
     -----
-    The procedure is handed synthetic or public rows only, and a copy of them.  It is trusted to
-    draw from ``rng``: one with its own randomness is not reproducible.
+    The procedure gets a copy of synthetic or public rows only.  It should draw from ``rng``; with
+    randomness of its own it is not reproducible.
 
     Examples
     --------
@@ -173,7 +181,7 @@ def _groups(columns: tuple[str, ...], codes: Sequence[Any] | None, *, control: b
 
 
 def _table(returned: Any, columns: tuple[str, ...]) -> pd.DataFrame | None:
-    """Return a procedure's answer as a frame, None if it is no table of these columns."""
+    """Return a procedure's answer as a frame, None if it is not a table of these columns."""
     if isinstance(returned, pd.DataFrame):
         return returned
     if isinstance(returned, Mapping):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
 from dprct.assignment.groups import (
+    Design,
     Groups,
     Units,
     checked_names,
@@ -175,6 +175,8 @@ def _row(given_row: Any, control_share: float | None, arms: int, *, implicit: bo
 
 def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit: bool) -> Row:
     if given_row is None:
+        if not arms:
+            raise ParameterError("arms= is empty; give the column of at least one arm")
         left = 1.0 - (_number(control_share) if control_share is not None else 0.0)
         groups = arms + int(implicit and control_share is None)
         return (left / groups,) * arms
@@ -326,7 +328,7 @@ class Allotted(Design):
 class Counted(Allotted):
     """Shares, or numbers of units, of the arms."""
 
-    counts: Sequence[int] | int | None = field(default=None, kw_only=True)
+    counts: Sequence[float] | float | None = field(default=None, kw_only=True)
 
     def _law(self, arms: int, *, implicit: bool) -> Shares:
         if self.counts is None:
@@ -376,7 +378,7 @@ def _own(shares: Any) -> Any:
     return shares if shares is None or isinstance(shares, Real) else tuple(shares)
 
 
-def _whole_numbers(counts: Sequence[int] | int, arms: int) -> tuple[int, ...]:
+def _whole_numbers(counts: Sequence[float] | float, arms: int) -> tuple[int, ...]:
     row = listed(counts, "counts")
     if len(row) != arms:
         raise ParameterError(f"counts= has {len(row)} numbers for {arms} arms; give one per arm")
@@ -403,14 +405,14 @@ class Simple(Allotted):
     Parameters
     ----------
     arms : sequence of str, or str
-        The 0/1 columns of the arms; who is in none is a control.  With ``arm``, the levels of
-        that one column instead, the control group's among them.
+        0/1 treatment columns.  Rows with all zeros form the control group.  With ``arm``, the
+        levels of that one column instead, including the control group's.
     shares : sequence of float, optional
-        Probability of each arm; equal for all groups, the control group included, if not given.
+        Probability of each arm.  By default, the same for all groups, the control group included.
     control_share : float, optional
-        Probability of no arm; what ``shares`` leave of one, if not given.  0 for no such group.
+        Probability of the control group, 0 if there is none.  By default, one minus ``shares``.
     arm : str, optional
-        The one column that holds the group of each row as a code.
+        Column that holds the group of each row as a code, instead of 0/1 columns.
 
     Raises
     ------
@@ -419,7 +421,7 @@ class Simple(Allotted):
 
     Notes
     -----
-    Groups have random sizes.  :meth:`check` finds sizes that have probability below 1e-9 each.
+    Groups have random sizes.  :meth:`check` reports sizes with probability below 1e-9.
 
     References
     ----------
@@ -468,7 +470,7 @@ class Complete(Counted):
     arms, shares, control_share, arm
         As in :class:`Simple`.
     counts : sequence of int, optional
-        How many rows each arm gets, instead of ``shares``; the control group gets the others.
+        Number of rows of each arm, instead of ``shares``. The control group gets the others.
 
     Raises
     ------
@@ -477,9 +479,9 @@ class Complete(Counted):
 
     Notes
     -----
-    All assignments with the same group sizes are equally likely.  Where shares times n are not
-    whole, the rows that remain go to different groups at random, in such a way that each row is
-    in each group with probability equal to its share, exactly.
+    All assignments with the same group sizes are equally likely.  If shares times n are not whole
+    numbers, the remaining rows go to different groups at random, in such a way that each row is in
+    each group with probability exactly equal to its share.
 
     References
     ----------
@@ -526,11 +528,11 @@ class Block(_Blocked):
     arms, control_share, arm
         As in :class:`Simple`.
     shares : sequence of float, or mapping, optional
-        Share of each arm; a mapping from block (a tuple, where several columns make the blocks)
-        to such a sequence where blocks differ.
+        Share of each arm.  If blocks differ, a mapping from block (a tuple, if several columns form
+        the blocks) to such a sequence.
     block : str or sequence of str
-        The columns whose combinations are the blocks; missing values make a block of
-        their own, which is None in a mapping of ``shares``.
+        Columns whose combinations are the blocks.  Missing values form a block of their own,
+        written None in a mapping of ``shares``.
 
     Raises
     ------
@@ -539,8 +541,8 @@ class Block(_Blocked):
 
     Notes
     -----
-    Blocks are independent.  In each, every group has its share of the rows rounded down or up,
-    and every row is in each group with probability equal to its share, exactly: a block of one
+    Blocks are independent.  In each block, every group gets its share of the rows, rounded down or
+    up, and every row is in each group with probability exactly equal to its share; a block of one
     row is a simple draw.
 
     References
@@ -568,9 +570,9 @@ class Cluster(Counted):
     Parameters
     ----------
     arms, shares, control_share, arm
-        As in :class:`Simple`; shares are shares of the clusters, whatever their sizes.
+        As in :class:`Simple`. Shares are shares of the clusters, whatever their sizes.
     counts : sequence of int, optional
-        How many clusters each arm gets, instead of ``shares``.
+        Number of clusters of each arm, instead of ``shares``.
     cluster : str or sequence of str
         The columns whose combinations are the clusters.
 
@@ -614,7 +616,7 @@ class BlockCluster(_Blocked):
     Parameters
     ----------
     arms, shares, control_share, block, arm
-        As in :class:`Block`; shares are shares of the clusters of a block.
+        As in :class:`Block`. Shares are shares of the clusters of a block.
     cluster : str or sequence of str
         The columns whose combinations are the clusters.
 

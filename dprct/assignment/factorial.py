@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
-from dprct.assignment.groups import CONTROL, Groups, checked_names, indicators, levels, quoted
+from dprct.assignment.groups import (
+    CONTROL,
+    Design,
+    Groups,
+    checked_names,
+    indicators,
+    levels,
+    quoted,
+)
 from dprct.errors import ParameterError
 from dprct.schema.arguments import listed_names
 from dprct.schema.columns import given
@@ -37,13 +44,12 @@ class Factorial(Design):
     factors : sequence of Design
         The randomisations, for example ``Block("cash", block="cg_strata")``.
     arms : mapping, optional
-        How the file records combinations, where it has a column per combination: from arm to the
-        arms of the factors that its members got.  A combination without any arm of a factor is the
-        control group and needs no entry.  Without ``arms`` the file holds the factors' own
-        columns.
+        Needed if the file has one column per combination of factors: a mapping from arm to the arms
+        of the factors that it combines.  The combination of no arms is the control group and needs
+        no entry.  Without ``arms``, the file has the columns of the factors themselves.
     arm : str, optional
-        The one column that holds the combination of each row; ``arms`` then maps its codes, the
-        control group's (to ``[]``) among them.
+        Column that holds the combination of each row as a code; ``arms`` then maps its codes,
+        including the control group's, which maps to ``[]``.
 
     Raises
     ------
@@ -52,8 +58,8 @@ class Factorial(Design):
 
     Notes
     -----
-    The probability of a combination is the product of those of its factors.  Where the blocks of
-    one factor cross those of another, the sizes of combinations within blocks are random, those of
+    The probability of a combination is the product of those of its factors.  If the blocks of one
+    factor cross those of another, the sizes of combinations within blocks are random, but those of
     each factor's arms are not.
 
     References

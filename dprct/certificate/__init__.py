@@ -1,7 +1,6 @@
 """What a protected file says of itself: certificate, digest, and the regressions valid on it."""
 
-from dprct.certificate.certificate import Certificate, Needed
-from dprct.certificate.digest import ValuesDigest
+from dprct.certificate.certificate import Certificate, Needed, ValuesDigest
 from dprct.certificate.page import certificate_page
 from dprct.certificate.valid_regressions import Reading, Specification, Validity
 

@@ -6,19 +6,225 @@ Text for people, JSON with a versioned schema (``certificate.schema.json``) for 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import json
 import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from dprct.certificate.digest import ValuesDigest
+import numpy as np
+
 from dprct.certificate.valid_regressions import Reading
 from dprct.errors import ParameterError, SimulationError
-from dprct.privacy.guarantee import Guarantee
+from dprct.missing import MISSING_CODES, missing_numbers
+from dprct.privacy.budget import Guarantee
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from dprct.schema.columns import Code
     from dprct.schema.schema import Schema
+
+
+Kind = Literal["number", "float", "text"]
+
+_VALUES_HEAD = b"dprct-values-1\n"
+_MISSING = np.uint64(0x7FF8_0000_0000_0000)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDigest:
+    """The digests of one column, each 64 hexadecimal digits.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "float", "text"}
+        ``"float"`` is a number that the file keeps in four bytes: printed, such a number may
+        have fewer digits, and it is rounded to four bytes again before it is compared.
+    exact : str
+        With the missing codes.
+    plain : str
+        Without them; that of a text is the exact one.
+    rounded : str
+        Plain, of the numbers at 15 significant digits; that of a text is the exact one.
+    labels : str
+        Of the variable label and the value labels.
+    """
+
+    name: str
+    kind: Kind
+    exact: str
+    plain: str
+    rounded: str
+    labels: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesDigest:
+    """The digests of a table.
+
+    Parameters
+    ----------
+    rows : int
+    columns : tuple of ColumnDigest
+        In the order of the file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("got", "byte"),))
+    >>> found = digest_of(pd.DataFrame({"got": [1.0, -0.0]}), schema)
+    >>> found.sha256[:16], found.sha256 == found.plain_sha256
+    ('f8c53d063cb3bec4', True)
+    """
+
+    rows: int
+    columns: tuple[ColumnDigest, ...]
+
+    @property
+    def sha256(self) -> str:
+        """The exact digest of the table."""
+        return _of_table([(c.name, c.exact) for c in self.columns])
+
+    @property
+    def plain_sha256(self) -> str:
+        """The plain digest of the table, which a .csv has too."""
+        return _of_table([(c.name, c.plain) for c in self.columns])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the digests as JSON-ready values; see ``certificate.schema.json``."""
+        return {
+            "definition": "dprct-values-1",
+            "rows": self.rows,
+            "sha256": self.sha256,
+            "plain_sha256": self.plain_sha256,
+            "columns": [asdict(column) for column in self.columns],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ValuesDigest:
+        """Return the digests that :meth:`to_dict` wrote.
+
+        Raises
+        ------
+        ParameterError
+            If they contradict themselves, so that somebody changed one of them.
+        """
+        columns = tuple(ColumnDigest(**column) for column in content["columns"])
+        stated = (content["sha256"], content["plain_sha256"])
+        try:
+            found = cls(int(content["rows"]), columns)
+            is_whole = (found.sha256, found.plain_sha256) == stated
+        except ValueError:  # a digest that is no hexadecimal number
+            is_whole = False
+        if not is_whole:
+            raise ParameterError(
+                "the digests of the columns in the certificate do not add up to that of the table, "
+                "so the certificate was changed; take the one that came with the file"
+            )
+        return found
+
+
+def digest_of(table: pd.DataFrame, schema: Schema) -> ValuesDigest:
+    """Return the digests of a released table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Codes and numbers, missing codes in NaN payloads, text as ``str`` or ``bytes``.
+    schema : Schema
+        Gives storage types and labels.
+    """
+    columns = []
+    for column in schema.columns:
+        labels = labels_digest(column.label, schema.labels_of(column.name))
+        if column.type.startswith("str"):
+            digest = text_digest(list(table[column.name]))
+            columns.append(ColumnDigest(column.name, "text", digest, digest, digest, labels))
+            continue
+        values = table[column.name].to_numpy(np.float64)
+        kind: Kind = "float" if column.type == "float" else "number"
+        exact, plain = (number_digest(values, exact=keep) for keep in (True, False))
+        rounded = number_digest(to_15_digits(values), exact=False)
+        columns.append(ColumnDigest(column.name, kind, exact, plain, rounded, labels))
+    return ValuesDigest(len(table), tuple(columns))
+
+
+def number_digest(values: NDArray[np.float64], *, exact: bool) -> str:
+    """Return the digest of a column of numbers (n,), with or without its missing codes."""
+    codes = missing_numbers(values)
+    bits = np.where(values == 0, 0.0, values).view(np.uint64)
+    tags = np.maximum(codes, 0).astype(np.uint64) if exact else np.uint64(0)
+    bits = np.where(codes >= 0, _MISSING | tags, bits)
+    return hashlib.sha256(b"N" + _length(len(values)) + bits.astype(">u8").tobytes()).hexdigest()
+
+
+def text_digest(values: Sequence[object]) -> str:
+    """Return the digest of a column of texts (n,); anything but ``str`` or ``bytes`` is missing."""
+    digest = hashlib.sha256(b"T" + _length(len(values)))
+    for value in values:
+        digest.update(_counted(value if isinstance(value, (str, bytes)) else ""))
+    return digest.hexdigest()
+
+
+def labels_digest(label: str, labels: Mapping[Code, str]) -> str:
+    """Return the digest of a variable label and of value labels."""
+    digest = hashlib.sha256(_counted(label))
+    for code in sorted(labels, key=_rank):
+        digest.update(_counted(code if isinstance(code, str) else f"{code:d}"))
+        digest.update(_counted(labels[code]))
+    return digest.hexdigest()
+
+
+def to_15_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers (n,) as they come back from 15 printed digits; missing ones as they are.
+
+    Examples
+    --------
+    >>> to_15_digits(np.array([1 / 3, 0.1 + 0.2])).tolist()
+    [0.333333333333333, 0.3]
+    """
+    exact = np.isnan(values) | (values == np.rint(values)) & (np.abs(values) < 1e15)
+    out = values.copy()
+    out[~exact] = [float(f"{value:.15g}") for value in values[~exact].tolist()]
+    return out
+
+
+def _of_table(columns: Sequence[tuple[str, str]]) -> str:
+    digest = hashlib.sha256(_VALUES_HEAD)
+    for name, column in columns:
+        digest.update(_counted(name) + bytes.fromhex(column))
+    return digest.hexdigest()
+
+
+def _counted(text: str | bytes) -> bytes:
+    raw = text if isinstance(text, bytes) else _bytes(text)
+    return _length(len(raw)) + raw
+
+
+def _bytes(text: str) -> bytes:
+    """Return a text in UTF-8; a surrogate escape is the byte of the file that it stands for."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _length(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
+def _rank(code: Code) -> tuple[int, float]:
+    return (1, MISSING_CODES.index(code)) if isinstance(code, str) else (0, code)
+
 
 VERSION = 1
 _WIDTH = 88
@@ -31,6 +237,22 @@ CAVEATS = (
     "show who made it.",
 )
 """What a certificate cannot know, said on each."""
+
+
+NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
+"""How the label of a data set begins where nothing is promised."""
+
+
+def certificate_path(path: Path) -> Path:
+    """Return where the certificate of a protected file lies, as programs read it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> certificate_path(Path("liberia.dta")).name
+    'liberia.certificate.json'
+    """
+    return path.with_suffix(".certificate.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +317,7 @@ class PermittedDifference:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a protected file carries beside it.
+    """The certificate of a protected file.
 
     Parameters
     ----------
@@ -111,20 +333,20 @@ class Certificate:
     header : str
         Whether the facts of the file's header were confirmed as public.
     ledger : str
-        To which ledger entry the budget was charged, or "charged to no ledger".
+        The ledger entry to which the budget was charged, or "charged to no ledger".
     fates : mapping of str to str
         Column to fate.
     differences : tuple of PermittedDifference
     limits : tuple of str
-        What the protected file is not good for.
+        What the protected file should not be used for.
     file : mapping
-        Name and SHA-256 of the protected file, once written.
+        Name and SHA-256 of the protected file, once it is written.
     issued : str
         Date, UTC.
     values : ValuesDigest or None
-        Digests of the values that do not depend on the file, once written.
+        Digests of the values that do not depend on the file format, once it is written.
     reading : Reading or None
-        What commands find on a calibrated file.
+        What Stata and R commands find on a calibrated file.
     """
 
     guarantee: Guarantee
@@ -184,7 +406,7 @@ class Certificate:
         Raises
         ------
         ParameterError
-            If it is none, or of another version.
+            If it is not a certificate, or is of another version.
         """
         version = content.get("certificate") if isinstance(content, Mapping) else None
         if version != VERSION:
@@ -193,6 +415,7 @@ class Certificate:
                 "the content of a .certificate.json"
             )
         try:
+            _check_texts(content)
             return cls(
                 guarantee=Guarantee.from_dict(content["guarantee"]),
                 method=content["method"],
@@ -210,7 +433,7 @@ class Certificate:
                 values=ValuesDigest.from_dict(content["values"]) if "values" in content else None,
                 reading=Reading.from_dict(content["reading"]) if "reading" in content else None,
             )
-        except (LookupError, TypeError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise ParameterError(
                 "the certificate lacks a part or has a part too many; give the content of a "
                 ".certificate.json"
@@ -265,6 +488,20 @@ class Certificate:
             f"{facet} of {', '.join(columns)}: {reason}"
             for (facet, reason), columns in by_reason.items()
         ]
+
+
+def _check_texts(content: Mapping[str, Any]) -> None:
+    """Refuse a certificate whose words are none, or cannot be written (a lone surrogate)."""
+    words = [content[name] for name in ("issued", "method", "ledger")]
+    words += [content["schema"][name] for name in ("sha256", "sealed", "header")]
+    if content["dataset_id"] is not None:
+        words.append(content["dataset_id"])
+    words += [*content["facts"].values(), *content["file"].values(), *content["limits"]]
+    words += [d[name] for d in content["differences"] for name in ("facet", "reason")]
+    words += [d["column"] for d in content["differences"] if d["column"] is not None]
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError
+    json.dumps(dict(content), ensure_ascii=False, default=str).encode("utf-8")
 
 
 def sealed_words(schema: Schema) -> tuple[str, str]:

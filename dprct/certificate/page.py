@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dprct.certificate.certificate import Certificate
     from dprct.certificate.valid_regressions import Reading
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c1e21; --soft: #55595f; --rule: #c9ccd1;
@@ -255,7 +255,7 @@ def odds_words(guarantee: Guarantee) -> tuple[str, ...]:
     Examples
     --------
     >>> from dprct.privacy.budget import Budget
-    >>> from dprct.privacy.guarantee import Guarantee
+    >>> from dprct.privacy.budget import Guarantee
     >>> print(odds_words(Guarantee.of(Budget(1), "replace-one", unit="person"))[0])
     Take somebody who already knows the data of everybody else. Whatever this release shows them,
     the odds that they give to any statement about the data of one person change by a factor of at

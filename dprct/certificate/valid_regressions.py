@@ -34,7 +34,7 @@ class Specification:
         Right side, without the intercept; absorbed effects are ``C(name)``.
     cov_type : str
         As :func:`dprct.ols` spells it.
-    groups : str or None
+    cluster : str or None
         Column of the clusters.
     rows : int or None
         Rows used, where known.
@@ -47,7 +47,7 @@ class Specification:
     outcome: str
     terms: tuple[str, ...]
     cov_type: str = "HC1"
-    groups: str | None = None
+    cluster: str | None = None
     rows: int | None = None
     weighted: bool = False
     intercept: bool = True
@@ -56,7 +56,7 @@ class Specification:
     @property
     def errors(self) -> str:
         """Its errors, in words."""
-        return self.cov_type if self.groups is None else f"clusters {self.groups}"
+        return self.cov_type if self.cluster is None else f"clusters {self.cluster}"
 
 
 def terms_of(formula: Formula, absorbed: Iterable[str] = ()) -> tuple[str, ...]:
@@ -254,11 +254,11 @@ class Validity:
     arms : tuple of str
         Terms of the treatment; all of them belong into every regression.
     covariates : tuple of tuple of str
-        Sets of terms beside the arms, each of them calibrated; an empty set is the regression on
+        Sets of terms besides the arms, each of them calibrated; an empty set is the regression on
         the arms alone.
     cov_type : {"HC1", "CR1"}
         The errors that equal the released ones.
-    groups : str or None
+    cluster : str or None
         Column of the clusters, for CR1.
     levels : tuple of float
         Sizes of two-sided tests at which ``estimate -+ z error`` is valid.
@@ -292,7 +292,7 @@ class Validity:
     arms: tuple[str, ...]
     covariates: tuple[tuple[str, ...], ...] = ((),)
     cov_type: Literal["HC1", "CR1"] = "HC1"
-    groups: str | None = None
+    cluster: str | None = None
     levels: tuple[float, ...] = (0.05,)
     subsets_valid: bool = False
     rows: tuple[int, ...] = ()
@@ -305,9 +305,9 @@ class Validity:
                 raise ParameterError(f"{part} of what is valid is empty; name at least one")
         if self.cov_type not in ("HC1", "CR1"):
             raise ParameterError(f"cov_type={self.cov_type!r}; allowed: HC1, CR1")
-        if (self.groups is None) == (self.cov_type == "CR1"):
+        if (self.cluster is None) == (self.cov_type == "CR1"):
             raise ParameterError(
-                f"cov_type={self.cov_type!r} with groups={self.groups!r}; CR1 has groups, HC1 none"
+                f"cov_type={self.cov_type!r} with cluster={self.cluster!r}; CR1 has one, HC1 none"
             )
         if self.rows and len(self.rows) != len(self.outcomes):
             raise ParameterError(
@@ -349,7 +349,7 @@ class Validity:
             "x": terms,
             "k": [[place[term] for term in part] for part in self.covariates],
             "e": self.cov_type,
-            "g": self.groups,
+            "g": self.cluster,
             "a": self.levels,
             "s": int(self.subsets_valid),
             "n": self.rows,
@@ -383,7 +383,7 @@ class Validity:
                 arms=_texts(content["t"]),
                 covariates=tuple(tuple(terms[at] for at in part) for part in content["k"]),
                 cov_type=content["e"],
-                groups=None if content["g"] is None else str(content["g"]),
+                cluster=None if content["g"] is None else str(content["g"]),
                 levels=tuple(float(level) for level in content["a"]),
                 subsets_valid=bool(content["s"]),
                 rows=tuple(int(count) for count in content["n"]),
@@ -432,7 +432,7 @@ class Validity:
         return replace(schema, file=replace(schema.file, characteristics=characteristics))
 
     def describes(
-        self, outcome: str, terms: Iterable[str], cov_type: str, groups: str | None
+        self, outcome: str, terms: Iterable[str], cov_type: str, cluster: str | None
     ) -> str | None:
         """Return why a regression on all rows is not calibrated; None where it is.
 
@@ -443,10 +443,10 @@ class Validity:
             Right side, without the intercept.
         cov_type : str
             ``cluster`` is another name for ``CR1``.
-        groups : str or None
+        cluster : str or None
         """
         return self.reason(
-            Specification(outcome=outcome, terms=tuple(terms), cov_type=cov_type, groups=groups)
+            Specification(outcome=outcome, terms=tuple(terms), cov_type=cov_type, cluster=cluster)
         )
 
     def reason(self, spec: Specification) -> str | None:
@@ -507,8 +507,8 @@ class Validity:
         kind = "CR1" if spec.cov_type == "cluster" else spec.cov_type
         if kind != self.cov_type and not (self.classical and kind == "nonrobust"):
             return f"{mine}: those of {self.errors} are calibrated, not {spec.errors}"
-        if self.groups is not None and spec.groups != self.groups:
-            return f"{mine}: they are calibrated for clusters {self.groups}"
+        if self.cluster is not None and spec.cluster != self.cluster:
+            return f"{mine}: they are calibrated for clusters {self.cluster}"
         if spec.fe_df != "areg":
             return f"{mine}: {spec.fe_df} counts absorbed effects otherwise than dummies and areg"
         found = {term_key(term) for term in spec.terms if not self._is_arm(term)}
@@ -522,7 +522,7 @@ class Validity:
     @property
     def errors(self) -> str:
         """The calibrated errors, as Stata's option."""
-        return "vce(robust)" if self.groups is None else f"vce(cluster {self.groups})"
+        return "vce(robust)" if self.cluster is None else f"vce(cluster {self.cluster})"
 
     def notes(self, continuous: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the notes of the data set: what is valid, at which levels, and what is not.

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from dprct.cli.show import say, working
+from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
-from dprct.io.atomic import atomic_write, file_error
 from dprct.io.compare import compare
 from dprct.results.ols import ols
 from dprct.study.package import bound_model, protected

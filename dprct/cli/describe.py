@@ -10,8 +10,8 @@ from rich import box
 from rich.table import Table
 
 from dprct.cli.show import output, printable, say
+from dprct.disk import atomic_write
 from dprct.errors import FileError
-from dprct.io.atomic import atomic_write
 from dprct.schema.columns import Column, shown
 from dprct.schema.schema import Schema
 from dprct.study.draft import draft

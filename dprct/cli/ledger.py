@@ -12,8 +12,8 @@ from dprct.cli.protect import Output, StudyFile, study_of
 from dprct.cli.show import say
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import spelled
+from dprct.privacy.charges import unit_words
 from dprct.privacy.ledger import ledger_path
-from dprct.privacy.together import unit_words
 from dprct.release.verify import certified_words, lacking
 from dprct.study.package import ledger_words
 

@@ -10,8 +10,8 @@ import typer
 
 from dprct import disk
 from dprct.cli.show import complain, errors, say, working
+from dprct.disk import atomic_write, file_error
 from dprct.errors import ConfirmationError, DprctError, FileError
-from dprct.io.atomic import atomic_write, file_error
 from dprct.privacy.budget import Budget
 from dprct.release.writing import writing_at
 from dprct.study.approval import KIND, approval_of, approval_page
@@ -40,7 +40,8 @@ Output = Annotated[
 def study_of(study_file: Path, output: Path | None = None) -> Study:
     """Return a study; what killed processes left beside its files is removed."""
     study = load_study(study_file, output)
-    for folder in {study.output.parent, study.data.parent}:
+    beside = study.data.parent
+    for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
         disk.sweep(folder)
     return study
 

@@ -12,8 +12,7 @@ import typer
 from dprct.cli.protect import Output, StudyFile, study_of
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
-from dprct.study.declared_tables import long_form
-from dprct.study.expected import mismatches
+from dprct.study.declared_tables import long_form, mismatches
 from dprct.study.package import declared_tables, results_of
 
 if TYPE_CHECKING:

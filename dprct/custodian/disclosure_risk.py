@@ -24,7 +24,7 @@ from dprct.custodian.tables import (
     table_of,
 )
 from dprct.errors import ColumnError, ParameterError
-from dprct.results.confidential import WATERMARK, Confidential, caution, marked
+from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.tables import Column, Row, Table
 
 if TYPE_CHECKING:
@@ -58,20 +58,20 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RiskReport(Confidential):
-    """How near released rows are to confidential ones; see :func:`risk`.
+    """How close released rows are to confidential ones; see :func:`risk`.
 
     Parameters
     ----------
     measures : DataFrame
         One row per method and draw.
     baseline : Series or None
-        The same measures of the holdout rows; None without a holdout.
+        The same measures for the holdout rows; None without a holdout.
     columns, keys : tuple of str
-        In which rows were compared; ``keys`` may be empty.
+        The columns in which rows were compared; ``keys`` may be empty.
     distances : mapping of method to tuple of (m,) arrays
-        Of released rows to their nearest confidential one, per draw.
+        Distance of each released row to the nearest confidential one, per draw.
     holdout_distances : (h,) array or None
-        Of holdout rows to theirs.
+        Distance of each holdout row to the nearest confidential one.
 
     Notes
     -----
@@ -92,10 +92,10 @@ class RiskReport(Confidential):
         Returns
         -------
         DataFrame
-            ``method``, ``draw``, ``rows``; the shares ``equal``, ``equal.unique``,
-            ``keys.equal``, ``keys.equal.unique``; ``distance.median``, ``distance.q05``;
-            ``closer``, which is ``closer.expected`` where nothing was learned by heart.  NaN where
-            keys or a holdout are needed.  The watermark is in ``attrs``.
+            ``method``, ``draw``, ``rows``; the shares ``equal``, ``equal.unique``, ``keys.equal``,
+            ``keys.equal.unique``; ``distance.median``, ``distance.q05``; ``closer``, which is about
+            ``closer.expected`` if no individual was memorised.  NaN if keys or a holdout are
+            needed.  The watermark is in ``attrs``.
         """
         return marked(self.measures.copy())
 
@@ -182,26 +182,26 @@ def risk(
     schema: Schema | None = None,
     distance_rows: int = 5_000,
 ) -> RiskReport:
-    """Measure how near released rows are to confidential ones.
+    """Measure how close released rows are to confidential ones.
 
     Parameters
     ----------
     confidential : data frame or (data frame, Schema)
         The rows from which the releases were made.
     released : Release, data frame, (data frame, Schema), list of them, or mapping of str to these
-        A list is several draws of one method; a mapping names methods.
+        A list contains several draws of one method; a mapping names methods.
     keys : sequence of str, optional
-        Columns that an intruder may know of a person.
+        Columns that an intruder may know about a person.
     holdout : data frame or (data frame, Schema), optional
         Rows from the same population that were not used for any release.
     columns : sequence of str, optional
-        In which rows are compared.  Without them: all that every table has, but those that a
+        Columns in which rows are compared.  By default, those in every table, except columns that a
         release filled, withheld or replaced by fresh keys.
     schema : Schema, optional
-        For tables that come without one; columns with value labels or declared levels are compared
-        as levels.
+        Schema of tables that come without one.  Columns with value labels or declared levels are
+        compared as levels.
     distance_rows : int
-        Distances are those of at most so many rows of a table, evenly spaced.
+        Maximum number of rows per table, evenly spaced, for which distances are computed.
 
     Returns
     -------
@@ -211,31 +211,30 @@ def risk(
     Raises
     ------
     ParameterError
-        If no column is left, or ``distance_rows`` is no positive number.
+        If no column is left, or ``distance_rows`` is not a positive number.
     ColumnError
-        If a column that is named does not exist in every table.
+        If a named column does not exist in every table.
     SchemaError
         If a column holds numbers in one table and text in another.
 
     Warns
     -----
     DprctWarning
-        Always: publishing what is found, or choosing the best of several draws by it, is itself
-        a disclosure.
+        Always: to publish the result, or to choose the best of several draws by it, is itself a
+        disclosure.
 
     Notes
     -----
-    Not private in any sense, and no proof of protection.
+    The result is not private in any sense, and it does not prove protection.
 
     - *Equal*: share of released rows that equal some confidential row in all columns (or in the
       keys), missing codes included; *unique* if only one confidential row has those values.
     - *Distance*: Gower's to the nearest confidential row: the mean over columns of the absolute
       difference over the range in the confidential and holdout rows, or of 0 and 1 for levels;
       a missing code is at distance 1 from everything else (Gower leaves it out).
-    - *Closer*: share of released rows whose nearest record is confidential rather than holdout;
-      where both are as near, the share of confidential ones among the nearest.  Where a release
-      learned the population but nobody by heart, it is about n / (n + h) for n confidential and
-      h holdout rows.
+    - *Closer*: share of released rows whose nearest record is confidential rather than holdout; in
+      a tie, the share of confidential ones among the nearest.  If a release learned the population
+      but memorised nobody, it is about n / (n + h) for n confidential and h holdout rows.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Do the released data say what the confidential data say?  Effects beside each other."""
+"""Do the released data say what the confidential data say? Effects side by side."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from dprct import plots
+from dprct.arguments import renamed
 from dprct.custodian.tables import (
     Cells,
     Source,
@@ -24,7 +25,7 @@ from dprct.custodian.tables import (
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, Array, Mask, columns_of, is_missing
-from dprct.results.confidential import WATERMARK, Confidential, caution, marked
+from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.covariance import (
     SharedFit,
     Weighting,
@@ -71,7 +72,7 @@ class Regressions:
     control : str or None
         Column of the control group; rows in neither are then left out.
     cov_type : str
-    groups, weights : str or None
+    cluster, weights : str or None
         Columns, so that every table has its own.
     weights_type : {"aweight", "fweight", "pweight"}
     alpha : float
@@ -84,18 +85,18 @@ class Regressions:
     indicators: bool = False
     control: str | None = None
     cov_type: str = "HC1"
-    groups: str | None = None
+    cluster: str | None = None
     weights: str | None = None
     weights_type: WeightsType = "aweight"
     alpha: float = 0.05
 
     def __post_init__(self) -> None:
-        for option in ("groups", "weights"):
+        for option in ("cluster", "weights"):
             if not isinstance(getattr(self, option), str | None):
                 raise ParameterError(f"{option} must be a column, which every table has its own of")
         if not 0 < self.alpha < 1:
             raise ParameterError(f"alpha={self.alpha!r}; give a number between 0 and 1")
-        cov_type = covariance_named(self.cov_type, self.groups)
+        cov_type = covariance_named(self.cov_type, self.cluster)
         check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
         object.__setattr__(self, "cov_type", cov_type)
 
@@ -145,7 +146,7 @@ class Regressions:
         """All columns used, outcomes first, each once."""
         sides = (name for side in self.panels.values() for name in _names(f"~ {side}"))
         outcomes = (name for outcome in self.outcomes for name in _names(f"{outcome} ~ 1"))
-        others = (name for name in (self.control, self.groups, self.weights) if name)
+        others = (name for name in (self.control, self.cluster, self.weights) if name)
         return tuple(dict.fromkeys([*outcomes, *sides, *others]))
 
     def effects(self, source: Source) -> tuple[pd.DataFrame, list[str]]:
@@ -216,8 +217,8 @@ class Regressions:
 
     def _rows(self, frame: pd.DataFrame, panel: str, outcome: str) -> Mask:
         rows = complete_cases(parse(f"{outcome} ~ {self.panels[panel]}", functions=True), frame)
-        if self.groups is not None:
-            rows = rows & ~is_missing(frame[self.groups])
+        if self.cluster is not None:
+            rows = rows & ~is_missing(frame[self.cluster])
         if self.control is not None:
             in_control = frame[self.control].to_numpy(np.float64, na_value=np.nan) == 1
             in_arm = frame[list(self.arms)].to_numpy(np.float64, na_value=np.nan) == 1
@@ -243,7 +244,7 @@ class Regressions:
         formula = parse(f"{' + '.join(outcomes)} ~ {self.panels[panel]}", functions=True)
         found = design(formula, frame, source.schema, keep=rows)
         check_finite(found)
-        groups = None if self.groups is None else cluster_codes(frame[self.groups], rows)
+        groups = None if self.cluster is None else cluster_codes(frame[self.cluster], rows)
         weighting = Weighting.of(weight, self.weights_type, int(rows.sum()))
         shared = fit_several(found.X, found.y, weighting, self.cov_type, groups)
         return _Fitted(found, shared, weighting)
@@ -336,14 +337,14 @@ class UtilityReport(Confidential):
     effects : DataFrame
         One row per method, draw, covariate set, outcome and arm.
     regressions : Regressions
-        What was fitted.
+        The regressions that were fitted.
     confidential : Source
     released : tuple of Source
-        The tables, as they were given and not copied: diagnostic plots read them.
+        The tables as they were given, not copied; diagnostic plots read them.
     labels : mapping of str to str
-        What to call outcomes and arms.
+        Names of outcomes and arms to print.
     reasons : tuple of str
-        Why effects could not be estimated on a release.
+        Reasons why effects could not be estimated on a release.
 
     Notes
     -----
@@ -364,10 +365,10 @@ class UtilityReport(Confidential):
         Returns
         -------
         DataFrame
-            ``method``, ``draw``, ``covariates``, ``outcome``, ``arm``; ``estimate``,
-            ``std.error``, ``conf.low``, ``conf.high`` of the confidential data and, after
-            ``released.``, of the release; ``overlap``, ``difference`` (released less
-            confidential), ``abs.difference``.  The watermark is in ``attrs``.
+            ``method``, ``draw``, ``covariates``, ``outcome``, ``arm``; ``estimate``, ``std.error``,
+            ``conf.low``, ``conf.high`` of the confidential data and, after ``released.``, of the
+            release; ``overlap``, ``difference`` (released minus confidential), ``abs.difference``.
+            The watermark is in ``attrs``.
         """
         return marked(self.effects.copy())
 
@@ -450,7 +451,7 @@ class UtilityReport(Confidential):
         Parameters
         ----------
         outcome, covariates : str, optional
-            The first ones, if not given.
+            By default, the first ones.
         draw : int
             Which release of each method.
         """
@@ -470,14 +471,15 @@ class UtilityReport(Confidential):
         Parameters
         ----------
         columns : sequence of str, optional
-            Those of the regressions, if not given.
+            By default, those of the regressions.
         method : str, optional
-            The first one, if not given.
+            By default, the first one.
 
         Notes
         -----
-        Text, and numbers of which there are at most a dozen, are drawn as shares of levels, each
-        missing code being one; other numbers as densities of those that are there.
+        Text, and numeric columns with at most a dozen values, are drawn as shares of levels, of
+        which each missing code is one.  Other numbers are drawn as densities of the observed
+        values.
         """
         method = self._methods()[0] if method is None else method
         several = [source for source in self.released if source.method == method]
@@ -603,6 +605,7 @@ def _in_order(shares: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([ordered, others])
 
 
+@renamed(groups="cluster")
 def utility(
     confidential: Given,
     released: Given,
@@ -614,7 +617,7 @@ def utility(
     blocks: Sequence[str] = (),
     control: str | None = None,
     cov_type: str = "HC1",
-    groups: str | None = None,
+    cluster: str | None = None,
     weights: str | None = None,
     weights_type: WeightsType = "aweight",
     alpha: float = 0.05,
@@ -626,22 +629,22 @@ def utility(
     ----------
     confidential : data frame or (data frame, Schema)
     released : Release, data frame, (data frame, Schema), list of them, or mapping of str to these
-        A list is several draws of one method; a mapping names methods.
+        A list contains several draws of one method; a mapping names methods.
     formula : str, optional
-        ``"y1 + y2 ~ treat + x"``, as in :func:`dprct.ols`; or else outcomes and arms:
+        ``"y1 + y2 ~ treat + x"``, as in :func:`dprct.ols`; or give outcomes and arms:
     outcomes, arms : list of str, or mapping of str to str
-        Columns, or columns and what to call them.  With ``formula``, ``arms`` are the
-        coefficients to compare, all but the intercept if not given; else columns of 0 and 1.
+        Columns, or a mapping from columns to the names to print; arms are 0/1 columns.  With
+        ``formula``, ``arms`` are the coefficients to compare, by default all but the intercept.
     covariates, blocks, control
         As in :func:`dprct.itt_table`; not with ``formula``.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
-    groups, weights : str, optional
+    cluster, weights : str, optional
         Columns of clusters and of weights.
     weights_type : {"aweight", "fweight", "pweight"}
     alpha : float
         Intervals have level ``1 - alpha``.
     schema : Schema, optional
-        For tables that come without one.
+        Schema of tables that come without one.
 
     Returns
     -------
@@ -652,23 +655,24 @@ def utility(
     ------
     ParameterError
         If options contradict each other, or a regression cannot be run on the confidential data.
-        One that cannot be run on a release is counted, and the report says why.
+        If one cannot be run on a release, it is counted, and the report says why.
     ColumnError
         If a column does not exist in one of the tables.
     FormulaError
-        If the formula is not in the grammar.
+        If the formula is not one that :func:`dprct.ols` accepts.
 
     Warns
     -----
     DprctWarning
-        Always: publishing what is found, or choosing the best of several draws by it, is itself
-        a disclosure.
+        Always: to publish the result, or to choose the best of several draws by it, is itself a
+        disclosure.
 
     Notes
     -----
-    Not private in any sense.  Overlap is that of equation (5) of the paper, ``difference`` the
-    released less the confidential estimate.  One release is one draw: judge a method by several
-    draws made for the purpose with a seed, and publish one made without looking.
+    The result is not private in any sense.  Overlap is defined in equation (5) of the paper;
+    ``difference`` is the released minus the confidential estimate.  One release is one draw: judge
+    a method by several seeded draws made for this purpose, and publish another draw, made without
+    looking.
 
     References
     ----------
@@ -688,7 +692,7 @@ def utility(
     """
     options = {
         "cov_type": cov_type,
-        "groups": groups,
+        "cluster": cluster,
         "weights": weights,
         "weights_type": weights_type,
         "alpha": alpha,
@@ -710,7 +714,7 @@ def utility(
     truth = confidential_source(confidential, schema)
     sources = released_sources(released, schema)
     effects, reasons = _compared(regressions, truth, sources)
-    caution()
+    caution(stacklevel=4)  # through the decorator
     return UtilityReport(
         effects=effects,
         regressions=regressions,

@@ -14,7 +14,7 @@ from narwhals.exceptions import DuplicateError
 from dprct.errors import ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.release.release import Release
-from dprct.results.confidential import is_confidential
+from dprct.results.base import is_confidential
 from dprct.schema import Schema
 from dprct.schema.tables import COMPANION, eager, numbers_of, text_of
 

@@ -28,6 +28,21 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class Contrast:
+    """A comparison of arm means.
+
+    Parameters
+    ----------
+    name : str
+    weights : tuple of Fraction, length A
+        Of sum zero, the control group first.
+    """
+
+    name: str
+    weights: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoisyVariance:
     """A released variance, as drawn: it may be below zero.
 

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
-from dprct.assignment.base import Design
 from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
-from dprct.assignment.groups import CONTROL, ROWS, Units, combined, units_of
+from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
-from dprct.queries.arms import Arms, Combinations, observed, observed_counts
 from dprct.queries.horvitz_thompson import PrivateArms
-from dprct.queries.sums import Clipped
-from dprct.results.confidential import HoldsRows
+from dprct.queries.sums import Arms, Clipped, Combinations, observed, observed_counts
+from dprct.results.base import HoldsRows
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import Unit, given
 from dprct.schema.tables import eager, names_of, table
@@ -431,7 +429,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     Raises
     ------
     ParameterError
-        If a label is no block, a pool has no name, or its blocks have different declared shares.
+        If a label is not a block, a pool has no name, or its blocks have different declared shares.
 
     Notes
     -----
@@ -453,7 +451,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     for label, pool in pools.items():
         if label not in known:
             raise ParameterError(
-                f"blocks= names {given(label)}, which is no block of the design; give labels as "
+                f"blocks= names {given(label)}, which is not a block of the design; give labels as "
                 "they stand in the block column (a tuple where several columns make the blocks)"
             )
         if not isinstance(pool, str) or not pool:

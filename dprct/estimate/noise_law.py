@@ -589,7 +589,7 @@ class PathNoise:
 
 
 def check_alpha(alpha: object) -> None:
-    """Refuse what is no share of misses from 1e-6 to 1.
+    """Refuse what is not a share of misses from 1e-6 to 1.
 
     Raises
     ------

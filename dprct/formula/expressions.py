@@ -110,7 +110,7 @@ class Expression:
 
 
 def spelled(name: str) -> str:
-    """Return a column name as a formula spells it: in backquotes where it is no identifier.
+    """Return a column name as a formula spells it: in backquotes where it is not an identifier.
 
     Examples
     --------

@@ -349,7 +349,7 @@ Permits = Mapping[tuple[str, str | None], str]
 
 
 def certificate_beside(path: Path) -> Path | None:
-    """Return the certificate that lies beside a file, where there is one.
+    """Return the certificate that lies next to a file, where there is one.
 
     Examples
     --------
@@ -601,20 +601,21 @@ def _sort_keys(column: pd.Series[Any], *, text: bool) -> list[NDArray[Any]]:
 def compare(
     a: Source, b: Source, certificate: str | Path | Mapping[str, Any] | None = None
 ) -> Comparison:
-    """Compare two files in every facet, and separate what a certificate permits.
+    """Compare two data files, and tell permitted differences from others.
 
     Parameters
     ----------
     a, b : path or (data, schema)
-        The original and the file that takes its place.
+        The original, and the file that replaces it.
     certificate : path or mapping, optional
-        What is permitted; by default the ``<stem>.certificate.json`` beside ``b``, where ``b`` is
-        a path and there is one.  ``{"differences": []}`` permits nothing.
+        The certificate whose differences are permitted.  By default, the
+        ``<stem>.certificate.json`` next to ``b``, if ``b`` is a path and there is one.
+        ``{"differences": []}`` permits nothing.
 
     Returns
     -------
     Comparison
-        False when the files are identical.
+        The differences; false if the files are identical.
 
     Raises
     ------
@@ -627,10 +628,9 @@ def compare(
 
     Notes
     -----
-    Values are counted, never shown, so that a comparison may be read by whoever may know the
-    headers.  The counts come from both files without noise: where one is confidential, so are
-    they; values that a certificate permits to differ are therefore not counted.  Whether
-    values are legal is the matter of :meth:`dprct.schema.schema.Schema.validate`.
+    Values are counted and never shown.  The counts are exact, so that they are confidential if one
+    of the files is; values that a certificate permits to differ are therefore not counted.  To
+    check whether values are legal, use :meth:`dprct.schema.schema.Schema.validate`.
 
     Examples
     --------

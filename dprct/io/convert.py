@@ -1,4 +1,4 @@
-"""Files larger than memory: between .dta and .parquet piece by piece, the schema beside them."""
+"""Files larger than memory: between .dta and .parquet piece by piece, the schema next to them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ import numpy as np
 import pandas as pd
 
 from dprct import disk
+from dprct.disk import atomic_write
 from dprct.errors import FileError, ParameterError, SchemaError
-from dprct.io.atomic import atomic_write
-from dprct.io.stata import header as head
-from dprct.io.stata.columns import Decoded, mark_missing
-from dprct.io.stata.read import differences, opened, read_header
-from dprct.io.stata.rows import pack_columns, pieces, write_rows
-from dprct.io.stata.strl import RawText, Strls, StrlWriter
-from dprct.io.stata.write import check_fits, framing, layout_of
+from dprct.io.stata.columns import RawText, Strls, StrlWriter, mark_missing
+from dprct.io.stata.files import (
+    check_fits,
+    differences,
+    framing,
+    layout_of,
+    opened,
+    pack_columns,
+    pieces,
+    read_header,
+    write_rows,
+)
+from dprct.io.stata.layout import Decoded, Header, parsed_header
 from dprct.io.text import arrow_of
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema.schema import Schema
@@ -62,7 +69,7 @@ def convert(
     Parameters
     ----------
     source, target : path
-        One .dta, the other .parquet; the schema is written (or read) beside the .parquet file,
+        One .dta, the other .parquet; the schema is written (or read) next to the .parquet file,
         as ``big.schema.toml``.  A schema that is there already and agrees with the .dta file
         stays, with what was declared in it.
     progress : callable, optional
@@ -73,7 +80,7 @@ def convert(
     Returns
     -------
     Schema
-        That beside the .parquet file.
+        That next to the .parquet file.
 
     Raises
     ------
@@ -81,7 +88,7 @@ def convert(
         If the extensions are no such pair.
     SchemaError
         If a column cannot be held by the other format, the name of a companion of missing codes
-        is taken, or the schema beside a file does not describe it.
+        is taken, or the schema next to a file does not describe it.
     FileError, StataFormatError
         If a file exists, or cannot be read or written; nothing half written is left.
 
@@ -206,7 +213,7 @@ def _about(source: Path) -> Iterator[None]:
 def _schema(source: Path, beside: Path) -> Schema:
     if not beside.exists():
         raise FileError(
-            f"{source.name!r} has no schema beside it ({beside.name!r}), and a .dta file needs "
+            f"{source.name!r} has no schema next to it ({beside.name!r}), and a .dta file needs "
             f"one; write it with Schema.from_frame(polars.scan_parquet({source.name!r}))"
             f".save({beside.name!r})"
         )
@@ -235,7 +242,7 @@ def _check_columns(found: Any, schema: Schema) -> None:
     surplus = [name for name in found.names if name not in {*schema.names, *companions}]
     if surplus:
         raise SchemaError(
-            f"column {surplus[0]!r} is not in the schema beside the file; add it there, or drop it"
+            f"column {surplus[0]!r} is not in the schema next to the file; add it there, or drop it"
         )
     for column in schema.columns:
         _check_kind(found.field(column.name).type, column)
@@ -399,7 +406,7 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
         As :func:`dprct.io.stata.read_dta`.
     """
     with opened(path) as cursor:
-        header = head.read(cursor)
+        header = parsed_header(cursor)
         strls = _strls(cursor, header) if header.layout.tagged else None
         long = [f"c{i}" for i, c in enumerate(header.columns) if c.type == "strL"]
         decoders = {c.name: Decoded(header.layout) for c in header.columns if c.is_text}
@@ -411,7 +418,7 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
                 }
 
 
-def _strls(cursor: Cursor, header: head.Header) -> Strls:
+def _strls(cursor: Cursor, header: Header) -> Strls:
     """Return where the strLs are, which lie after the rows."""
     end = header.data_at + header.rows * header.dtype.itemsize
     with cursor.visit(end, "data"):
@@ -447,7 +454,7 @@ def _cells(
     column: Column,
     decoders: dict[str, Decoded],
     strls: Strls | None,
-    header: head.Header,
+    header: Header,
 ) -> NDArray[Any]:
     if column.type == "strL" and strls is not None:
         return strls.texts(raw.astype(np.uint64))

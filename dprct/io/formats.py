@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from dprct import disk
 from dprct.arguments import checked
+from dprct.disk import path_of
 from dprct.errors import FileError, ParameterError
-from dprct.io.atomic import path_of
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +40,7 @@ WRITABLE = (".dta", ".rds", ".csv", ".parquet")
 
 @checked
 def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
-    r"""Read a data file, by its extension.
+    r"""Read a data file of the format that its extension says.
 
     Parameters
     ----------
@@ -50,26 +50,26 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
     Returns
     -------
     data : pandas.DataFrame
-        Text columns are ``object``; everything else is float64 codes and numbers, missing codes
-        in their payloads.
+        Text columns are ``object``. All others are float64 codes and numbers, whose NaNs carry the
+        missing codes (:mod:`dprct.missing`).
     schema : Schema
-        Every other fact of the file; marked as opened.
+        All other facts of the file; marked as one whose data were read.
 
     Raises
     ------
     FileError
-        If the file is missing or cannot be read as what its extension says.
+        If the file is missing, or cannot be read in the format of its extension.
     StataFormatError
-        If a .dta file is not what its release defines.
+        If a .dta file breaks the rules of its release.
     ParameterError
         For an unknown extension.
     MissingDependencyError
-        For a file of R or .parquet without the package that reads it.
+        If the package that reads files of this format is not installed.
 
     Warns
     -----
     DprctWarning
-        If the route cannot keep something that the file holds.
+        If something that the file holds is lost.
 
     Examples
     --------

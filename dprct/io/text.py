@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 
 from dprct import disk
+from dprct.disk import atomic_write, file_error
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
-from dprct.io.atomic import atomic_write, file_error
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema.columns import FLOAT_LIMITS, Column, FileFacts
 from dprct.schema.frames import table_of_frame
 from dprct.schema.schema import Schema
-from dprct.schema.tables import COMPANION, Frame, eager, numbers_of, text_of
-from dprct.schema.validate import broken_rules
+from dprct.schema.tables import COMPANION, Frame, broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -352,7 +351,7 @@ def _say_lost(schema: Schema, path: Path, *, types: bool) -> None:
     }
     if lost := ", ".join(fact for fact, there in facts.items() if there):
         warnings.warn(
-            f"{path.name!r} cannot keep {lost}; save the schema beside it, or write .dta",
+            f"{path.name!r} cannot keep {lost}; save the schema next to it, or write .dta",
             DprctWarning,
             stacklevel=5,  # the caller of dprct.io.write
         )
@@ -425,7 +424,7 @@ def readings(path: Path) -> list[Cells]:
     found = [cells for rows in ways if (cells := _cells(rows)) is not None]
     if not found:
         raise FileError(
-            f"{path.name!r} is no table: it needs a row of names, rows with as many cells, and no "
+            f"{path.name!r} is not a table: it needs a row of names, rows of equal length, and no "
             f"cell above {csv.field_size_limit():,} characters"
         )
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "Accountant": "accountant",
-    "Allocation": "allocation",
+    "Allocation": "mechanisms",
     "AnalyticGaussian": "mechanisms",
     "Budget": "budget",
     "CellCounts": "aggregates",
@@ -16,7 +16,7 @@ _HOME = {
     "DiscreteGaussian": "mechanisms",
     "DiscreteLaplace": "mechanisms",
     "Entry": "charges",
-    "Guarantee": "guarantee",
+    "Guarantee": "budget",
     "HistogramRelease": "histograms",
     "IntegerVector": "aggregates",
     "NoiseSource": "noise",
@@ -24,10 +24,10 @@ _HOME = {
     "OneWayHistograms": "histograms",
     "OneWayRelease": "histograms",
     "Real": "budget",
-    "Relation": "guarantee",
+    "Relation": "budget",
     "SparseHistogram": "histograms",
     "StabilityHistogram": "histograms",
-    "analytic_gaussian": "calibration",
+    "analytic_gaussian": "mechanisms",
     "draw_independent_rows": "histograms",
     "draw_rows": "histograms",
     "find_ledger": "accountant",
@@ -40,7 +40,7 @@ _HOME = {
     "ridge_l1": "ridge_sensitivity",
     "ridge_l2": "ridge_sensitivity",
     "source": "noise",
-    "split": "allocation",
+    "split": "mechanisms",
     "target_l2": "ridge_sensitivity",
     "tv_delta": "composition",
     "zcdp_epsilon": "composition",
@@ -91,9 +91,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant, find_ledger
     from dprct.privacy.aggregates import CellCounts, IntegerVector
-    from dprct.privacy.allocation import Allocation, split
-    from dprct.privacy.budget import Budget, Real
-    from dprct.privacy.calibration import analytic_gaussian
+    from dprct.privacy.budget import Budget, Guarantee, Real, Relation
     from dprct.privacy.charges import Entry
     from dprct.privacy.composition import (
         Charge,
@@ -105,7 +103,6 @@ if TYPE_CHECKING:
         zcdp_epsilon,
         zcdp_rho,
     )
-    from dprct.privacy.guarantee import Guarantee, Relation
     from dprct.privacy.histograms import (
         HistogramRelease,
         OneWayHistograms,
@@ -117,10 +114,13 @@ if TYPE_CHECKING:
     )
     from dprct.privacy.ledger import ledger_path
     from dprct.privacy.mechanisms import (
+        Allocation,
         AnalyticGaussian,
         DiscreteGaussian,
         DiscreteLaplace,
         NoisyVector,
+        analytic_gaussian,
+        split,
     )
     from dprct.privacy.noise import NoiseSource, random_part, source
     from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, target_l2

@@ -3,25 +3,251 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import LedgerError, ParameterError
-from dprct.privacy.balance import UNIT, Balance, refuse_unknown
 from dprct.privacy.budget import Budget, Real, exact
 from dprct.privacy.composition import Charge, ChargeMeasure, Composition
 from dprct.privacy.entries import Ledger, new_entry
-from dprct.privacy.ledger import SUFFIX, LedgerFile, checked_id, ledger_path
-from dprct.privacy.states import Memory
+from dprct.privacy.ledger import SUFFIX, LedgerFile, Memory, checked_id, ledger_path
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
 
-    from dprct.privacy.charges import Entry
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
+    from dprct.privacy.charges import Entry, Together
+
+
+UNIT = "person"
+"""What one record is where neither the charge nor the accountant says it."""
+
+
+@checked
+class Balance:
+    """A ledger as it stands, in memory or on file; reading it spends nothing.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What is known of it so far: from then on nothing may be lost.
+    store : Memory or LedgerFile
+        Where it is kept.
+
+    Examples
+    --------
+    >>> from dprct.privacy.budget import Budget
+    >>> from dprct.privacy.entries import Ledger
+    >>> from dprct.privacy.ledger import Memory
+    >>> empty = Ledger(Budget(1), None, None, "sequential")
+    >>> print(Balance(empty, Memory(empty)).remaining)
+    epsilon=1
+    """
+
+    def __init__(self, ledger: Ledger, store: Memory | LedgerFile) -> None:
+        self._known = ledger
+        self._store = store
+        self._lock = threading.RLock()
+
+    @property
+    def total(self) -> Budget:
+        """The whole budget."""
+        return self._known.total
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation under which every charge must hold; None accepts every relation."""
+        return self._known.relation
+
+    @property
+    def unit(self) -> str | None:
+        """The unit that every charge must protect; None accepts every unit."""
+        return self._known.unit
+
+    @property
+    def composition(self) -> Composition:
+        """How charges add up."""
+        return self._known.composition
+
+    @property
+    def dataset_id(self) -> str | None:
+        """The declared data set, of an accountant on file."""
+        return self._known.dataset_id
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is kept, if on file."""
+        return self._store.path if isinstance(self._store, LedgerFile) else None
+
+    @property
+    def spent(self) -> Budget:
+        """The (epsilon, delta) of everything charged so far, together.
+
+        Entries without a guarantee (:meth:`note_unprotected`) are not included.
+        """
+        return self._current().spent
+
+    @property
+    def together(self) -> Together | None:
+        """Whom the sum protects, under which relation, given what; None before a charge.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> accountant = Accountant(epsilon=1)
+        >>> made = accountant.charge(Budget(1), method="Marginals", relation="replace-one")
+        >>> accountant.together.relations
+        ('replace-one', 'replace-one-design-public')
+        """
+        return self._current().together
+
+    @property
+    def remaining(self) -> Budget:
+        """The largest budget that one further charge may have."""
+        return self._current().remaining
+
+    def rehearse(
+        self,
+        cost: Charge,
+        *,
+        relation: Relation,
+        unit: str | None = None,
+        unit_id: str | None = None,
+        max_rows: int = 1,
+    ) -> None:
+        """Raise what a charge would raise now, without charging anything.
+
+        Parameters
+        ----------
+        cost : Charge
+            The cost of all mechanisms of a fit, with the rho or mu that is proved for them;
+            accountants of zCDP or Gaussian differential privacy decide by these.
+        relation, unit, unit_id, max_rows
+            As for :meth:`dprct.Accountant.charge`.
+
+        Raises
+        ------
+        BudgetError, ParameterError
+            As :meth:`dprct.Accountant.charge` does.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> from dprct.privacy.composition import Charge
+        >>> Accountant(epsilon=1).rehearse(Charge.of(Budget(1)), relation="replace-one")
+        """
+        ledger = self._current()
+        entry = new_entry(
+            ledger,
+            cost,
+            method="rehearsal",
+            relation=relation,
+            unit=unit or self.unit or UNIT,
+            unit_id=unit_id,
+            max_rows=max_rows,
+        )
+        ledger.refuse_unfit(entry)
+
+    @property
+    def ledger(self) -> tuple[Entry, ...]:
+        """Every charge, in order."""
+        return tuple(self._current().checked().entries)
+
+    @property
+    def charges(self) -> int:
+        """Number of charges with a price."""
+        return self._current().sums.priced
+
+    @property
+    def separate(self) -> str | None:
+        """Why the same data may have this budget in addition to another, if that was declared."""
+        return self._current().separate
+
+    @property
+    def head(self) -> str:
+        """The last link of the hash chain, which depends on the terms and on every entry so far."""
+        return self._current().head
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Every link of the hash chain: one for the terms, and one for each entry."""
+        return tuple(self._current().checked().links)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The SHA-256 of each state of the data file that was used, in order."""
+        return tuple(content.sha256 for content in self._current().contents)
+
+    def entry(self, entry_id: str) -> Entry:
+        """Return an entry by its id, or by its number alone; LedgerError if there is none.
+
+        Examples
+        --------
+        >>> from dprct import Accountant, Budget
+        >>> accountant = Accountant(epsilon=1)
+        >>> made = accountant.charge(Budget(1), method="Marginals", relation="replace-one")
+        >>> accountant.entry("1") == made
+        True
+        """
+        found = self._current().entry(entry_id)
+        if found is None:
+            raise LedgerError(f"the ledger has no entry {entry_id!r}")
+        return found
+
+    def recover(self, entry_id: str) -> bytes | dict[str, Any]:
+        """Return what :meth:`record` saved; free, because it was paid for before.
+
+        Raises
+        ------
+        LedgerError
+            If nothing was saved, or what was saved has been changed since.
+        """
+        ledger = self._current()
+        refuse_unknown(ledger, entry_id)
+        return self._store.load_state(entry_id, ledger.hash_of(entry_id))
+
+    def is_saved(self, entry_id: str) -> bool:
+        """Whether the release of an entry was saved, so that it can be resumed.
+
+        If it was not, and its process has ended, the process crashed between charge and save.  The
+        budget is spent, although nobody has seen the result.
+        """
+        refuse_unknown(self._current(), entry_id)
+        return self._store.has_state(entry_id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON-ready values, as in the file."""
+        return self._current().checked().to_dict()
+
+    def _current(self) -> Ledger:
+        """Return the ledger as it is now; LedgerError if anything known before is gone."""
+        with self._lock:
+            found = self._store.read(self._known.dataset_id)
+            if found is not self._known and not found.continues(self._known):
+                raise LedgerError(
+                    f"ledger {self.path} lost entries that were there before; "
+                    "restore the newest copy"
+                )
+            self._known = found
+            return found
+
+    def __repr__(self) -> str:
+        kind, charges = type(self).__name__, self._current().sums.entries
+        return f"<{kind} {self.total}, {self.spent} spent in {charges} charges>"
+
+    def __str__(self) -> str:
+        return str(self._current().checked())
+
+
+def refuse_unknown(ledger: Ledger, entry_id: str) -> None:
+    """Raise LedgerError unless the ledger has an entry of this id."""
+    found = ledger.entry(entry_id)
+    if found is None or found.id != entry_id:
+        raise LedgerError(f"the ledger has no entry {entry_id!r}")
 
 
 @checked
@@ -31,20 +257,21 @@ class Accountant(Balance):
     Parameters
     ----------
     epsilon, delta : number
-        The whole budget; exact (a float is read as the decimal that it prints).
+        The whole budget, in exact arithmetic (a float is read as the decimal that it prints).
     relation : {"replace-one", "add-remove", "replace-one-design-public"}, optional
-        A demand: charges that do not hold under it are refused.  A replace-one charge also holds
-        under replace-one-design-public, never the reverse.  Without it every relation is taken,
-        and :attr:`together` says under which the sum holds: the weakest of the charges.  Add-remove
-        is never mixed with the others.
+        The neighbouring relation under which every charge must hold; others are refused.  A
+        replace-one charge also holds under replace-one-design-public, never the reverse.  By
+        default, every relation is accepted, and :attr:`together` gives the weakest one, under which
+        the sum holds.  Add-remove is never mixed with the others.
     unit : str, optional
-        A demand: charges for another unit are refused.  Without it :attr:`together` says for whom
-        the sum holds: what every charge protects, down to a single row.
+        The unit that every charge must protect, for example ``"person"``; others are refused.  By
+        default, every unit is accepted, and :attr:`together` gives the one that all charges
+        protect, which may be a single row.
     composition : {"sequential", "zcdp", "gdp"}, default "sequential"
-        How charges add up, fixed for good.  ``"sequential"`` takes every charge and adds epsilons
-        and deltas.  The other two add the rho or mu that is proved of the mechanisms of a fit, and
-        convert the sum at ``delta``; a fit of which none is proved, such as a histogram with a
-        delta, is refused there before anything is drawn.
+        How charges add up; it cannot be changed later.  ``"sequential"`` accepts every charge and
+        adds epsilons and deltas.  The other two add the rho or mu that is proved for the mechanisms
+        of a fit, and convert the sum at ``delta``. A fit without such a proof, such as a histogram
+        with a delta, is refused before anything is drawn.
 
     Raises
     ------
@@ -53,18 +280,19 @@ class Accountant(Balance):
 
     Notes
     -----
-    Safe to share between threads.  Kept in memory it belongs to one process; kept on file
-    (:meth:`open`, :meth:`save`) it is shared by all that open the file.  Charges may be chosen
-    and sized after seeing earlier results: every rule is a privacy filter.
+    An accountant is safe to share between threads.  In memory, it belongs to one process; on file
+    (:meth:`open`, :meth:`save`), all processes that open the file share it.  Charges may be chosen
+    and sized after seeing earlier results, because every rule is a privacy filter.
 
-    The order of a release is: charge, force it to the disk, draw, save the released state
-    (:meth:`record`), write.  A process that dies after the charge has spent it.  If it died before
-    the save, nobody saw what was drawn, and it is lost; if after, :meth:`recover` gives the state
-    back, free, and :meth:`dprct.MVHistogram.resume` makes a file of it.
+    A release charges, forces the charge to the disk, draws, saves the released state
+    (:meth:`record`), and writes its file, in this order.  If the process dies after the charge, the
+    budget is spent.  If it dies before the state is saved, nobody has seen the result, and it is
+    lost.  If it dies later, :meth:`recover` returns the state at no cost, and ``resume`` of the
+    model, such as :meth:`dprct.MVHistogram.resume`, makes the result from it.
 
-    Entries form a hash chain; :attr:`head` is its last link.  A certificate that carries the head
-    of its time contradicts any ledger from which an entry was removed later.  The chain shows
-    edits; it does not bind an owner who keeps every certificate to himself.
+    Entries form a hash chain; :attr:`head` is its last link.  A certificate states the head at the
+    time of its release, and thus contradicts any ledger from which an entry was removed later.  The
+    chain shows edits only to readers who have such a certificate.
 
     Examples
     --------
@@ -104,9 +332,9 @@ class Accountant(Balance):
         composition: Composition = "sequential",
         timeout: float = 30.0,
     ) -> Accountant:
-        """Return the accountant kept in ``path``; begin it if there is none.
+        """Return the accountant kept in ``path``; start one if there is none.
 
-        Without ``relation`` or ``unit`` those of a ledger that is there are taken as they are.
+        If ``relation`` or ``unit`` are not given, those of an existing ledger apply.
 
         Raises
         ------
@@ -168,9 +396,9 @@ class Accountant(Balance):
         Parameters
         ----------
         path : path
-            Must not hold a ledger: two copies of one budget could both be spent.
+            Must not exist as a ledger, because two copies of one budget could both be spent.
         dataset_id : str or None
-            The declared data set; the name of the file by default.
+            Name of the data set.  By default, the name of the file.
 
         Raises
         ------
@@ -198,6 +426,11 @@ class Accountant(Balance):
                 file.save_state(entry_id, state)
         self._store, self._known = file, ledger
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the ledger ends with the session: it is kept in no file."""
+        return isinstance(self._store, Memory)
+
     def charge(
         self,
         cost: Budget | Charge,
@@ -221,21 +454,22 @@ class Accountant(Balance):
         Parameters
         ----------
         cost : Budget or Charge
-            What the release claims; a mechanism's ``cost()``.
+            The privacy loss of the release; a mechanism's ``cost()``.
         method : str
             What is released, for example ``"MVHistogram"``.
         relation : str
-            Neighbours under which the claim is made.
+            The neighbouring relation under which the cost is proved.
         unit : str or None
-            What one record is; None is the unit that the accountant demands, else ``"person"``.
+            Who is protected.  By default, the unit of the accountant, else ``"person"``.
         unit_id : str or None
-            The column that says which rows are of one unit.
+            The column that identifies the rows of one unit.
         max_rows : int
-            Most rows that one unit may have; the cost is of all of them.
+            Largest number of rows of one unit; the cost is that of all of them together.
         description : str
             Public words for the reader of the ledger.
         measure : {"pure", "approximate", "zcdp", "gdp"} or None
-            For a ``Budget``: what is proved; pure or approximate by default, as it has a delta.
+            The measure in which the cost is proved, for a ``Budget``. By default pure, or
+            approximate if it has a delta.
         parameter : number or None
             rho of zCDP or mu of GDP.
         slack : number
@@ -244,8 +478,8 @@ class Accountant(Balance):
             Charges of one group on different blocks cost the largest of them.  The caller
             asserts that the blocks are disjoint and that membership is public under ``relation``.
         public_facts, not_covered : iterable of str, or None
-            What the claim takes as public and what it does not protect, as its guarantee lists
-            them; None is printed as "not recorded".
+            What the guarantee takes as public and what it does not protect.  None is printed as
+            "not recorded".
 
         Returns
         -------
@@ -254,10 +488,10 @@ class Accountant(Balance):
         Raises
         ------
         BudgetError
-            If it does not fit; the ledger is unchanged.
+            If less than this is left; the ledger is unchanged.
         ParameterError
-            If the accountant demands another relation or unit, or nothing is known that this and
-            earlier charges protect, or its rule does not add this measure.
+            If the accountant requires another relation or unit, this and earlier charges have no
+            unit in common, or the accountant's rule cannot add this measure.
         LedgerError
             If the file cannot be locked, read or written.
         """
@@ -285,18 +519,18 @@ class Accountant(Balance):
         )
 
     def note_unprotected(self, *, method: str, reason: str) -> Entry:
-        """Write down that something without a guarantee was made from the data; it has no price.
+        """Record that something without a guarantee was made from the data; this has no price.
 
         Parameters
         ----------
         method : str
         reason : str
-            Why nothing is promised.
+            Why there is no guarantee.
 
         Notes
         -----
-        What is spent holds for the other entries alone: together with this one, nothing is
-        promised to anybody.  The ledger says so wherever it is printed.
+        The sum of the ledger holds for the other entries only: together with this one, there is no
+        guarantee.  The ledger says so wherever it is printed.
         """
         nothing = Charge(Budget(0), "none")
         return self._append(
@@ -311,9 +545,10 @@ class Accountant(Balance):
         return entry
 
     def note_content(self, sha256: str) -> bool:
-        """Note the data file's SHA-256; True if it differs from the last one noted.
+        """Record the data file's SHA-256; return whether it differs from the last one recorded.
 
-        A corrected file continues the ledger: whoever changes a cell does not get a new budget.
+        A corrected file continues the same ledger, so that a changed value does not bring a new
+        budget.
         """
         with self._writing() as ledger:
             noted = ledger.with_content(sha256)
@@ -322,12 +557,12 @@ class Accountant(Balance):
             return noted is not ledger and bool(ledger.contents)
 
     def declare_separate(self, why: str) -> None:
-        """Write down why the same data may have this budget besides that of another ledger.
+        """Record why the same data may have this budget in addition to that of another ledger.
 
         Parameters
         ----------
         why : str
-            For the certificates, which state it.
+            The reason; certificates state it.
 
         Raises
         ------
@@ -348,7 +583,7 @@ class Accountant(Balance):
                 self._write(replace(ledger, separate=why))
 
     def check_writable(self) -> None:
-        """Refuse, before a charge, what would keep a released state from being saved.
+        """Check, before a charge, that a released state can be saved.
 
         Raises
         ------
@@ -359,14 +594,14 @@ class Accountant(Balance):
             self._store.check_writable()
 
     def record(self, entry_id: str, state: bytes | Mapping[str, Any]) -> None:
-        """Save what was released for an entry, so that a crash does not cost it.
+        """Save what was released for an entry, so that a crash does not lose it.
 
         Parameters
         ----------
         entry_id : str
-            Of an entry of this ledger.
+            Id of an entry of this ledger.
         state : bytes or dict
-            Released values only; a dict holds JSON values.
+            Released values only; the values of a dict must be JSON values.
 
         Raises
         ------
@@ -402,7 +637,7 @@ class Accountant(Balance):
 def ledgers_of_same_data(
     data_path: str | os.PathLike[str], sha256: str, besides: str | None
 ) -> list[Accountant]:
-    """Return the ledgers beside a data file, of other ids, that were charged for the same content.
+    """Return the ledgers next to a data file, of other ids, that were charged for the same content.
 
     Parameters
     ----------
@@ -433,7 +668,7 @@ def ledgers_of_same_data(
 
 
 def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountant | None:
-    """Return the accountant kept beside a data file, or None if there is none.
+    """Return the accountant kept next to a data file, or None if there is none.
 
     Raises
     ------

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ModelPicklingError, ParameterError
-from dprct.privacy.guarantee import RELATIONS, Relation
+from dprct.privacy.budget import RELATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
+    from dprct.privacy.budget import Relation
     from dprct.privacy.noise import NoiseSource
 
 

@@ -4,17 +4,46 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dprct.arguments import checked
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+
+_LONGEST = 4000
+_FORM = re.compile(r"-?[0-9]+(?:/[0-9]+|(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)")
+
+
+def fraction(text: object) -> Fraction:
+    """Return the exact number that a text of a ledger spells.
+
+    ``Fraction("1e999999999")`` would fill the memory, so that form and length are checked first.
+
+    Raises
+    ------
+    ParameterError
+        If it is not text of a number, or longer than any that a ledger needs.
+
+    Examples
+    --------
+    >>> fraction("1/3") + fraction("2.5e-1")
+    Fraction(7, 12)
+    >>> fraction("1e999999999")
+    Traceback (most recent call last):
+    dprct.errors.ParameterError: a number of a ledger is not one that this package writes
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST or not _FORM.fullmatch(text):
+        raise ParameterError("a number of a ledger is not one that this package writes")
+    return Fraction(text)
+
 
 Real = int | float | Decimal | Fraction
 
@@ -107,7 +136,7 @@ class Budget:
 
     @classmethod
     def asked(cls, epsilon: Real, delta: Real = 0) -> Budget:
-        """Return the budget a user asks to spend: like ``Budget``, and epsilon > 0."""
+        """Return the budget that a user wants to spend, for which epsilon must be above 0."""
         budget = cls(epsilon, delta)
         if budget.epsilon == 0:
             raise ParameterError("epsilon=0 allows no release at all; give epsilon > 0")
@@ -136,3 +165,183 @@ class Budget:
     def __str__(self) -> str:
         text = f"epsilon={float(self.epsilon):g}"
         return text + (f", delta={float(self.delta):g}" if self.delta else "")
+
+
+Relation = Literal["replace-one", "add-remove", "replace-one-design-public"]
+Measure = Literal["pure", "approximate", "zcdp", "gdp", "none"]
+
+RELATIONS: dict[Relation, str] = {
+    "replace-one": "one {unit}'s values are replaced by any other legal values; n is public",
+    "add-remove": "one {unit} is added or removed; n is not public",
+    "replace-one-design-public": (
+        "one {unit}'s outcomes and covariates are replaced by any other legal values; "
+        "n, participation, treatment, arm sizes, strata and declared missingness are public"
+    ),
+}
+
+
+@checked
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """Who is protected, how strongly, and given which public facts.
+
+    Parameters
+    ----------
+    measure : {"pure", "approximate", "zcdp", "gdp", "none"}
+        The kind of guarantee.  ``"none"`` needs a ``reason``.
+    relation : {"replace-one", "add-remove", "replace-one-design-public"} or None
+        Which data sets are neighbours.
+    budget : Budget or None
+        Epsilon and delta; for ``"zcdp"`` and ``"gdp"``, after conversion.
+    unit : str
+        Who is protected, for example ``"person"``.
+    public_facts : tuple of str
+        Facts that the guarantee takes as known to everybody.
+    not_covered : tuple of str
+        What the guarantee does not protect.
+    reason : str
+        Why there is no guarantee, for ``"none"``.
+    parameter : Fraction or None
+        rho of zCDP or mu of GDP.
+    simulation : bool
+        Whether a seed was used.  If so, the guarantee is void.
+    unverified : bool
+        Whether, for ``"none"``, something may be promised that could not be verified.
+
+    Examples
+    --------
+    >>> print(Guarantee.of(Budget(1), "replace-one", unit="person").sentence())
+    Pure differential privacy with epsilon=1 for every person: one person's values are replaced
+    by any other legal values; n is public.
+    """
+
+    measure: Measure
+    relation: Relation | None = None
+    budget: Budget | None = None
+    unit: str = "row"
+    public_facts: tuple[str, ...] = ()
+    not_covered: tuple[str, ...] = ()
+    reason: str = ""
+    parameter: Fraction | None = None
+    simulation: bool = False
+    unverified: bool = False
+
+    def __post_init__(self) -> None:
+        if self.measure not in get_args(Measure):
+            raise ParameterError(
+                f"measure={self.measure!r}; allowed: {', '.join(get_args(Measure))}"
+            )
+        if self.measure == "none":
+            if not self.reason:
+                raise ParameterError("a guarantee of 'none' needs a reason; say why")
+        elif self.unverified:
+            raise ParameterError("a guarantee that is stated is not unverified; leave that out")
+        elif self.relation not in RELATIONS or self.budget is None:
+            raise ParameterError("a guarantee needs a relation and a budget; or use Guarantee.none")
+        if self.measure == "pure" and self.budget is not None and self.budget.delta:
+            raise ParameterError("a pure guarantee has delta=0; use measure='approximate'")
+        if self.measure in ("zcdp", "gdp") and self.parameter is None:
+            raise ParameterError(f"a {self.measure} guarantee needs its parameter (rho or mu)")
+
+    @classmethod
+    def of(cls, budget: Budget, relation: Relation, **facts: Any) -> Guarantee:
+        """Return the pure or approximate guarantee of ``budget``."""
+        return cls("approximate" if budget.delta else "pure", relation, budget, **facts)
+
+    @classmethod
+    def none(cls, reason: str, *, not_covered: tuple[str, ...] = ()) -> Guarantee:
+        """Return the statement that there is no guarantee, and why."""
+        return cls("none", reason=reason, not_covered=not_covered)
+
+    @classmethod
+    def unverified_because(cls, reason: str) -> Guarantee:
+        """Return the guarantee of data that may have one: nothing is claimed, and why.
+
+        Examples
+        --------
+        >>> print(Guarantee.unverified_because("no certificate was found with these data"))
+        Guarantee not verified: no certificate was found with these data.
+        """
+        return cls("none", reason=reason, unverified=True)
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is a guarantee: neither ``"none"`` nor a simulation."""
+        return self.measure != "none" and not self.simulation
+
+    def as_simulation(self) -> Guarantee:
+        """Return the same guarantee, made void because a seed was given."""
+        return replace(self, simulation=True)
+
+    def sentence(self) -> str:
+        """Return the guarantee in one sentence."""
+        if self.unverified:
+            return f"Guarantee not verified: {self.reason}."
+        if self.measure == "none":
+            return f"No differential-privacy guarantee, because {self.reason}."
+        assert self.relation is not None
+        assert self.budget is not None
+        kind = {
+            "pure": "Pure differential privacy",
+            "approximate": "Approximate differential privacy",
+            "zcdp": f"Zero-concentrated privacy (rho={_number(self.parameter)}), hence",
+            "gdp": f"Gaussian differential privacy (mu={_number(self.parameter)}), hence",
+        }[self.measure]
+        relation = RELATIONS[self.relation].format(unit=self.unit)
+        claim = f"{kind} with {self.budget} for every {self.unit}: {relation}."
+        if self.simulation:
+            return f"For simulation only, no guarantee: a seed was given (otherwise: {claim})"
+        return claim
+
+    def __str__(self) -> str:
+        lines = [self.sentence()]
+        if self.public_facts:
+            lines.append("It takes as public: " + "; ".join(self.public_facts) + ".")
+        if self.not_covered:
+            lines.append("It does not protect: " + "; ".join(self.not_covered) + ".")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee as JSON-ready values; numbers of a budget are exact decimals."""
+        return {
+            "measure": self.measure,
+            "relation": self.relation,
+            "epsilon": None if self.budget is None else spelled(self.budget.epsilon),
+            "delta": None if self.budget is None else spelled(self.budget.delta),
+            "parameter": None if self.parameter is None else spelled(self.parameter),
+            "unit": self.unit,
+            "public_facts": list(self.public_facts),
+            "not_covered": list(self.not_covered),
+            "reason": self.reason,
+            "simulation": self.simulation,
+            "sentence": self.sentence(),
+            **({"unverified": True} if self.unverified else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Guarantee:
+        """Return the guarantee that :meth:`to_dict` wrote."""
+        try:
+            budget = None
+            if facts["epsilon"] is not None:
+                budget = Budget(Fraction(facts["epsilon"]), Fraction(facts["delta"]))
+            return cls(
+                measure=facts["measure"],
+                relation=facts["relation"],
+                budget=budget,
+                unit=facts["unit"],
+                public_facts=tuple(facts["public_facts"]),
+                not_covered=tuple(facts["not_covered"]),
+                reason=facts["reason"],
+                parameter=None if facts["parameter"] is None else Fraction(facts["parameter"]),
+                simulation=facts["simulation"],
+                unverified=facts.get("unverified", False),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+            raise ParameterError(
+                "these are not the facts of a guarantee; give what to_dict() wrote"
+            ) from None
+
+
+def _number(value: Fraction | None) -> str:
+    return "" if value is None else f"{float(value):g}"

@@ -2,21 +2,107 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from dprct.errors import BudgetError, LedgerError, ParameterError
-from dprct.privacy.budget import Budget, spelled
-from dprct.privacy.chain import chained, checksum, first_broken, first_link
-from dprct.privacy.charges import Content, Entry, Saved, now
+from dprct.errors import BudgetError, DprctError, LedgerError, ParameterError
+from dprct.privacy.budget import RELATIONS, Budget, Relation, fraction, spelled
+from dprct.privacy.charges import (
+    Content,
+    Entry,
+    Parts,
+    Saved,
+    Sums,
+    Together,
+    chained,
+    checksum,
+    first_broken,
+    first_link,
+    link_after,
+    now,
+)
 from dprct.privacy.composition import RULES, Charge, Composition, Cost, Rule
-from dprct.privacy.guarantee import RELATIONS, Relation
-from dprct.privacy.lines import Lines
-from dprct.privacy.numbers import fraction
-from dprct.privacy.running import Sums
-from dprct.privacy.together import Parts, Together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+Record = TypeVar("Record")
+
+
+class Lines(Sequence[Record], Generic[Record]):
+    """Records that stand in lines of a file, and those that were added since.
+
+    Parameters
+    ----------
+    lines : list of bytes
+        One record each; shared, and never changed.
+    read : callable
+        What a line says.
+    more : tuple
+        Records that follow.
+    """
+
+    __slots__ = ("_known", "_lines", "_more", "_read")
+
+    def __init__(
+        self,
+        lines: list[bytes],
+        read: Callable[[bytes], Record],
+        more: tuple[Record, ...] = (),
+        known: dict[int, Record] | None = None,
+    ) -> None:
+        self._lines, self._read, self._more = lines, read, more
+        self._known: dict[int, Record] = {} if known is None else known
+
+    def followed_by(self, record: Record) -> Lines[Record]:
+        """Return the records with one more."""
+        return Lines(self._lines, self._read, (*self._more, record), self._known)
+
+    def begins_with(self, earlier: Lines[Record]) -> bool:
+        """Whether these are ``earlier`` with, at most, records appended."""
+        if len(earlier) > len(self):
+            return False
+        if self._lines is earlier._lines:
+            return self._more[: len(earlier._more)] == earlier._more
+        shared = min(len(self._lines), len(earlier._lines))
+        return self._lines[:shared] == earlier._lines[:shared] and all(
+            self[k] == earlier[k] for k in range(shared, len(earlier))
+        )
+
+    def __len__(self) -> int:
+        return len(self._lines) + len(self._more)
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Record]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return tuple(self[k] for k in range(*place.indices(len(self))))
+        at = place + len(self) if place < 0 else place
+        if not 0 <= at < len(self):
+            raise IndexError(place)
+        if at >= len(self._lines):
+            return self._more[at - len(self._lines)]
+        if at not in self._known:
+            self._known[at] = self._read(self._lines[at])
+        return self._known[at]
+
+    def __iter__(self) -> Iterator[Record]:
+        return (self[k] for k in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == (tuple(other) if isinstance(other, Lines) else other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
 
 VERSION = 3
 """Of a ledger as one JSON value."""
@@ -59,7 +145,7 @@ class Ledger:
                 f"relation={self.relation!r}; allowed: {', '.join(RELATIONS)}, or None"
             )
         if self.unit is not None and not isinstance(self.unit, str):
-            raise ParameterError("unit= is no text; say what one record is, such as 'person'")
+            raise ParameterError("unit= is not text; say what one record is, such as 'person'")
         if self.composition not in RULES:
             raise ParameterError(f"composition={self.composition!r}; allowed: {', '.join(RULES)}")
         if not self.total.epsilon:
@@ -379,3 +465,265 @@ def _table(entries: Sequence[Entry]) -> list[str]:
         rows.append((number, entry.when, entry.method, *spent, entry.description))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+_BEGIN = b'{"format": "dprct ledger", "version": 4, '
+_ENTRY, _CONTENT, _SAVED, _SEPARATE = (
+    f',{{"{kind}": '.encode() for kind in ("entry", "content", "saved", "separate")
+)
+_ID = b',{"entry": {"id": "'
+_END, _HASH = b"],", b', "sha256": "'
+_TAIL = 2**16
+
+
+class Damage(LedgerError):
+    """A ledger whose bytes are not those that were written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was read of a ledger file.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    ids : set of str
+        Ids of its entries.
+    at : int or None
+        Where the last line begins; None in a file of an earlier version.
+    end : bytes
+        The last line.
+    digest : str
+        The hash of all lines before it.
+    tail : bytes
+        The end of the file.
+    state : tuple or None
+        Identity, size and time of the file.
+    """
+
+    ledger: Ledger
+    ids: set[str]
+    at: int | None = None
+    end: bytes = b""
+    digest: str = ""
+    tail: bytes = b""
+    state: tuple[int, int, int] | None = None
+
+    def again(self, file: IO[bytes]) -> Seen | None:
+        """Return what stands in the file now if it only went on since; None if that is not sure."""
+        if self.at is None or self.state is None:
+            return None
+        now = os.fstat(file.fileno())
+        inode, size, _ = self.state
+        if now.st_ino != inode or now.st_size < size:
+            return None
+        begin = size - len(self.tail)
+        file.seek(begin)
+        found = file.read()
+        if _state(now) == self.state:
+            return self if found == self.tail else None
+        shared = self.at - begin
+        if now.st_size == size or found[:shared] != self.tail[:shared]:
+            return None
+        try:
+            return self._with_lines(found[shared:], now)
+        except Damage:
+            return None
+
+    def _with_lines(self, more: bytes, state: os.stat_result) -> Seen:
+        *lines, end = more.splitlines(keepends=True)
+        digest = digest_after(self.digest, lines)
+        running = _sums(end, digest)
+        return self.followed(
+            replace(_with_records(self.ledger, lines), running=running), lines, end, digest, state
+        )
+
+    def followed(
+        self, ledger: Ledger, lines: list[bytes], end: bytes, digest: str, state: os.stat_result
+    ) -> Seen:
+        """Return what is in the file after lines were appended."""
+        assert self.at is not None
+        new = b"".join(lines)
+        tail = self.tail[: len(self.tail) - len(self.end)] + new
+        self.ids.update(_id(line) for line in lines if line.startswith(_ID))
+        return Seen(
+            ledger, self.ids, self.at + len(new), end, digest, tail[-_TAIL:] + end, _state(state)
+        )
+
+
+def seen(raw: bytes, state: os.stat_result | None) -> Seen:
+    """Return the ledger that a file holds, in lines or in the format of an earlier version.
+
+    Raises
+    ------
+    Damage
+        If a byte is not the one that was written.
+    LedgerError
+        If it is no ledger, or contradicts itself.
+    """
+    if not raw.startswith(_BEGIN):
+        ledger = _as_one_value(raw)
+        return Seen(ledger, {entry.id for entry in ledger.entries})
+    lines = raw.split(b"\n")
+    if len(lines) < 4 or lines.pop():
+        raise Damage("it is cut off")
+    lines = [line + b"\n" for line in lines]
+    end = lines.pop()
+    digest = digest_after("", lines)
+    running = _sums(end, digest)
+    ledger = _terms(lines[0])
+    try:
+        begins = json.loads(lines[1].removeprefix(b'"records": ['))
+    except (ValueError, RecursionError):
+        begins = None
+    if begins != {"terms": first_link(ledger.terms())}:
+        raise Damage("its first record is not that of its terms")
+    records = _sorted(lines[2:])
+    ids = {_id(line) for line in records[_ENTRY]}
+    if running.entries != len(records[_ENTRY]) or len(ids) != running.entries:
+        raise Damage("it has not the entries that its last line counts")
+    reasons = [_read(line, _SEPARATE)["why"] for line in records[_SEPARATE]]
+    ledger = replace(
+        ledger,
+        entries=Lines(records[_ENTRY], _entry),
+        contents=Lines(records[_CONTENT], lambda line: Content(**_read(line, _CONTENT))),
+        saved=Lines(records[_SAVED], lambda line: Saved(**_read(line, _SAVED))),
+        separate=reasons[-1] if reasons else None,
+        running=running,
+    )
+    at = len(raw) - len(end)
+    tail = raw[max(at - _TAIL, 0) :]
+    return Seen(ledger, ids, at, end, digest, tail, None if state is None else _state(state))
+
+
+def rendered(ledger: Ledger) -> bytes:
+    """Return the file of a ledger."""
+    terms = json.dumps(ledger.terms())[1:-1]
+    first = _BEGIN + terms.encode() + b",\n"
+    begins = b'"records": [' + json.dumps({"terms": first_link(ledger.terms())}).encode() + b"\n"
+    empty = replace(ledger, entries=(), contents=(), saved=(), separate=None, running=None)
+    lines = [first, begins, *lines_beyond(ledger, empty)]
+    return b"".join(lines) + last_line(ledger, digest_after("", lines))
+
+
+def lines_beyond(ledger: Ledger, earlier: Ledger) -> list[bytes]:
+    """Return the lines of the records that a ledger has and an earlier state of it lacks."""
+    lines = [_line(_CONTENT, one.to_dict()) for one in ledger.contents[len(earlier.contents) :]]
+    head = earlier.head
+    for entry in ledger.entries[len(earlier.entries) :]:
+        facts = entry.to_dict()
+        head = link_after(head, facts)
+        lines.append(_line(_ENTRY, {**facts, "chain": head}))
+    lines += [_line(_SAVED, one.to_dict()) for one in ledger.saved[len(earlier.saved) :]]
+    if ledger.separate != earlier.separate:
+        lines.append(_line(_SEPARATE, {"why": ledger.separate}))
+    return lines
+
+
+def last_line(ledger: Ledger, digest: str) -> bytes:
+    """Return the last line of a file whose other lines have this hash."""
+    now = json.dumps(ledger.sums.to_dict())
+    body = _END + f'"now": {now}, "records_sha256": "{digest}"'.encode()
+    return body + _HASH + hashlib.sha256(body).hexdigest().encode() + b'"}\n'
+
+
+def digest_after(digest: str, lines: Iterable[bytes]) -> str:
+    """Return the hash of lines that follow others with this hash."""
+    sha256 = hashlib.sha256
+    for line in lines:
+        digest = sha256(digest.encode() + line).hexdigest()
+    return digest
+
+
+def _sums(end: bytes, digest: str) -> Sums:
+    """Return what a last line says, if it is the one of lines with this hash."""
+    body, _, signed = end.rpartition(_HASH)
+    if signed != hashlib.sha256(body).hexdigest().encode() + b'"}\n' or not body.startswith(_END):
+        raise Damage("its last line is not as it was written")
+    try:
+        said = json.loads(b"{" + body.removeprefix(_END) + b"}")
+        if said["records_sha256"] != digest:
+            raise Damage("a line is not as it was written")
+        return Sums.from_dict(said["now"])
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise LedgerError(f"it contradicts itself ({type(error).__name__})") from error
+
+
+def _terms(line: bytes) -> Ledger:
+    """Return the empty ledger of a first line."""
+    try:
+        values = json.loads(line.rstrip(b",\n") + b"}")
+        del values["format"], values["version"]
+        total = Budget(fraction(values.pop("epsilon")), fraction(values.pop("delta")))
+        return Ledger(total=total, **values)
+    except (KeyError, TypeError, ValueError, RecursionError, ZeroDivisionError) as error:
+        raise LedgerError(f"it contradicts itself ({error})") from error
+
+
+def _as_one_value(raw: bytes) -> Ledger:
+    try:
+        facts = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Damage("it is not JSON") from error
+    if isinstance(facts, dict) and facts.get("version") == IN_LINES:
+        raise Damage("its lines are not as they were written")
+    return Ledger.from_dict(facts)
+
+
+def _with_records(ledger: Ledger, lines: Iterable[bytes]) -> Ledger:
+    """Return a ledger with the records of further lines; its sums are not counted on."""
+    records = _sorted(lines)
+    kinds: dict[str, tuple[bytes, Callable[[bytes], Any]]] = {
+        "entries": (_ENTRY, _entry),
+        "contents": (_CONTENT, lambda line: Content(**_read(line, _CONTENT))),
+        "saved": (_SAVED, lambda line: Saved(**_read(line, _SAVED))),
+    }
+    more: dict[str, Any] = {}
+    for name, (kind, read) in kinds.items():
+        known = getattr(ledger, name)
+        for line in records[kind]:
+            known = known.followed_by(read(line))
+        more[name] = known
+    for line in records[_SEPARATE]:
+        more["separate"] = _read(line, _SEPARATE)["why"]
+    return replace(ledger, **more)
+
+
+def _sorted(lines: Iterable[bytes]) -> dict[bytes, list[bytes]]:
+    found: dict[bytes, list[bytes]] = {_ENTRY: [], _CONTENT: [], _SAVED: [], _SEPARATE: []}
+    for line in lines:
+        kind = line[: line.find(b" ") + 1]
+        if kind not in found:
+            raise LedgerError("it has a record that this version does not know")
+        found[kind].append(line)
+    return found
+
+
+def _line(kind: bytes, facts: Mapping[str, Any]) -> bytes:
+    return kind + json.dumps(facts).encode() + b"}\n"
+
+
+def _read(line: bytes, kind: bytes) -> dict[str, Any]:
+    try:
+        return dict(json.loads(line.removeprefix(kind).rstrip(b"\n")[:-1]))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise LedgerError(f"a record of it cannot be read ({type(error).__name__})") from error
+
+
+def _entry(line: bytes) -> Entry:
+    facts = _read(line, _ENTRY)
+    facts.pop("chain", None)
+    try:
+        return Entry.from_dict(facts)
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        if isinstance(error, DprctError):
+            raise LedgerError(f"an entry of it contradicts itself ({error})") from error
+        raise LedgerError(f"an entry of it cannot be read ({type(error).__name__})") from error
+
+
+def _id(line: bytes) -> str:
+    return line[len(_ID) : line.find(b'"', len(_ID))].decode("ascii", "replace")
+
+
+def _state(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_size, found.st_mtime_ns

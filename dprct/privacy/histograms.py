@@ -29,18 +29,16 @@ from dprct.privacy.aggregates import (
     checked_radices,
     distinct_empty_cells,
 )
-from dprct.privacy.binomial import Tail, interval_context
 from dprct.privacy.budget import Budget
-from dprct.privacy.calibration import laplace_scale
 from dprct.privacy.composition import Charge
-from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace, laplace_scale
+from dprct.privacy.noise import Tail, interval_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dprct.privacy.aggregates import IntArray
-    from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Real, Relation
     from dprct.privacy.noise import NoiseSource
 
 

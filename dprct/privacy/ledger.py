@@ -1,19 +1,19 @@
 """A ledger on file: locked against other processes, only ever appended to, never silently fresh.
 
 A charge adds lines before the last one, which has the sums of all, and writes that one again: it
-takes as long in a long ledger as in a short one.  What the last line was lies in a file beside the
+takes as long in a long ledger as in a short one.  What the last line was lies in a file next to the
 ledger until the new one is on the disk, so that after a crash the old or the new ledger is there.
 A file that ends too early without that was damaged, and is refused.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 import time
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from dprct import disk
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.charges import ENTRY_ID
-from dprct.privacy.ledger_lines import (
+from dprct.privacy.entries import (
     Damage,
     Seen,
     digest_after,
@@ -31,12 +31,95 @@ from dprct.privacy.ledger_lines import (
     rendered,
     seen,
 )
-from dprct.privacy.states import decoded_state, encoded_state, refuse_other
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from dprct.privacy.entries import Ledger
+
+
+class Memory:
+    """A ledger in the memory of one process; a forked copy refuses to be used."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._states: dict[str, bytes] = {}
+        self._process = os.getpid()
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Hold nothing: the accountant's own lock keeps other threads out."""
+        return contextlib.nullcontext()
+
+    def read(self, dataset_id: str | None = None) -> Ledger:
+        """Return the ledger; LedgerError in a process that did not make it."""
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "an accountant in memory belongs to the process that made it; save it to a file "
+                "and load it in each process"
+            )
+        return self._ledger
+
+    def write(self, ledger: Ledger) -> None:
+        """Replace the ledger."""
+        self._ledger = ledger
+
+    def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> str:
+        """Keep what was released for an entry, only once; return its SHA-256."""
+        content = encoded_state(entry_id, state)
+        refuse_other(entry_id, self._states.setdefault(entry_id, content), content)
+        return hashlib.sha256(content).hexdigest()
+
+    def load_state(self, entry_id: str, sha256: str | None = None) -> bytes | dict[str, Any]:
+        """Return what was released for an entry; LedgerError if nothing was saved."""
+        if entry_id not in self._states:
+            raise LedgerError(f"no released state of entry {entry_id} was saved")
+        return decoded_state(entry_id, self._states[entry_id])
+
+    def has_state(self, entry_id: str) -> bool:
+        """Whether anything was saved for an entry."""
+        return entry_id in self._states
+
+    def states(self) -> dict[str, bytes | dict[str, Any]]:
+        """Return every state, by entry."""
+        return {entry_id: self.load_state(entry_id) for entry_id in self._states}
+
+
+def refuse_other(entry_id: str, kept: bytes, content: bytes) -> None:
+    """Raise LedgerError if an entry would pay for a second release."""
+    if kept != content:
+        raise LedgerError(
+            f"entry {entry_id} already paid for another release; charge again for this one"
+        )
+
+
+def encoded_state(entry_id: str, state: bytes | Mapping[str, Any]) -> bytes:
+    """Return the file content for a released state: JSON, with bytes as base64."""
+    try:
+        key, value = (
+            ("base64", base64.b64encode(state).decode())
+            if isinstance(state, bytes)
+            else ("state", dict(state))
+        )
+        return json.dumps({"entry": entry_id, key: value}, allow_nan=False, indent=1).encode()
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            "a released state must be bytes or a dict of JSON values without NaN"
+        ) from error
+
+
+def decoded_state(entry_id: str, content: bytes) -> bytes | dict[str, Any]:
+    """Return the state that :func:`encoded_state` wrote; LedgerError if it is damaged."""
+    try:
+        facts = json.loads(content)
+        if facts["entry"] != entry_id:
+            raise ValueError("entry")
+        if "base64" in facts:
+            return base64.b64decode(facts["base64"], validate=True)
+        return dict(facts["state"])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise LedgerError(f"the released state of entry {entry_id} is damaged") from error
+
 
 _MOST = 2**30
 _ATTEMPTS = 3
@@ -47,7 +130,7 @@ _DEVICES = {"con", "prn", "aux", "nul"} | {f"{d}{i}" for d in ("com", "lpt") for
 
 
 def ledger_path(data_path: str | os.PathLike[str], dataset_id: str) -> Path:
-    """Return where the ledger of a data set lives: beside the data file.
+    """Return where the ledger of a data set lives: next to the data file.
 
     Parameters
     ----------
@@ -83,7 +166,7 @@ def checked_id(dataset_id: str) -> str:
 
 
 class LedgerFile:
-    """One ledger file, its lock, and the released states beside it.
+    """One ledger file, its lock, and the released states next to it.
 
     Parameters
     ----------
@@ -245,8 +328,7 @@ class LedgerFile:
             if not ledger.continues(self.read()):
                 raise LedgerError(f"ledger {self.path} is only ever appended to; load it again")
             known = self._seen
-        self._sweep(self.path)
-        self._sweep(self._pending)
+        disk.sweep(self.path.parent)
         if known is None or known.at is None:  # new, or in the format of an earlier version
             replace_file(self.path, rendered(ledger))
             self._seen = None
@@ -303,9 +385,10 @@ class LedgerFile:
         ------
         LedgerError
         """
-        probe = self.states / f".{'0' * 24}.json.{secrets.token_hex(6)}.tmp"
+        probe = self.states / disk.draft_name()
         try:
             self.states.mkdir(exist_ok=True)
+            disk.sweep(self.states)
             try:
                 with open(probe, "xb") as file:
                     file.write(b"{}")
@@ -319,12 +402,6 @@ class LedgerFile:
                 "you may write; nothing was charged"
             ) from error
 
-    def _sweep(self, target: Path) -> None:
-        """Remove what a killed process left half written; under the lock nobody else writes."""
-        for draft in target.parent.glob(f".{target.name}.*.tmp"):
-            with contextlib.suppress(OSError):
-                draft.unlink()
-
     def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> str:
         """Save what was released for an entry, only once; return the SHA-256 of the file."""
         try:
@@ -336,7 +413,6 @@ class LedgerFile:
         if target.exists():
             refuse_other(entry_id, disk.content(target, _MOST), content)
         else:
-            self._sweep(target)
             replace_file(target, content)
         return hashlib.sha256(content).hexdigest()
 
@@ -368,7 +444,7 @@ class LedgerFile:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write ``content`` so that after a crash the old or the new file is there, never a part."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    draft = path.with_name(disk.draft_name())
     try:
         with open(draft, "xb") as file:
             file.write(content)

@@ -9,8 +9,10 @@ first: ``release`` does not know an accountant.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,21 +20,258 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import IntegerVector, _open
 from dprct.privacy.budget import Budget, exact
-from dprct.privacy.calibration import (
-    GaussianNoise,
-    analytic_gaussian,
-    concentrated_rho,
-    concentrated_scale,
-    laplace_scale,
+from dprct.privacy.composition import (
+    SLACK_SHARE,
+    Charge,
+    gdp_mu,
+    parallel,
+    per_row,
+    root,
+    sequential,
+    tv_delta,
+    zcdp_rho,
 )
-from dprct.privacy.composition import Charge
+from dprct.privacy.noise import SCALES, laplace_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Real, Relation
+    from dprct.privacy.composition import Composition
     from dprct.privacy.noise import Integers, NoiseSource
+
+
+ROUNDING_DISTANCE = Fraction(202, 10_000)
+"""Total variation between a rounded and a discrete Gaussian is below this over sigma squared.
+
+The constant is 0.968 / 48 = 0.02017 in the limit; the bound holds for sigma of 10 or more.
+"""
+
+_USUAL_SIGMA = 2**20
+_LARGEST_SIGMA = 2**50
+_SPARE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """A discrete Gaussian that stands in for a continuous one.
+
+    Parameters
+    ----------
+    scale : float
+        sigma of the draw, in units of the grid divided by ``2 ** refinement``.
+    refinement : int
+        By how many binary digits the grid is refined before the draw.
+    mu : Fraction
+        Parameter of Gaussian differential privacy of the continuous noise.
+    slack : Fraction
+        Bound on the total variation between the draw and the rounded continuous noise.
+    """
+
+    scale: float
+    refinement: int
+    mu: Fraction
+    slack: Fraction
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation in units of the grid."""
+        return math.ldexp(self.scale, -self.refinement)
+
+
+def double_at_least(value: Fraction) -> float:
+    """Return the smallest double that is not below ``value``.
+
+    Examples
+    --------
+    >>> Fraction(double_at_least(Fraction(1, 10))) >= Fraction(1, 10)
+    True
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def reachable_scale(scale: Fraction) -> float:
+    """Return the smallest double that is not below ``scale``.
+
+    Raises
+    ------
+    ParameterError
+        If no sampler reaches it.
+
+    Examples
+    --------
+    >>> reachable_scale(Fraction(3, 2))
+    1.5
+    """
+    _check_reach(scale**2)
+    return double_at_least(scale)
+
+
+@lru_cache(maxsize=256)
+def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
+    """Return the scale at which discrete Laplace noise costs at most ``epsilon``.
+
+    Parameters
+    ----------
+    sensitivity : int
+        L1, in units of the grid.
+    epsilon : Fraction
+
+    Returns
+    -------
+    float
+        ``sensitivity / epsilon``, raised by units in the last place until the exact ratio and
+        the one that OpenDP certifies (rounded up) are at most ``epsilon``.
+
+    Examples
+    --------
+    >>> laplace_scale(2, Fraction(1))
+    2.0
+    >>> laplace_scale(2, Fraction(7, 10)) > 2 / 0.7
+    True
+    """
+    scale = reachable_scale(Fraction(sensitivity) / _positive(epsilon))
+    while laplace_loss(scale, sensitivity) > epsilon:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+@lru_cache(maxsize=256)
+def concentrated_scale(l2_squared: Fraction, rho: Fraction) -> float:
+    """Return the smallest sigma at which Gaussian noise costs at most ``rho`` of zCDP.
+
+    Notes
+    -----
+    ``l2_squared / (2 sigma^2) <= rho`` holds exactly (Canonne, Kamath and Steinke 2020,
+    Theorem 14, for the discrete Gaussian on integer vectors).
+
+    Examples
+    --------
+    >>> concentrated_scale(Fraction(1), Fraction(1, 8))
+    2.0
+    """
+    square = Fraction(l2_squared) / (2 * _positive(rho))
+    _check_reach(square)
+    return root_at_least(square)
+
+
+@lru_cache(maxsize=256)
+def concentrated_rho(budget: Budget) -> Fraction:
+    """Return the rho that ``budget`` buys, rounded down."""
+    return zcdp_rho(budget.epsilon, _with_delta(budget).delta)
+
+
+@lru_cache(maxsize=256)
+def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> GaussianNoise:
+    """Return the noise of the analytic Gaussian mechanism for integers.
+
+    Parameters
+    ----------
+    l2_squared : Fraction
+        Square of the L2 sensitivity, in squared units of the grid.
+    size : int
+        Number of coordinates, d.
+    budget : Budget
+        With ``delta > 0``.
+
+    Returns
+    -------
+    GaussianNoise
+
+    Raises
+    ------
+    ParameterError
+        If ``delta`` is 0, or so small that no sampler reaches the scale; known before a charge.
+
+    Notes
+    -----
+    sigma is the smallest at which continuous Gaussian noise satisfies
+    ``Phi(D/(2s) - eps s/D) - e^eps Phi(-D/(2s) - eps s/D) <= 0.999 delta``.  What is drawn is a
+    discrete Gaussian on a grid refined by a power of two.  A continuous Gaussian rounded to that
+    grid post-processes the mechanism, and the discrete one is within total variation
+    ``0.0202 / sigma_u^2`` of it per coordinate (sigma_u is sigma in refined units), which costs
+    ``(1 + e^eps) d 0.0202 / sigma_u^2`` in delta.  The grid is so fine that this is a millionth
+    of delta, and never more than the thousandth that is kept for it.  The mechanism rounds the
+    draw to the original grid: post-processing.
+
+    References
+    ----------
+    Balle and Wang (2018), "Improving the Gaussian Mechanism for Differential Privacy", Theorem 8.
+
+    Examples
+    --------
+    >>> from dprct.privacy.budget import Budget
+    >>> round(analytic_gaussian(Fraction(1), 1, Budget(1, 1e-5)).sigma, 3)
+    3.731
+    """
+    epsilon, delta = budget.epsilon, _with_delta(budget).delta
+    mu = gdp_mu(epsilon, delta * (1 - SLACK_SHARE))
+    square = Fraction(l2_squared) / mu**2
+    _check_reach(square)
+    sigma = root_at_least(square)
+    allowed = delta * SLACK_SHARE / tv_delta(Fraction(1), epsilon)
+    finest = size * ROUNDING_DISTANCE / allowed
+    if finest > Fraction(SCALES[1]) ** 2:
+        raise _too_fine(budget)
+    least = root_at_least(finest)
+    needed = min(max(_SPARE * least, _USUAL_SIGMA), max(least, _LARGEST_SIGMA))
+    refinement = max(0, math.ceil(math.log2(needed / sigma)))
+    scale = math.ldexp(sigma, refinement)
+    if scale > SCALES[1]:
+        raise _too_fine(budget)
+    return GaussianNoise(scale, refinement, mu, size * ROUNDING_DISTANCE / Fraction(scale) ** 2)
+
+
+def _too_fine(budget: Budget) -> ParameterError:
+    return ParameterError(
+        f"{budget} asks for a noise scale above 2^53 on the refined grid; give a larger delta, or "
+        "a smaller epsilon"
+    )
+
+
+def _check_reach(square: Fraction) -> None:
+    """Refuse the square of a scale that no sampler reaches, and that a float may not hold."""
+    if square > Fraction(SCALES[1]) ** 2:
+        raise ParameterError(
+            "this budget, or the smallest part of it, asks for a noise scale above 2^53 steps of "
+            "the grid, which no sampler reaches; give a larger epsilon"
+        )
+    if square < Fraction(SCALES[0]) ** 2:
+        raise ParameterError(
+            "this budget asks for a noise scale below 2^-40 steps of the grid, which no sampler "
+            "reaches; give a smaller epsilon"
+        )
+
+
+def root_at_least(square: Fraction) -> float:
+    """Return the smallest double whose square is not below ``square``.
+
+    Examples
+    --------
+    >>> root_at_least(Fraction(9, 4))
+    1.5
+    """
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    while Fraction(lower := math.nextafter(root, 0.0)) ** 2 >= square:
+        root = lower
+    return root
+
+
+def _positive(value: Fraction) -> Fraction:
+    if value <= 0:
+        raise ParameterError(f"{float(value):g} buys no release; give a number above 0")
+    return value
+
+
+def _with_delta(budget: Budget) -> Budget:
+    if not budget.delta:
+        raise ParameterError(
+            "Gaussian noise needs delta > 0; give one far below 1/n, or use Laplace noise"
+        )
+    return budget
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,7 +496,7 @@ class AnalyticGaussian:
     -----
     Z = round(N / 2^r) where N is discrete Gaussian on a grid 2^r times finer; the claim and the
     slack (1 + e^eps) d 0.0202 / sigma_u^2 in delta are derived in
-    :func:`dprct.privacy.calibration.analytic_gaussian`.  The delta claimed contains the slack.
+    :func:`dprct.privacy.mechanisms.analytic_gaussian`.  The delta claimed contains the slack.
 
     References
     ----------
@@ -372,3 +611,183 @@ def _dimension(size: int) -> int:
     if not 1 <= size <= MAX_SIZE:
         raise ParameterError(f"size={size} is outside 1 to {MAX_SIZE}; ask for fewer numbers")
     return size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """The mechanisms of one fit, made before anything is charged or drawn.
+
+    Parameters
+    ----------
+    budget : Budget
+        What the guarantee of the fit promises for one unit.
+    parts : mapping from name to mechanism
+        Everything that the fit will draw.
+    disjoint : tuple of tuples of names
+        Which parts read which of several disjoint sets of rows; without, all read the same rows.
+        Who is in which set must not depend on any value that the relation protects.
+    rows : int, default 1
+        Most rows that one unit may have.  Mechanisms are calibrated to one row.
+    composition : {"sequential", "zcdp", "gdp"}
+        How the claim of the whole follows from its parts: their epsilons and deltas add up, or
+        their rho or mu squared does, of which the sum is converted to ``budget``.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanisms together claim more than ``budget``, or a part is in no set of rows, or
+        lacks the rho or mu by which the whole is composed.
+
+    Notes
+    -----
+    Parts that read the same rows compose sequentially.  A unit that is in one of several disjoint
+    sets pays for that set alone, so that the whole costs the largest of them, in epsilon, in
+    delta, in rho, and in mu: given who is in which set, which is drawn whatever the values, the
+    trade-off function of the whole is that of the set the unit is in, and the average of such
+    functions over the draw is not below G_mu, because G_mu is convex.
+
+    All of this holds where a part reads what an earlier part released, as long as every mechanism
+    is fixed before the first draw: adaptive composition is proved for parameters that do not
+    depend on what was released.
+
+    ``rows = k``: group privacy.  Epsilon and mu grow k times, rho grows k^2 times, delta as in
+    :func:`~dprct.privacy.composition.per_row`.
+
+    References
+    ----------
+    Dwork and Roth (2014), Theorems 2.2 and 3.16.  Bun and Steinke (2016), Lemmas 1.7 and 2.3 and
+    Proposition 1.9.  Dong, Roth and Su (2022), Theorem 3.2, Corollary 3.3 and Theorem 2.14.
+
+    Examples
+    --------
+    >>> from dprct.privacy.mechanisms import DiscreteLaplace
+    >>> half = DiscreteLaplace(0.5, l1=1)
+    >>> both = Allocation(budget=Budget(1), parts={"effect": half, "variance": half})
+    >>> both.cost().budget == Budget(1), both.cost().concentrated()
+    (True, Fraction(1, 4))
+    """
+
+    budget: Budget
+    parts: Mapping[str, Mechanism]
+    disjoint: tuple[tuple[str, ...], ...] = ()
+    rows: int = 1
+    composition: Composition = "sequential"
+    _cost: Charge = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        sets = self.disjoint or (tuple(self.parts),)
+        if sorted(name for names in sets for name in names) != sorted(self.parts):
+            raise ParameterError("every part of an allocation must be in exactly one set of rows")
+        object.__setattr__(self, "_cost", self._composed(sets))
+
+    def __getitem__(self, name: str) -> Mechanism:
+        return self.parts[name]
+
+    def cost(self) -> Charge:
+        """Return what a fit charges before it draws: the claim, and what is proved besides it."""
+        return self._cost
+
+    def describe(self) -> str:
+        """Return the laws of all mechanisms, so that an allocation can be a part of another."""
+        return "; ".join(part.describe() for part in self.parts.values())
+
+    def _composed(self, sets: tuple[tuple[str, ...], ...]) -> Charge:
+        costs = [[self.parts[name].cost() for name in names] for names in sets]
+        if self.rows == 1 and len(self.parts) == 1 and costs[0][0].budget == self.budget:
+            return costs[0][0]
+        rho = _largest([_sum([one.concentrated() for one in part]) for part in costs], self.rows)
+        gaussian = _gaussian([[one.squared_mu() for one in part] for part in costs], self.rows)
+        if self.composition != "sequential":
+            return self._converted(rho, gaussian)
+        claimed = parallel(sequential(one.budget for one in part) for part in costs)
+        if not claimed.fits(per_row(self.budget, self.rows)):
+            raise ParameterError(
+                f"the mechanisms of this fit claim {claimed} for a row, which is more than "
+                f"{self.budget} for {self.rows} rows of one unit"
+            )
+        pure = all(one.measure == "pure" for part in costs for one in part)
+        return Charge(
+            self.budget,
+            "pure" if pure and not self.budget.delta else "approximate",
+            rho=rho,
+            gaussian=gaussian,
+        )
+
+    def _converted(
+        self, rho: Fraction | None, gaussian: tuple[Fraction, Fraction] | None
+    ) -> Charge:
+        """Return the charge of a sum of rho or mu squared, which refuses what is not the claim."""
+        if self.composition == "zcdp" and rho is not None:
+            return Charge(self.budget, "zcdp", rho)
+        if self.composition == "gdp" and gaussian is not None:
+            square, slack = gaussian
+            return Charge(self.budget, "gdp", root(square), slack, rho=rho, gaussian=gaussian)
+        raise ParameterError(
+            f"composition={self.composition!r} needs a proved rho or mu of every mechanism; add "
+            "epsilons and deltas up with composition='sequential'"
+        )
+
+
+def split(asked: Mapping[str, Real] | None, parts: Mapping[str, int]) -> dict[str, Fraction]:
+    """Return the share of a budget that each part has, of sum one.
+
+    Parameters
+    ----------
+    asked : mapping from part to number, or None
+        ``budget_shares=`` of a method; the default proportions if None.
+    parts : mapping from part to int
+        The parts that the fit has, with their default proportions.
+
+    Raises
+    ------
+    ParameterError
+        If another part is named, one is missing or not positive, or shares do not add up to one.
+
+    Examples
+    --------
+    >>> split(None, {"effect": 3, "variance": 1})
+    {'effect': Fraction(3, 4), 'variance': Fraction(1, 4)}
+    """
+    if asked is None:
+        total = sum(parts.values())
+        return {name: Fraction(part, total) for name, part in parts.items()}
+    if not isinstance(asked, Mapping):
+        raise ParameterError(
+            f"budget_shares= is {type(asked).__name__}; give a mapping from each of "
+            f"{', '.join(parts)} to its share of the budget"
+        )
+    found = {str(name): exact(share, "a share in budget_shares=") for name, share in asked.items()}
+    if set(found) != set(parts) or any(share <= 0 for share in found.values()):
+        raise ParameterError(
+            f"budget_shares= names {', '.join(found) or 'nothing'}; give a positive share for each "
+            f"of {', '.join(parts)}"
+        )
+    if sum(found.values()) != 1:
+        raise ParameterError(
+            "budget_shares= do not sum to one exactly; give fractions or decimals that do"
+        )
+    return {name: found[name] for name in parts}
+
+
+def _sum(values: list[Fraction | None]) -> Fraction | None:
+    known = [value for value in values if value is not None]
+    return sum(known, Fraction(0)) if len(known) == len(values) else None
+
+
+def _largest(values: list[Fraction | None], rows: int) -> Fraction | None:
+    known = [value for value in values if value is not None]
+    return max(known) * rows**2 if len(known) == len(values) else None
+
+
+def _gaussian(
+    costs: list[list[tuple[Fraction, Fraction] | None]], rows: int
+) -> tuple[Fraction, Fraction] | None:
+    """Return mu^2 and slack of the whole.
+
+    A slack is a distance in total variation to an exactly Gaussian mechanism, on every input: it
+    adds up along a sequence, and does not grow with the number of rows of a unit.
+    """
+    squares = [_sum([None if c is None else c[0] for c in part]) for part in costs]
+    slacks = [_sum([None if c is None else c[1] for c in part]) for part in costs]
+    square, slack = _largest(squares, rows), _largest(slacks, 1)
+    return None if square is None or slack is None else (square, slack)

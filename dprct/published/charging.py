@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError, ParameterError
 from dprct.model import AnyFacts, AnySpec, Drawn, Model, Result
-from dprct.privacy.allocation import Allocation
-from dprct.results.charging import Receipt, charged, noted
+from dprct.privacy.mechanisms import Allocation
+from dprct.results.plan import Receipt, charged, noted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.privacy.accountant import Accountant
+    from dprct.privacy.budget import Guarantee
     from dprct.privacy.composition import Charge
-    from dprct.privacy.guarantee import Guarantee
     from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
@@ -54,14 +54,14 @@ def charged_or_noted(
     Parameters
     ----------
     schema, guarantee, method, accountant, noise
-        As for :func:`dprct.results.charging.charged`.
+        As for :func:`dprct.results.plan.charged`.
 
     Raises
     ------
     ParameterError
         If an accountant is given and there is nothing to charge.
     BudgetError, LedgerError
-        As for :func:`dprct.results.charging.charged`.
+        As for :func:`dprct.results.plan.charged`.
     """
     if guarantee.measure != "none":
         return charged(schema, guarantee, method, accountant, noise)

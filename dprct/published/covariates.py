@@ -13,10 +13,9 @@ from dprct.published.charging import UNCHARGED
 from dprct.published.histogram import MVHistogram
 from dprct.release.histogram import Marginals
 from dprct.release.histogram import MVHistogram as StrictHistogram
-from dprct.results.charging import Receipt
+from dprct.results.plan import Receipt
 from dprct.schema.columns import FileFacts
-from dprct.schema.tables import eager, numbers_of, text_of
-from dprct.schema.validate import validate
+from dprct.schema.tables import eager, numbers_of, text_of, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
-    from dprct.release.model import ReleaseModel
+    from dprct.release.release import ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, stats
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
 from dprct.published.informed import Imputed, InformedSpec, ModelInformed
-from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance
+from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance, NoiseOn
 from dprct.results.base import LinearResults
 from dprct.results.covariance import independent
 from dprct.schema.arguments import check_choice
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from dprct.assignment import Design
-    from dprct.privacy.allocation import Allocation as Mechanisms
     from dprct.privacy.budget import Real
+    from dprct.privacy.mechanisms import Allocation as Mechanisms
     from dprct.published.allocation import CoefficientShare, OutcomeShare
     from dprct.published.covariates import XMethod
     from dprct.published.informed import InformedFacts, MissingOutcomes, Rows
@@ -57,6 +57,8 @@ class Settings:
     sigma : {"private", "confidential"}
     confidential_from : {"last step", "line 17"}
         Where the confidential residual variance comes in (section 3.2.2 of the paper).
+    noise_on : {"occupied bins", "every bin"}
+        Of the histograms of Algorithms 4 and 5.
     """
 
     B: int = 5000
@@ -66,11 +68,20 @@ class Settings:
     sigma_max: float = SIGMA_BOUNDS[1]
     sigma: Sigma = "private"
     confidential_from: From = "last step"
+    noise_on: NoiseOn = "occupied bins"
 
     @property
     def has_private_variance(self) -> bool:
         """Whether a private residual variance is made at all."""
         return self.sigma == "private" or self.confidential_from == "last step"
+
+    def variance(self, epsilon: Fraction) -> DPVariance:
+        """Return Algorithm 4 with these settings."""
+        return DPVariance(epsilon, 0, self.sigma_min, self.sigma_max, self.noise_on)
+
+    def range(self, sd: float, epsilon: Fraction) -> DPRange:
+        """Return Algorithm 5 with these settings."""
+        return DPRange(sd, epsilon, 0, self.v, self.alpha, self.noise_on)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,8 +278,8 @@ def private_variance(
     epsilon : Fraction
         Of each of the three steps.
     """
-    variance = DPVariance(epsilon, 0, settings.sigma_min, settings.sigma_max).draw(xi, rng)
-    own = DPRange(math.sqrt(variance), epsilon, 0, settings.v, settings.alpha)
+    variance = settings.variance(epsilon).draw(xi, rng)
+    own = settings.range(math.sqrt(variance), epsilon)
     return _clipped_mean(xi, own, epsilon, rng)[0]
 
 
@@ -276,7 +287,7 @@ def noisy_mean(
     x: Array, sd: float, share: CoefficientShare, settings: Settings, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the noisy mean of one coefficient's proxies (B,), and the sd of its noise."""
-    own = DPRange(sd, share.range_, 0, settings.v, settings.alpha)
+    own = settings.range(sd, share.range_)
     return _clipped_mean(x, own, share.noise, rng)
 
 
@@ -296,8 +307,16 @@ REASON = (
     "releases outcomes with a guarantee per person"
 )
 
+EMPTY_BINS = (
+    "not even one proxy is hidden, because as printed an empty bin gets no noise and cannot win "
+    "(Algorithms 4 and 5)"
+)
+
 _FULLEST = 0.38
 """Share of a normal sample in the fullest bin of one standard deviation."""
+
+_SELDOM = 0.05
+"""Probability that no bin wins, from which on a fit has to be confirmed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,7 +366,6 @@ class GenModelSpec(InformedSpec):
         """Return how the budget is divided, what is drawn, and what is not promised."""
         parts = self.divided(facts, allocation.budget)
         settings = self.settings
-        scale, bins = self.worst(parts)
         first = next(iter(parts.outcomes.values()))
         variance = "confidential"
         if settings.sigma == "private":
@@ -365,11 +383,9 @@ class GenModelSpec(InformedSpec):
         }
         consequences = (
             "epsilon is the parameter of noise that hides one simulated proxy, not one person",
-            "in its worst histogram noise hides the fullest bin with probability about "
-            f"{min(1.0, bins / 2 * math.exp(-_FULLEST / scale)):.2g}; then that coefficient, or "
-            "the residual variance and with it everything, may be anything",
+            self._risk(parts),
         )
-        return self.planned(facts, parts.total, numbers, consequences, self._refusal(scale, bins))
+        return self.planned(facts, parts.total, numbers, consequences, self._refusal(parts))
 
     def worst(self, parts: Division) -> tuple[float, int]:
         """Return scale and bins of the histogram whose fullest bin its noise hides most easily."""
@@ -379,16 +395,60 @@ class GenModelSpec(InformedSpec):
         found = []
         for share in parts.outcomes.values():
             if share.variance:
-                own = DPVariance(share.variance, 0, settings.sigma_min, settings.sigma_max)
+                own = settings.variance(share.variance)
                 found.append((own.mode(settings.B).scale, own.bins.size))
             smallest = min(c.range_ for c in share.coefficients.values())
-            mode = DPRange(1.0, smallest, 0, settings.v).mode(settings.B)
+            mode = settings.range(1.0, smallest).mode(settings.B)
             found.append((mode.scale, range_bins))
         return max(found, key=lambda one: one[0] * math.log(one[1]))
 
-    def _refusal(self, scale: float, bins: int) -> str:
-        """Refuse where more than half an empty bin is expected above the fullest one."""
+    def no_winner(self, parts: Division) -> float:
+        """Return about how likely it is that some histogram has no winner, with occupied bins only.
+
+        Notes
+        -----
+        A share p_j is lost where ``Z_j <= -p_j``, with probability ``exp(-p_j / scale) / 2``; the
+        shares of the m occupied bins add up to 1, so that all are lost with ``exp(-1 / scale) /
+        2^m``.  Of a normal sample at least the bins that are expected to hold one value count.
+        """
         settings = self.settings
+        found = []
+        for share in parts.outcomes.values():
+            if share.variance:
+                mode = settings.variance(share.variance).mode(settings.B)
+                found.append(_all_lost(mode.scale, mode.values, _POWERS))
+            for one in share.coefficients.values():
+                mode = settings.range(1.0, one.range_).mode(settings.B)
+                found.append(_all_lost(mode.scale, mode.values, _UNITS))
+        return max(found)
+
+    def _risk(self, parts: Division) -> str:
+        """Return what the noise of the worst histogram does."""
+        if self.settings.noise_on == "occupied bins":
+            return (
+                "in its worst histogram no bin is left to win with probability about "
+                f"{self.no_winner(parts):.2g}; then the middle one is taken, whatever the data"
+            )
+        scale, bins = self.worst(parts)
+        return (
+            "in its worst histogram noise hides the fullest bin with probability about "
+            f"{min(1.0, bins / 2 * math.exp(-_FULLEST / scale)):.2g}; then that coefficient, or "
+            "the residual variance and with it everything, may be anything"
+        )
+
+    def _refusal(self, parts: Division) -> str:
+        """Refuse where no bin may win, or where half an empty bin is expected above the fullest."""
+        settings = self.settings
+        if settings.noise_on == "occupied bins":
+            found = self.no_winner(parts)
+            if found <= _SELDOM:
+                return ""
+            return (
+                f"B={settings.B} is too small: in a histogram of Algorithm 4 or 5 no bin is left "
+                f"to win with probability about {found:.2g}; give a larger B (5000 in the paper), "
+                "or confirm=True"
+            )
+        scale, bins = self.worst(parts)
         worst = scale * math.log(bins)
         if worst <= _FULLEST:
             return ""
@@ -396,8 +456,8 @@ class GenModelSpec(InformedSpec):
         return (
             f"B={settings.B} is too small for the noise of its histograms: their fullest bin is "
             f"hidden, and coefficients may be anywhere within -{settings.v:g} and "
-            f"{settings.v:g}; give B={enough} or more, a larger epsilon, fewer regressors, or "
-            "confirm=True"
+            f"{settings.v:g}; give B={enough} or more, a larger epsilon, fewer regressors, "
+            "noise_on='occupied bins' as printed, or confirm=True"
         )
 
     def x_budget(self, facts: InformedFacts, budget: Budget) -> Budget:
@@ -409,9 +469,9 @@ class GenModelSpec(InformedSpec):
 
     def reason(self, facts: InformedFacts, budget: Budget) -> str:
         """Return why nothing is promised."""
-        variant = ""
+        variant = "" if self.settings.noise_on == "every bin" else f"; {EMPTY_BINS}"
         if self.settings.sigma == "confidential":
-            variant = "; the residual variance is that of the confidential fit as it is"
+            variant += "; the residual variance is that of the confidential fit as it is"
         return f"{REASON}{variant}; {facts.covariates.words(self.x_budget(facts, budget))}"
 
 
@@ -440,6 +500,10 @@ class GenModel(ModelInformed[GenModelSpec]):
         The confidential variance replaces the private one in the last step only, or already in
         the covariance of the coefficients; then no private one is made and coefficients share its
         epsilon.
+    noise_on : {"occupied bins", "every bin"}
+        Of the histograms of Algorithms 4 and 5: as printed, an empty bin gets no noise and cannot
+        win.  With noise on every bin each step hides one proxy, at a price: where epsilon is small
+        an empty bin wins often, and the coefficient is anywhere within -v and v.
 
     Raises
     ------
@@ -448,16 +512,17 @@ class GenModel(ModelInformed[GenModelSpec]):
 
     Notes
     -----
-    Guarantee: none.  The privacy of every step is with respect to one simulated proxy.
+    Guarantee: none.  With noise on every bin the privacy of every step is with respect to one
+    simulated proxy; as printed (Algorithm 4, line 10; Algorithm 5, line 9) not even that.
 
     ``.estimates`` of the release maps outcomes to their noisy coefficients, with a covariance of
     ``S~`` plus the Laplace noise.  The private variance estimates ``s^2 (n - k) / n``: the
     published last step, kept here, draws outcomes with that much less spread.
 
-    Misprints are corrected: the squared residuals, the standard deviation
-    in the ranges, clipping, and 1/B in the noise.  The authors' own code differs from both (it
-    divides the residual sd by n, and its range search falls to the lowest bin), which is where
-    the paper's standard errors of 0.00 and effects of -675 come from.
+    Misprints are corrected: the squared residuals, the standard deviation in the ranges, clipping,
+    and 1/B in the noise (Algorithm 3), and 2^(2l+4) for the variance (Algorithm 4).  The authors'
+    own code divides the residual sd by n, which is where the standard errors of 0.00 come from, and
+    its range search can fall to the lowest bin, which accounts for the largest effects.
 
     References
     ----------
@@ -500,10 +565,11 @@ class GenModel(ModelInformed[GenModelSpec]):
         sigma_max: float = SIGMA_BOUNDS[1],
         sigma: Sigma = "private",
         confidential_from: From = "last step",
+        noise_on: NoiseOn = "occupied bins",
     ) -> None:
         self._rule = Allocation.section4() if allocation is None else allocation
         self._settings = _checked(
-            Settings(B, v, alpha, sigma_min, sigma_max, sigma, confidential_from)
+            Settings(B, v, alpha, sigma_min, sigma_max, sigma, confidential_from, noise_on)
         )
         super().__init__(
             data,
@@ -609,6 +675,18 @@ def _checked(settings: Settings) -> Settings:
         raise ParameterError(f"B={B!r}; give a whole number of at least 2, such as 5000")
     check_choice("sigma", settings.sigma, get_args(Sigma))
     check_choice("confidential_from", settings.confidential_from, get_args(From))
-    DPVariance(1, 0, settings.sigma_min, settings.sigma_max)
+    DPVariance(1, 0, settings.sigma_min, settings.sigma_max, settings.noise_on)
     DPRange(1.0, 1, 0, settings.v, settings.alpha)
     return settings
+
+
+_UNITS = np.diff(stats.norm.cdf(np.arange(-8, 9) - 0.5))
+"""Shares of a normal sample in bins of one standard deviation (Algorithm 5)."""
+_POWERS = 2 * np.diff(stats.norm.cdf(2.0 ** np.arange(-30, 4) / math.sqrt(2)))
+"""Shares of the distances of two such values in bins of powers of 2 (Algorithm 4)."""
+
+
+def _all_lost(scale: float, values: int, shares: Array) -> float:
+    """Return the probability that no occupied bin keeps a share above 0."""
+    occupied = max(1, int((values * shares >= 1).sum()))
+    return float(math.exp(-1 / scale) / 2**occupied)

@@ -14,9 +14,9 @@ from dprct.defaults import bins_by_zeta
 from dprct.errors import SchemaError
 from dprct.missing import tagged
 from dprct.privacy.aggregates import MOVED_ROWS
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.published.charging import Unpriced, charged_or_noted
-from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
+from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema, listed_names
 from dprct.schema.columns import stored
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from dprct.model import Facts
     from dprct.privacy.accountant import Accountant
-    from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.charging import Receipt
+    from dprct.results.plan import Receipt
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 

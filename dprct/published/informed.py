@@ -16,14 +16,13 @@ from dprct.errors import DprctWarning, FormulaError, ParameterError, SchemaError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import categories_of, columns_of, is_factor, is_missing
 from dprct.missing import MISSING_CODES
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.published.charging import Unpriced
 from dprct.published.covariates import Columns, Covariates, XMethod, covariates
 from dprct.published.outcomes import arms_of, families_of, fits, made_missing, missingness
-from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.results.charging import noted
+from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.ols import check_finite
-from dprct.results.plan import Plan
+from dprct.results.plan import Plan, noted
 from dprct.schema.arguments import check_choice, check_schema, listed_names
 from dprct.schema.columns import INTEGER_LIMITS, Column, stored
 from dprct.schema.tables import Frame, numbers_of, text_of
@@ -35,12 +34,12 @@ if TYPE_CHECKING:
     from dprct.formula import Formula
     from dprct.model import Facts
     from dprct.privacy.accountant import Accountant
-    from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.published.outcomes import Family, OutcomeFit
     from dprct.release.release import Release
-    from dprct.results.charging import Receipt
+    from dprct.results.plan import Receipt
     from dprct.schema.schema import Schema
 
 

@@ -16,10 +16,9 @@ from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
 from dprct.model import BoundTable, Facts, Spec
-from dprct.privacy.budget import Budget
-from dprct.privacy.calibration import analytic_gaussian
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.composition import gdp_delta
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.mechanisms import analytic_gaussian
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.formula import Formula
-    from dprct.privacy.allocation import Allocation
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
 
     Array = NDArray[np.float64]

@@ -1,7 +1,8 @@
 """Variance and range of a normal sample through noisy histograms (dp_rct.txt, Algorithms 4, 5).
 
-Both find the fullest bin of a histogram whose shares are noisy.  The bins are never listed: those
-that hold values get their noise one by one, the largest noise of all empty ones is drawn at once.
+Both find the fullest bin of a histogram whose shares are noisy.  As printed, a bin that holds no
+value cannot win.  Karwa and Vadhan give such bins noise, too, which is an option here; they are
+never listed, because the largest noise of all empty bins is drawn at once.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
+from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+NoiseOn = Literal["occupied bins", "every bin"]
+"""Which bins get noise: those that hold a value, as printed, or all, as the privacy needs."""
 
 SIGMA_BOUNDS = (2.0**-15, 2.0**15)
 """The paper's bounds on the standard deviation of the sample."""
@@ -89,7 +93,7 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class NoisyMode:
-    """The fullest bin of N values after Laplace noise on the share of every bin.
+    """The fullest bin of N values after Laplace noise on the shares.
 
     Parameters
     ----------
@@ -99,24 +103,34 @@ class NoisyMode:
     epsilon : Fraction
         The noise has scale ``2 / (N epsilon)``.
     delta : Fraction
-        Where it is so large that ``bins.size > 2 / delta``, only occupied bins can win, and only
-        above ``c = (2 log(2/delta) + epsilon) / (N epsilon)``.
+        Where it is so large that ``bins.size > 2 / delta``, a share wins only above
+        ``c = (2 log(2/delta) + epsilon) / (N epsilon)``, and empty bins cannot win.
+    noise_on : {"occupied bins", "every bin"}
+        Where there is no such threshold: whether an empty bin can win.
 
     Notes
     -----
-    One value that changes moves two shares by 1/N, so the shares have L1 sensitivity 2/N and the
-    winner is (epsilon, delta)-private **with respect to one of the N values**.  Of E empty bins
-    the largest noise has distribution function F^E, F that of the Laplace law; it is drawn by
-    inversion, and which empty bin it belongs to is uniform: the law is that of noise on every bin.
+    The printed line is ``p~_j = (p_j + Z_j) 1{p_j > max(0, c - Z_j)}`` (dp_rct.txt, Algorithm 4,
+    line 10, and Algorithm 5, line 9).  It gives an empty bin nothing, also where c = 0, and so
+    does the authors' code.  This is ``noise_on="occupied bins"``.  Unless c > 0 it promises
+    nothing, not even to one value: a bin that one value has to itself can win, and without that
+    value it cannot.
 
-    Where no bin exceeds the threshold the paper leaves the outcome open; it is the middle bin
-    here, whatever the data (the authors' code takes the lowest bin, far from everything).
+    With noise on every bin, which is Karwa and Vadhan's histogram, one value that changes moves two
+    shares by 1/N, so the shares have L1 sensitivity 2/N and the winner is (epsilon,
+    delta)-private **with respect to one of the N values**.  Of E empty bins the largest noise has
+    distribution function F^E, F that of the Laplace law; it is drawn by inversion, and which empty
+    bin it belongs to is uniform: the law is that of noise on every bin.
+
+    Where every ``p~_j`` is 0 the paper leaves the outcome open; it is the middle bin here, whatever
+    the data (the authors' code takes the lowest bin, far from everything).
     """
 
     bins: Bins
     values: int
     epsilon: Fraction
     delta: Fraction
+    noise_on: NoiseOn = "occupied bins"
 
     @property
     def scale(self) -> float:
@@ -125,7 +139,7 @@ class NoisyMode:
 
     @property
     def threshold(self) -> float | None:
-        """What the share of an occupied bin must exceed; None where all bins get noise."""
+        """c, where it is above 0; else None."""
         if not self.delta or self.bins.size <= 2 / self.delta:
             return None
         epsilon = float(self.epsilon)
@@ -144,8 +158,8 @@ class NoisyMode:
         shares = counts / self.values + rng.laplace(0.0, self.scale, len(counts))
         best = int(np.argmax(shares)) if len(shares) else -1
         top = shares[best] if len(shares) else -math.inf
-        if self.threshold is not None:
-            return int(occupied[best]) if top > self.threshold else self.bins.middle
+        if self.threshold is not None or self.noise_on == "occupied bins":
+            return int(occupied[best]) if top > (self.threshold or 0.0) else self.bins.middle
         empty = self.bins.size - len(occupied)
         if empty and largest_laplace(empty, self.scale, rng) > top:
             return self.bins.empty(int(rng.integers(empty)), occupied)
@@ -161,9 +175,11 @@ class DPVariance:
     epsilon : number
         Above 0.
     delta : number, default 0
-        With 0 all bins get noise.
     sigma_min, sigma_max : float
         Bounds on the standard deviation, public.
+    noise_on : {"occupied bins", "every bin"}
+        As printed, an empty bin gets no noise and cannot win.  With noise on every bin it can,
+        which is what privacy needs.
 
     Raises
     ------
@@ -176,7 +192,9 @@ class DPVariance:
     deviation is ``2^(l+2)`` and the variance ``2^(2l+4)``.  In print it is ``2^(2l+2)``, which
     squares too late.  The result bounds the variance from above, up to a constant.
 
-    Private with respect to one value of the sample (replace-one), up to floating-point sampling.
+    With ``noise_on="every bin"`` the result is private with respect to one value of the sample
+    (replace-one), up to floating-point sampling.  As printed it is not, unless delta is so large
+    that there is a threshold (line 5).
 
     References
     ----------
@@ -193,6 +211,7 @@ class DPVariance:
     budget: Budget
     sigma_min: float
     sigma_max: float
+    noise_on: NoiseOn
 
     def __init__(
         self,
@@ -200,7 +219,9 @@ class DPVariance:
         delta: Fraction | float = 0,
         sigma_min: float = SIGMA_BOUNDS[0],
         sigma_max: float = SIGMA_BOUNDS[1],
+        noise_on: NoiseOn = "occupied bins",
     ) -> None:
+        check_choice("noise_on", noise_on, get_args(NoiseOn))
         if not 0 < sigma_min < sigma_max < math.inf:
             raise ParameterError(
                 f"sigma_min={sigma_min}, sigma_max={sigma_max}; give finite numbers "
@@ -209,6 +230,7 @@ class DPVariance:
         object.__setattr__(self, "budget", _asked(epsilon, delta))
         object.__setattr__(self, "sigma_min", float(sigma_min))
         object.__setattr__(self, "sigma_max", float(sigma_max))
+        object.__setattr__(self, "noise_on", noise_on)
 
     @property
     def bins(self) -> Bins:
@@ -220,7 +242,8 @@ class DPVariance:
         """Return the histogram of so many values (their pairs)."""
         if values < 2:
             raise ParameterError(f"{values} values have no pair; give at least two")
-        return NoisyMode(self.bins, values // 2, self.budget.epsilon, self.budget.delta)
+        budget = self.budget
+        return NoisyMode(self.bins, values // 2, budget.epsilon, budget.delta, self.noise_on)
 
     def draw(self, x: Array, rng: np.random.Generator) -> float:
         """Return the private variance of ``x`` (n,), a power of 4.
@@ -247,11 +270,12 @@ class DPRange:
     epsilon : number
         Above 0.
     delta : number, default 0
-        With 0 all bins get noise.
     v : float, default 50
         Bound on the absolute mean, public.
     alpha : float, default 0.05
         Probability that some value is outside, were the sample normal.
+    noise_on : {"occupied bins", "every bin"}
+        As for :class:`DPVariance`.
 
     Raises
     ------
@@ -261,8 +285,7 @@ class DPRange:
     Notes
     -----
     Bins ``sd (j - 1/2, j + 1/2]``, ``|j| <= r = ceil(v / sd)``; of the winner l the range is
-    ``sd l -+ 4 sd sqrt(log(n / alpha))``.  Private with respect to one value of the sample
-    (replace-one), up to floating-point sampling.
+    ``sd l -+ 4 sd sqrt(log(n / alpha))``.  What is private is said at :class:`DPVariance`.
 
     References
     ----------
@@ -280,6 +303,7 @@ class DPRange:
     budget: Budget
     v: float
     alpha: float
+    noise_on: NoiseOn
 
     def __init__(
         self,
@@ -288,7 +312,9 @@ class DPRange:
         delta: Fraction | float = 0,
         v: float = 50.0,
         alpha: float = 0.05,
+        noise_on: NoiseOn = "occupied bins",
     ) -> None:
+        check_choice("noise_on", noise_on, get_args(NoiseOn))
         for name, value in (("sd", sd), ("v", v)):
             if not 0 < value < math.inf:
                 raise ParameterError(f"{name}={value}; give a finite number above 0")
@@ -303,6 +329,7 @@ class DPRange:
         object.__setattr__(self, "budget", _asked(epsilon, delta))
         object.__setattr__(self, "v", float(v))
         object.__setattr__(self, "alpha", float(alpha))
+        object.__setattr__(self, "noise_on", noise_on)
 
     @property
     def bins(self) -> Bins:
@@ -316,7 +343,8 @@ class DPRange:
 
     def mode(self, values: int) -> NoisyMode:
         """Return the histogram of so many values."""
-        return NoisyMode(self.bins, values, self.budget.epsilon, self.budget.delta)
+        budget = self.budget
+        return NoisyMode(self.bins, values, budget.epsilon, budget.delta, self.noise_on)
 
     def draw(self, x: Array, rng: np.random.Generator) -> tuple[float, float]:
         """Return the lower and the upper end of the private range of ``x`` (n,)."""

@@ -16,7 +16,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, PanelFacts, panel_of, scale_of
 from dprct.model import Spec, revived
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from dprct.estimate.synthetic_control.panel import Bound, Name, Panel
     from dprct.model import Facts
-    from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
 

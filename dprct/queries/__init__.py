@@ -22,14 +22,6 @@ from dprct.queries.additive import (
     feature_codes,
     residual_ratio,
 )
-from dprct.queries.arms import (
-    DifferenceAggregates,
-    arm_aggregates,
-    difference_aggregates,
-    observed,
-    observed_counts,
-    observed_number,
-)
 from dprct.queries.ball import MomentCells, MomentsGrid, Part, Scaled, moment_sums
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.covariates import Feature, covariates, features_of, with_residual
@@ -54,9 +46,15 @@ from dprct.queries.sums import (
     EXTREMES,
     GRID,
     Clipped,
+    DifferenceAggregates,
+    arm_aggregates,
     check_extent,
     clipped_sums,
     cross_products,
+    difference_aggregates,
+    observed,
+    observed_counts,
+    observed_number,
 )
 from dprct.queries.weighting import Centre, CompactTable, Records, Scheme, Weighted, read_once
 

@@ -12,18 +12,21 @@ import numpy as np
 
 from dprct.encoding import Coded, prepared_for
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.rows import (
+from dprct.queries.sums import (
+    GRID,
     Array,
+    Clipped,
     Numbers,
+    added,
     at_most,
     canonical_order,
     compact,
     nearest,
     over,
     smallest_integer,
+    steps_of,
     within,
 )
-from dprct.queries.sums import GRID, Clipped, added, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +77,7 @@ class EngineCodes:
     def beside(self, **numbers: nw.Expr) -> EngineCodes:
         """Return the codes with further columns, which expressions then name instead of repeating.
 
-        Operations of :mod:`dprct.queries.rows` write down what they are given up to twice, so
+        Operations of :mod:`dprct.queries.sums` write down what they are given up to twice, so
         that a long formula in one expression grows beyond what an engine can parse.
         """
         named = [expression.alias(name) for name, expression in numbers.items()]
@@ -314,8 +317,8 @@ def additive_sums(
     ----------
     codes : sequence of (n,) int arrays, or EngineCodes
         Of the features that the blocks cross.
-    target : (n,) array, or expression of the columns beside the codes
-        A function of each record and of public or released numbers; what is no number counts as 0.
+    target : (n,) array, or expression of columns other than the codes
+        A function of each record and of public or released numbers; NaN counts as 0.
     layout : AdditiveLayout
     weights : as target, optional
         In [0, 1], clipped to it, where ``layout.weighted``.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.privacy.guarantee import Relation
-    from dprct.queries.arms import Combinations
+    from dprct.privacy.budget import Relation
+    from dprct.queries.sums import Combinations
     from dprct.schema.columns import Column
     from dprct.schema.tables import Frame, Table
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
     from dprct.schema.tables import Frame, Table
 
     Numbers = NDArray[np.float64]

@@ -10,8 +10,15 @@ import narwhals as nw
 import numpy as np
 
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.arms import DifferenceAggregates, rounded
-from dprct.queries.sums import GRID, Clipped, present, square_sums, steps_of
+from dprct.queries.sums import (
+    GRID,
+    Clipped,
+    DifferenceAggregates,
+    present,
+    rounded,
+    square_sums,
+    steps_of,
+)
 
 _ARM = "__arm"
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.arms import by_cell
-from dprct.queries.sums import GRID, Clipped
+from dprct.queries.sums import GRID, Clipped, by_cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.queries.arms import Arms
+    from dprct.queries.sums import Arms
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table
 

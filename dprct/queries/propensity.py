@@ -16,8 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.rows import compact, smallest_integer
-from dprct.queries.sums import GRID
+from dprct.queries.sums import GRID, compact, smallest_integer
 from dprct.schema.columns import check_own
 from dprct.schema.tables import schema_of
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.formula.syntax import Factor
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
     from dprct.schema.columns import Column
     from dprct.schema.tables import Frame, Table
 
@@ -70,7 +69,7 @@ _SAMPLE, _COARSE, _FINE = 8, 6, 5
 
 
 class Rows(Protocol):
-    """Rows z of norm at most 1, in memory or made anew piece by piece; confidential."""
+    """Rows z of norm at most 1, in memory or rebuilt piece by piece; confidential."""
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -273,7 +272,7 @@ def logistic_weights(Z: Array | Rows, t: Mask, solver: Solver) -> Array:
     gradient that Newton leaves (and its rounding) exceeds the tolerance, of which no example is
     known.  The tolerance holds either way; only the running time could tell such data apart.
 
-    Every step is a pass over the rows in pieces, the same whether they are in memory or made anew:
+    Every step is a pass over the rows in pieces, the same whether they are in memory or rebuilt:
     so are the bits of the result.
     """
     rows = rows_of(Z)
@@ -457,7 +456,7 @@ class Covariates:
     Notes
     -----
     A block has norm at most 1 in every legal row: a number is within [-1, 1]; of the levels of a
-    column at most one is 1; a missing number is 0 beside its indicator.  So has a term, because the
+    column at most one is 1; a missing number is 0, with an indicator.  So has a term, because the
     norm of a product of all with all is the product of the norms.  K terms side by side have norm
     at most sqrt(K), and ``z = (x / sqrt(K), 1) / sqrt(2)`` at most 1: from the schema alone.
 
@@ -651,7 +650,7 @@ def propensity_weights(
 
     Parameters
     ----------
-    Z : (n, d) array, or rows that are made anew in pieces
+    Z : (n, d) array, or rows that are rebuilt in pieces
         As :meth:`Covariates.rows` gives them.
     t : (n,) array of bool
     grid : PropensityGrid

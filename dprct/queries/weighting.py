@@ -19,8 +19,7 @@ import numpy as np
 
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.propensity import PIECE, Held
-from dprct.queries.rows import canonical_order, compact
-from dprct.queries.sums import GRID, steps_of
+from dprct.queries.sums import GRID, canonical_order, compact, steps_of
 from dprct.schema.tables import check_rows
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
     from dprct.queries.propensity import Block, Covariates, Rows, Treated
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table
@@ -38,13 +37,13 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
-# Rows of a weighted estimate: read once as compact columns, and made anew piece by piece.
+# Rows of a weighted estimate: read once as compact columns, and rebuilt piece by piece.
 
 HELD_MOST = 1 << 25
-"""Doubles up to which the rows of a part are kept in memory (256 MB); above, they are made anew."""
+"""Doubles up to which the rows of a part are kept in memory (256 MB); above, they are rebuilt."""
 
 _BESIDE = 5
-"""Doubles that weighting keeps beside each row that is kept: an outcome, weights and slopes."""
+"""Doubles that weighting keeps with each row: an outcome, weights and slopes."""
 
 HALF = GRID // 2
 """Steps of an outcome from the middle of its bounds to their end."""
@@ -63,7 +62,7 @@ class Records:
     t : (n,) array of bool
         Who is treated.
     Z : Rows
-        Covariates of norm at most 1, in memory or made anew.
+        Covariates of norm at most 1, in memory or rebuilt.
     columns : mapping from Block to (n,) array
         What the covariates are made of.
     """
@@ -321,7 +320,7 @@ class Weighted:
     may change arm, too.  Each method says by how much that moves what it returns.
 
     Records are gone through in pieces; what is added are integers, so that neither the pieces nor
-    the order matter.  Pieces of rows that are in memory are kept, others are made anew each time.
+    the order matter.  Pieces of rows that are in memory are kept, others are rebuilt each time.
 
     E exp(-z'w~) = exp(-z'w + s1^2 ||z||^2 / 2), so that ``exp(-u - s1^2 ||z||^2 / 2)``, and
     likewise with +u, are without bias on average over the noise.  Both are then trimmed, which

@@ -10,8 +10,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dprct.disk import atomic_write
 from dprct.errors import FileError
-from dprct.io.atomic import atomic_write
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert import RError, RWarning, Table, call_r, from_r, to_r
 from dprct.rbridge.convert.vectors import count, short_texts, texts, view

@@ -32,6 +32,8 @@ FUNCTIONS = {
     "IPW": "ipw",
     "CATE": "cate",
     "PrivateAdditive": "private_additive",
+    "PrivateMoments": "private_moments",
+    "Moments.load": "read_moments",
     "read": "read_dta",
     "read_dta": "read_dta",
     "Schema.from_dta": "schema",

@@ -13,7 +13,6 @@ from dprct.arguments import checked
 from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
 from dprct.encoding import decoded, encodings
 from dprct.privacy.aggregates import cell_count
-from dprct.privacy.allocation import Allocation
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
     HistogramRelease,
@@ -24,8 +23,9 @@ from dprct.privacy.histograms import (
     draw_independent_rows,
     draw_rows,
 )
+from dprct.privacy.mechanisms import Allocation
 from dprct.queries.counts import cell_counts, one_way_counts
-from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
+from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
 from dprct.schema.arguments import listed_names
 
@@ -191,38 +191,40 @@ class MarginalsSpec(CountsSpec):
 
 
 class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
-    """Release a table through the noisy counts of all combinations of its modelled columns.
+    """A synthetic file drawn from the noisy joint histogram of its modelled columns.
 
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Of an
-        engine, one row per occupied cell and public columns are read into memory.
+        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        If it lives in an engine, one row per occupied cell and the public columns are read into
+        memory.
     schema : Schema
-        With a fate for every column; bounds or levels, bins where continuous, and a missing
-        policy for the modelled ones.
+        Public facts: a fate for every column, and for modelled columns bounds or levels, bins if
+        they are continuous, and a policy for missing values.
     columns : iterable of str, optional
-        Columns to model; those whose fate is ``"modelled"`` by default.
+        Columns to model.  By default, those whose fate is ``"modelled"``.
     zeta : float, optional
-        In (0, 1): give ``ceil(n^zeta)`` equal bins to columns that declare none.
+        In (0, 1). Columns that declare no bins get ``ceil(n^zeta)`` equal ones.
     keep : iterable of str
-        Characteristics to keep besides the allow-list.
+        Characteristics of the .dta file to keep in addition to those on the allow-list.
 
     Raises
     ------
     SchemaError, ColumnError, ParameterError
-        If a public fact is missing or the data break one; no value is shown.
+        If a public fact is missing, or the data contradict one.  The message shows no value, and
+        nothing is spent.
 
     Notes
     -----
-    Relation: replace-one, n public.  The counts of all K cells of the public domain have L1
-    sensitivity 2; each gets discrete Laplace noise of scale 2 / epsilon, and the cells whose noisy
-    count reaches the public threshold t are released, sampled without visiting the K cells (exact
-    in law).  With ``delta > 0`` only occupied cells get noise (stability form).  The n synthetic
-    rows are drawn from the released counts: post-processing.
+    Relation: replace-one, with n public.  The counts of all K cells of the public domain have L1
+    sensitivity 2. Each gets discrete Laplace noise of scale 2 / epsilon, and cells whose noisy
+    count reaches the public threshold t are released; they are sampled, exactly in law, without
+    visiting all K cells.  With ``delta > 0``, only occupied cells get noise (the stability-based
+    form). The n synthetic rows are drawn from the released counts, which is post-processing.
 
-    The published algorithm takes bin edges and cells from the data and has no guarantee; this one
-    takes them from the schema.
+    The published algorithm takes bin edges and cells from the data, and therefore has no guarantee.
+    This one takes them from the schema.
 
     References
     ----------
@@ -291,34 +293,36 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
 
 
 class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
-    """Release a table through the noisy one-way histograms of its modelled columns.
+    """A synthetic file drawn from a noisy histogram of each modelled column.
 
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Of an
-        engine, one row per occupied level and public columns are read into memory.
+        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        If it lives in an engine, one row per occupied level and the public columns are read into
+        memory.
     schema : Schema
         As for :class:`dprct.MVHistogram`.
     columns : iterable of str, optional
-        Columns to model; those whose fate is ``"modelled"`` by default.
+        Columns to model.  By default, those whose fate is ``"modelled"``.
     default_bins : int, optional
-        Give so many equal bins to columns that declare none.
+        Number of equal bins for columns that declare none.
     keep : iterable of str
-        Characteristics to keep besides the allow-list.
+        Characteristics of the .dta file to keep in addition to those on the allow-list.
 
     Raises
     ------
     SchemaError, ColumnError
-        If a public fact is missing or the data break one; no value is shown.
+        If a public fact is missing, or the data contradict one.  The message shows no value, and
+        nothing is spent.
 
     Notes
     -----
-    Relation: replace-one, n public.  The p histograms together have L1 sensitivity 2p, so each
+    Relation: replace-one, with n public.  The p histograms together have L1 sensitivity 2p, so each
     count gets discrete Laplace noise of scale 2p / epsilon; with ``delta > 0`` discrete Gaussian
-    noise for the L2 sensitivity sqrt(2p).  Columns are then drawn independently of each other:
-    the protected file has the right distribution of each column and **no relation between
-    columns**, so no treatment effect.
+    noise for the L2 sensitivity sqrt(2p). Columns are then drawn independently of each other: the
+    protected file has the right distribution of each column and **no relation between columns**, so
+    no treatment effect.
 
     References
     ----------

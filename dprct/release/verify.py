@@ -14,10 +14,17 @@ import numpy as np
 
 from dprct import disk
 from dprct.arguments import checked
-from dprct.certificate.certificate import Certificate, Needed
-from dprct.certificate.digest import labels_digest, number_digest, text_digest, to_15_digits
+from dprct.certificate.certificate import (
+    Certificate,
+    Needed,
+    labels_digest,
+    number_digest,
+    text_digest,
+    to_15_digits,
+)
+from dprct.disk import file_error, path_of
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
-from dprct.io.atomic import file_error, path_of
+from dprct.estimate.moments.document import content_of, digest_of, read_document, text_of
 from dprct.io.formats import read
 from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.certificate.digest import ColumnDigest, ValuesDigest
+    from dprct.certificate.certificate import ColumnDigest, ValuesDigest
     from dprct.io.text import Cells
 
 
@@ -217,6 +224,35 @@ def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> Result
     return ResultsVerification(path.name, where, identical, "match" if whole else "differ")
 
 
+class MomentsVerification(Verification):
+    """What was found when released moments were held against the digest in them."""
+
+    __slots__ = ()
+
+    def _details(self) -> list[str]:
+        if self.identical or self.values != "differ":
+            return []
+        return ["they were changed after they were written: get them again from who published them"]
+
+
+def _held_moments(path: Path, content: Mapping[str, Any]) -> MomentsVerification:
+    """Return whether released moments are as they were written, and what they say they are.
+
+    Raises
+    ------
+    FileError
+        If their digest is right, but they are not such as a fit releases: with less noise than
+        their guarantee needs, say.
+    """
+    whole = content.get("digest") == digest_of(content)
+    if whole:
+        read_document(path)
+    identical = whole and path.read_bytes() == text_of(content).encode("utf-8")
+    return MomentsVerification(
+        path.name, "the digest in it", identical, "match" if whole else "differ"
+    )
+
+
 @checked
 def verify(
     path: str | Path,
@@ -224,35 +260,37 @@ def verify(
     *,
     ledger: str | Path | None = None,
 ) -> Verification:
-    """Hold a file against the certificate of a protected file; or results against their hash.
+    """Check a protected file against its certificate, or a document of results against its hash.
 
     Parameters
     ----------
     path : str or Path
-        The file as released, a .dta saved again by another program, what an archive made of it
-        (.tab, .tsv, .txt, .csv), or any other file that :func:`dprct.read` reads.  Or a document of
-        results (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), which need
-        no certificate: the document carries a hash of what it says.
+        The file as released, a copy that another program or an archive saved (.dta, .tab, .tsv,
+        .txt, .csv), or any other file that :func:`dprct.read` reads.  Also a document of results
+        (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), or released
+        moments (``study.moments.json``); these need no certificate, because the document contains
+        a hash of its content.
     certificate : str or Path, optional
-        The certificate in JSON; by default the one beside the file.
+        The certificate in JSON. By default, the one next to the file.
     ledger : str or Path, optional
-        The ledger to find the file's entries in; by default the one beside the file, if any.
+        The ledger that was charged for the file.  By default, the one next to the file, if there is
+        one.
 
     Returns
     -------
     Verification
-        True where the file holds the values of the certificate, and no ledger contradicts it.
+        True if the file holds the values that the certificate states, and no ledger contradicts it.
 
     Raises
     ------
     FileError
         If the file or its certificate cannot be read.
     ParameterError
-        If the certificate is none.
+        If the certificate is not one of this package.
 
     Notes
     -----
-    Values are compared by the digests of :mod:`dprct.certificate.digest`.  In a text file a number
+    Values are compared by digests that do not depend on the kind of file.  In a text file a number
     of a column that Stata kept in four bytes (``float``) is rounded to four bytes before it is
     compared, and numbers printed with 15 significant digits match "to 15 digits"; fewer digits do
     not match.  Days printed as ``2010-01-31`` count as Stata's days.
@@ -276,6 +314,10 @@ def verify(
     if results is not None:
         words, in_ledger = _in_ledger(path, str(results[1].get("ledger")), ledger)
         return replace(_held_results(path, *results), ledger=words, in_ledger=in_ledger)
+    moments = content_of(path) if certificate is None and path.suffix == ".json" else None
+    if moments is not None:
+        words, in_ledger = _in_ledger(path, str(moments.get("ledger")), ledger)
+        return replace(_held_moments(path, moments), ledger=words, in_ledger=in_ledger)
     place, described = _certificate(path, certificate)
     words, in_ledger = _in_ledger(path, described.ledger, ledger)
     return replace(_held(path, place, described), ledger=words, in_ledger=in_ledger)

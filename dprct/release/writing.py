@@ -13,10 +13,10 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct import disk
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import certificate_path, digest_of
 from dprct.certificate.page import certificate_page
+from dprct.disk import file_error
 from dprct.errors import FileError
-from dprct.io.atomic import file_error
 from dprct.io.stata import write_dta
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dprct.certificate.certificate import Certificate
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.schema.schema import Schema
 
 _SUFFIX = ".dta"
@@ -44,7 +44,7 @@ def certificate_paths(path: Path) -> tuple[Path, Path, Path]:
     """
     return (
         path.with_suffix(".certificate.txt"),
-        path.with_suffix(".certificate.json"),
+        certificate_path(path),
         path.with_suffix(".certificate.html"),
     )
 
@@ -62,7 +62,7 @@ def companion(path: Path, name: str) -> Path:
 
 
 COMPANIONS = ("expected.csv", "README-data.md", "valid.do")
-"""What else may lie beside a protected file, under its name."""
+"""What else may lie next to a protected file, under its name."""
 
 
 def check_target(path: Path, dataset_id: str | None = None) -> None:
@@ -98,7 +98,7 @@ def check_target(path: Path, dataset_id: str | None = None) -> None:
     check_free_of_case(path)
     if os.path.lexists(path) and (path.is_symlink() or not is_described(path)):
         raise FileError(
-            f"{path.name!r} exists and is not the file that a certificate beside it describes, so "
+            f"{path.name!r} exists and is not the file that a certificate next to it describes, so "
             "it may be a confidential file; give another name"
         )
     hash_stated = _hash_for(path, dataset_id)
@@ -178,7 +178,7 @@ def check_name(path: Path, guarantee: Guarantee) -> None:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from dprct.privacy.guarantee import Guarantee
+    >>> from dprct.privacy.budget import Guarantee
     >>> check_name(Path("liberia_no_dp_guarantee.dta"), Guarantee.none("edges come from the data"))
     """
     if guarantee.measure == "none" and NO_GUARANTEE not in path.stem:
@@ -263,7 +263,7 @@ def _reserve(file: IO[bytes], size: int) -> None:
 def write_protected(
     table: pd.DataFrame, schema: Schema, certificate: Certificate, path: Path
 ) -> Certificate:
-    """Write a protected table and, beside it, its certificate as text, JSON and a page.
+    """Write a protected table and, next to it, its certificate as text, JSON and a page.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def write_protected(
 
 @contextlib.contextmanager
 def writing_at(path: Path) -> Iterator[None]:
-    """Keep other processes of this package from writing a release beside ``path`` meanwhile.
+    """Keep other processes of this package from writing a release next to ``path`` meanwhile.
 
     Raises
     ------
@@ -332,7 +332,7 @@ def writing_at(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _drafts(path: Path) -> Iterator[Path]:
-    """Yield a folder of its own beside ``path``, and remove what is left there."""
+    """Yield a folder of its own next to ``path``, and remove what is left there."""
     try:
         with disk.drafts(path.parent) as folder:
             yield folder
@@ -345,7 +345,7 @@ def _drafts(path: Path) -> Iterator[Path]:
 
 
 def is_described(path: Path) -> bool:
-    """Whether the certificate beside a file is that of its content."""
+    """Whether the certificate next to a file is that of its content."""
     stated = _hash_for(path, None)
     try:
         return stated is not None and stated == disk.sha256(path)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.errors import ParameterError
+from dprct.errors import DisclosureError, DprctWarning, ModelPicklingError, ParameterError
 from dprct.plots import coefficients
 from dprct.results.typeset import (
     Grid,
@@ -30,7 +31,108 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
+
+
+WATERMARK = "CONFIDENTIAL: compared with the confidential data; do not publish"
+MARK = "dprct"
+"""Key of the watermark among the ``attrs`` of a frame."""
+
+CAUTION = (
+    "this compares with the confidential data: publishing its numbers, or choosing the best of "
+    "several draws by them, is itself a disclosure that no guarantee covers; keep it with the data"
+)
+
+
+class Confidential:
+    """Base of reports on confidential data: they stay in the process that made them.
+
+    Notes
+    -----
+    A report refuses to be pickled, and with it whatever it was put into: caches, other processes
+    and files are how a comparison with the truth gets out by mistake.  Its frames can be saved
+    on purpose; they carry the watermark in ``attrs``.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> pickle.dumps(Confidential())
+    Traceback (most recent call last):
+    ...
+    dprct.errors.DisclosureError: a Confidential is confidential and is not pickled; ...
+    """
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise DisclosureError(
+            f"a {type(self).__name__} is confidential and is not pickled; keep the frames that you "
+            "need, with the confidential data"
+        )
+
+
+class HoldsRows:
+    """Base of models, which hold confidential rows and stay in the process that made them.
+
+    Notes
+    -----
+    ``__reduce_ex__`` is what :mod:`pickle` and :mod:`copy` ask, at every protocol, and what joblib
+    and cloudpickle are built on.  Tools that ask for the state by itself are refused as well.
+    """
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self._stays()
+
+    def __reduce__(self) -> NoReturn:
+        self._stays()
+
+    def __getstate__(self) -> NoReturn:
+        self._stays()
+
+    def _stays(self) -> NoReturn:
+        raise ModelPicklingError(
+            f"{type(self).__name__} holds confidential rows and is not pickled or copied; pickle "
+            "the results or the release that fit returns"
+        )
+
+
+def marked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with the watermark among its ``attrs``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> marked(pd.DataFrame({"overlap": [0.5]})).attrs["dprct"] == WATERMARK
+    True
+    """
+    frame.attrs[MARK] = WATERMARK
+    return frame
+
+
+def is_confidential(thing: Any) -> bool:
+    """Whether this is a report on confidential data, or a frame of one.
+
+    Examples
+    --------
+    >>> is_confidential(Confidential()), is_confidential("a sentence")
+    (True, False)
+    """
+    attrs = getattr(thing, "attrs", None)
+    carries = isinstance(attrs, dict) and attrs.get(MARK) == WATERMARK
+    return isinstance(thing, Confidential) or carries
+
+
+def caution(stacklevel: int = 3) -> None:
+    """Warn whoever called the function that calls this.
+
+    Parameters
+    ----------
+    stacklevel : int
+        As in :func:`warnings.warn`, from here.
+    """
+    warnings.warn(CAUTION, DprctWarning, stacklevel=stacklevel)
 
 
 def checked_alpha(alpha: object) -> float:
@@ -78,11 +180,12 @@ def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
 
 @runtime_checkable
 class Results(Protocol):
-    """What the results of every fit of numbers offer.
+    """The interface of all results.
 
-    ``params``, ``bse`` and ``bse_noise`` are Series by name: the numbers, their standard errors
-    and the part of these that is privacy noise (None for an ordinary fit).  Where a method proves
-    no sampling error, ``bse`` is that of the noise alone, or NaN; the notes of the summary say so.
+    ``params``, ``bse`` and ``bse_noise`` are Series by name: the estimates, their standard errors,
+    and the part of these that comes from privacy noise (None for an ordinary fit). If no sampling
+    error is proved for a method, ``bse`` is that of the noise alone, or NaN; the notes of the
+    summary say so.
     """
 
     @property
@@ -95,11 +198,11 @@ class Results(Protocol):
 
     @property
     def bse_noise(self) -> pd.Series[float] | None:
-        """The part of each standard error that is privacy noise."""
+        """The part of each standard error that comes from privacy noise."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised."""
+        """The guarantee."""
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return intervals of level ``1 - alpha``: columns 0 and 1."""
@@ -130,7 +233,7 @@ class Shown:
         raise NotImplementedError
 
     def summary(self, alpha: float = 0.05) -> Summary:
-        """Return the table, without a clock: the same numbers print the same.
+        """Return the table of results; equal results print the same text.
 
         Parameters
         ----------
@@ -181,7 +284,7 @@ class LinearResults(Shown):
     title : str
         First line of the summary.
     bse_noise : (k,) Series or None
-        The part of each standard error that is privacy noise.
+        The part of each standard error that comes from privacy noise.
     layout : tuple of str
         All names in the order of the formula, omitted ones included.
     notes : tuple of str
@@ -189,8 +292,8 @@ class LinearResults(Shown):
 
     Notes
     -----
-    Results hold aggregates only: no row of the data can be reached from their attributes, and
-    they pickle.
+    Results hold aggregates only.  No row of the data can be reached from them, and they can be
+    pickled.
     """
 
     params: pd.Series[float]
@@ -294,8 +397,8 @@ class LinearResults(Shown):
         Returns
         -------
         Axes
-            A thin line is the interval, the thick one in it what privacy noise alone would give,
-            were it normal.
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone, if that were normal.
 
         Raises
         ------

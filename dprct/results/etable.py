@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import ColumnError, ParameterError
@@ -36,7 +36,7 @@ _BETWEEN = re.compile(r":(?![^\[]*\])")
 
 @checked
 def etable(
-    models: Sequence[LinearResults] | Mapping[str, LinearResults],
+    models: Sequence[Any] | Mapping[str, Any],
     schema: Schema | None = None,
     *,
     keep: Sequence[str] | None = None,
@@ -49,25 +49,27 @@ def etable(
     title: str = "",
     notes: Sequence[str] = (),
 ) -> Table:
-    """Set fits side by side, as in a paper.
+    """Put regressions side by side in one table, as in a paper.
 
     Parameters
     ----------
     models : list of results, or mapping of heading to results
-        Whatever has coefficients, such as what :func:`dprct.ols` returns.
+        Results with coefficients, such as those of :func:`dprct.ols`; a release with its
+        estimates, or released moments with their effects.
     schema : Schema, optional
-        Gives the labels of variables and of the levels of factors.
+        Labels of variables and of the levels of factors are taken from here.
     keep : list of str, optional
-        Coefficients to show, in this order; a factor stands for all its levels.
+        Coefficients to show, in this order.  The name of a factor stands for all its levels.
     drop : list of str
-        Coefficients not to show.
+        Coefficients to leave out.
     indicate : mapping of name to list of str, optional
-        Rows that say Yes where a model has one of these coefficients, which are not shown.
+        Rows that print Yes for models with one of these coefficients, which are then not shown.
     labels : mapping of str to str, optional
-        What to call a coefficient or an outcome; goes before the schema.
+        Names of coefficients and outcomes, instead of those of the schema.
     stats : list of str
         Rows at the foot: ``nobs``, ``n_groups``, ``rsquared``, ``rsquared_adj``, ``rmse``,
-        ``fvalue``, ``f_pvalue``, ``df_resid``, ``cov_type``.  One that no model has is left out.
+        ``fvalue``, ``f_pvalue``, ``df_resid``, ``cov_type``. A statistic that no model has is left
+        out.
     rows : mapping of name to list, optional
         Rows added by hand, one cell per model.
     style : {"econ", "aer", "esttab", "paper"}
@@ -77,14 +79,14 @@ def etable(
     Returns
     -------
     Table
-        The coefficients with standard errors, unrounded in ``to_frame()``.
+        The coefficients with their standard errors; ``to_frame()`` returns them unrounded.
 
     Raises
     ------
     ColumnError
-        If no model has a coefficient that was named.
+        If no model has one of the coefficients named.
     ParameterError
-        If there is no model, or a statistic or style is not known.
+        If there is no model, or a statistic or style is unknown.
 
     Examples
     --------
@@ -173,15 +175,16 @@ class _Naming:
 
 
 def _headed(
-    models: Sequence[LinearResults] | Mapping[str, LinearResults],
+    models: Sequence[Any] | Mapping[str, Any],
 ) -> dict[str, LinearResults]:
-    fits: dict[str, LinearResults]
-    if isinstance(models, LinearResults):
+    given: dict[str, Any]
+    if isinstance(models, LinearResults) or _holds(models):
         raise ParameterError("etable got one model by itself; give a list of fits, such as [fit]")
     if isinstance(models, Mapping):
-        fits = dict(models)
+        given = dict(models)
     else:
-        fits = {f"({k})": fit for k, fit in enumerate(models, start=1)}
+        given = {f"({k})": fit for k, fit in enumerate(models, start=1)}
+    fits = {heading: _estimates(fit) for heading, fit in given.items()}
     if not fits:
         raise ParameterError("etable got no model; give at least one fit")
     for heading, fit in fits.items():
@@ -190,6 +193,24 @@ def _headed(
                 f"model {heading} is {type(fit).__name__}; give results such as those of ols"
             )
     return fits
+
+
+def _holds(model: object) -> bool:
+    return any(getattr(type(model), name, False) for name in ("holds_protected", "holds_moments"))
+
+
+def _estimates(model: Any) -> Any:
+    """Return the estimates of a release or of released moments; anything else as it is."""
+    if getattr(type(model), "holds_moments", False):
+        return model.effects()
+    if not _holds(model):
+        return model
+    if model.estimates is None:
+        raise ParameterError(
+            "a release without estimates has no coefficients; fit it first, as in "
+            "etable([ols('y ~ t', release)])"
+        )
+    return model.estimates
 
 
 def _terms(fits: Mapping[str, LinearResults]) -> list[str]:

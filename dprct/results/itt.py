@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from dprct.arguments import checked
+from dprct.arguments import checked, renamed
 from dprct.certificate.valid_regressions import Specification, Validity, terms_of
 from dprct.errors import ParameterError
 from dprct.formula import parse
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
+from dprct.results.protected import Provenance, provenance, table_given
 from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
 from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
-    from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
 
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.results.covariance import WeightsType
     from dprct.results.itt_estimates import Estimated
     from dprct.results.multiple_testing import Grouping
@@ -32,7 +32,7 @@ def validity_notes(
     regressions: Regressions,
     inference: Inference,
     found: Estimated,
-    guarantee: Guarantee | None,
+    known: Provenance,
 ) -> list[str]:
     """Return what is said of the errors: a calibrated file knows, others hold no noise.
 
@@ -41,8 +41,8 @@ def validity_notes(
     regressions : Regressions
     inference : Inference
     found : Estimated
-    guarantee : Guarantee or None
-        That of the release which the data come from, if given.
+    known : Provenance
+        What is known of where the data come from.
 
     Returns
     -------
@@ -51,10 +51,11 @@ def validity_notes(
     """
     valid = Validity.of(regressions.schema)
     if valid is None:
-        return [] if guarantee is None else [RELEASED_NOTE]
+        return [RELEASED_NOTE] if known.is_released else []
     said: dict[str, list[str]] = {}
     for place, spec in _specifications(regressions, inference, found.estimates).items():
-        said.setdefault(valid.note(spec), []).append(place)
+        if not (known.contradicted and valid.reason(spec) is None):
+            said.setdefault(valid.note(spec), []).append(place)
     notes = [
         note if len(said) == 1 else f"{', '.join(places)}: {note}" for note, places in said.items()
     ]
@@ -71,7 +72,7 @@ def _specifications(
 ) -> dict[str, Specification]:
     """Return the regressions of a table by what to call them."""
     cov_type = covariance_named(inference.cov_type, regressions.groups)
-    groups = None if regressions.groups is None else regressions.groups_name or "given by row"
+    cluster = None if regressions.groups is None else regressions.groups_name or "given by row"
     terms = {
         panel: terms_of(parse(f"~ {side}", functions=True))
         for panel, side in regressions.panels.items()
@@ -81,7 +82,7 @@ def _specifications(
             outcome=outcome,
             terms=terms[panel],
             cov_type=cov_type,
-            groups=groups,
+            cluster=cluster,
             rows=int(nobs),
             weighted=regressions.weights is not None,
         )
@@ -115,10 +116,10 @@ class ITTTable(Table):
     omitted : mapping of (covariate set, outcome) to tuple of str
         Columns that were linear combinations of earlier ones.
     rows_without_group : int
-        Rows left out for want of a cluster only.
+        Rows left out only because they have no cluster.
     guarantee : Guarantee
     custodian : bool
-        Whether rows that no guarantee protects were resampled: not for release.
+        Whether rows without a guarantee were resampled; the table is then not for release.
     """
 
     estimates: pd.DataFrame
@@ -132,9 +133,10 @@ class ITTTable(Table):
         return self.estimates.copy()
 
 
+@renamed(groups="cluster")
 @checked
 def itt_table(
-    data: IntoFrame,
+    data: Any,
     schema: Schema | None = None,
     *,
     outcomes: Sequence[str] | Mapping[str, str],
@@ -143,7 +145,7 @@ def itt_table(
     blocks: Sequence[str] = (),
     control: str | None = None,
     cov_type: str = "HC1",
-    groups: str | ArrayLike | None = None,
+    cluster: str | ArrayLike | None = None,
     weights: str | ArrayLike | None = None,
     weights_type: WeightsType = "aweight",
     alternative: Literal["two-sided", "one-sided"] = "two-sided",
@@ -158,55 +160,58 @@ def itt_table(
     style: str = "paper",
     title: str = "",
 ) -> ITTTable:
-    """Regress each outcome on the arms, and return the effects as the table of a paper.
+    """Regress each outcome on the treatment arms, and return a table as in a paper.
 
-    Nothing about this is private: on confidential data the table is confidential, on released
-    data it is free.
+    This adds no privacy protection: the table of confidential data is confidential, and that of
+    released data may be published.
 
     Parameters
     ----------
-    data : DataFrame
-        pandas, Polars, or another frame that narwhals can turn into pandas.
+    data : DataFrame, Release, path, (data, Schema) or Moments
+        As for :func:`dprct.ols`.  Of released moments the table is that of ``Moments.itt_table``,
+        which takes ``outcomes``, ``arms``, ``style`` and ``title`` alone.
     schema : Schema, optional
-        Gives the labels of outcomes and arms, and the order of the levels of factors; that of a
-        calibrated file also says which errors are valid, and a note says so.
+        Labels of outcomes and arms and the order of factor levels are taken from here.  The schema
+        of a calibrated file also knows which standard errors are valid, and a note says so.
     outcomes, arms : list of str, or mapping of str to str
-        Columns, or columns and what to call them.  Arms are columns of 0 and 1.
+        Columns, or a mapping from columns to the names to print.  Arms are 0/1 columns.
     covariates : list of str, or mapping of name to list of str
-        Terms of a formula (``"age"``, ``"C(village)"``, ``"I(age ** 2)"``); a mapping makes one
-        panel per set.
+        Terms of a formula (``"age"``, ``"C(village)"``, ``"I(age ** 2)"``). A mapping makes one
+        panel for each set of covariates.
     blocks : list of str
-        Columns that enter as factors.
+        Columns that enter as factors, such as blocks of the randomisation.
     control : str, optional
-        Column of 0 and 1 for the control group; without it everybody who is in no arm.  Rows in
-        neither are left out.
+        0/1 column of the control group.  By default, everybody who is in no arm.  Rows that are in
+        no arm and not in the control group are left out.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
-    groups : str or (N,) array, optional
-        Clusters, as in :func:`dprct.ols`; rows without one are left out and counted.
+    cluster : str or (N,) array, optional
+        Clusters, as in :func:`dprct.ols`; rows without a cluster are left out and counted.
     weights : str or (N,) array, optional
-        Also weigh the control means.
+        Weights, which also apply to the control means.
     weights_type : {"aweight", "fweight", "pweight"}
     alternative : {"two-sided", "one-sided"}
-        ``"one-sided"`` is the tail beyond ``|t|``: half the two-sided p-value, on the side chosen
-        after the estimate was seen.  A test of it at level alpha has size 2 alpha.  It is there
-        to regenerate tables that were made this way, and for nothing else.
+        ``"one-sided"`` prints the tail beyond ``|t|``: half the two-sided p-value, on the side
+        chosen after the estimate was seen.  A test with it at level alpha has size 2 alpha.  Use it
+        only to regenerate tables that were made this way.
     distribution : {"t", "normal"}
-        ``"t"`` has n - rank degrees of freedom, with clusters their number less one.
+        ``"t"`` has n - rank degrees of freedom or, with clusters, the number of clusters minus one.
     adjust : {"bonferroni", "holm", "westfall-young", "romano-wolf"}, optional
-        For the hypotheses of a family; the latter two are step-down by wild bootstrap.
+        Adjustment of p-values for the number of hypotheses in a family.  The latter two are
+        step-down procedures with a wild bootstrap.
     families : {"all", "outcome", "arm"} or mapping of name to outcomes
-        Which hypotheses form a family, within a covariate set.
+        Which hypotheses form a family, within each set of covariates.
     family_sizes : mapping of family to int, optional
-        Number of hypotheses of a family that has more of them in other tables; for Bonferroni
-        and Holm.
+        Total number of hypotheses of a family that extends over other tables, for Bonferroni and
+        Holm.
     sample : {"complete-per-outcome", "complete"}
-        Rows with all variables of a regression, or with all variables of the table.
+        Whether a regression uses the rows with all its own variables, or those with all variables
+        of the table.
     draws : int
-        Of the bootstrap.
+        Number of bootstrap draws.
     rng : None, int or numpy Generator
-        Of the bootstrap.
+        Seed of the bootstrap.
     guarantee : Guarantee, optional
-        That of the release which ``data`` come from; the table then prints it.
+        The guarantee of the release that ``data`` come from, if they do not state it themselves.
     style : {"paper", "econ", "aer", "esttab"}
     title : str
 
@@ -222,16 +227,16 @@ def itt_table(
         If a column does not exist.
     ParameterError
         If arms overlap, the control group or an arm is empty, weights are negative or missing,
-        families are no partition, or an option is none of those above.
+        families do not partition the outcomes, or an option is not one of those above.
     FormulaError
-        If a covariate is not a term of the grammar.
+        If a covariate is not a term that formulas allow.
 
     Notes
     -----
     The regressions are those of :func:`dprct.ols` on ``outcome ~ arms + covariates + C(blocks)``.
-    With ``adjust="westfall-young"`` or ``"romano-wolf"`` signs of residuals are drawn (those of a
-    cluster together, the same for every outcome); on data under a ``guarantee`` that is free, on
-    others the result is marked ``custodian`` and its note says so.
+    With ``adjust="westfall-young"`` or ``"romano-wolf"``, signs of residuals are drawn, the same
+    for every outcome and for all rows of a cluster.  On data with a ``guarantee`` this is free;
+    otherwise the result is marked ``custodian``, and its note says so.
 
     References
     ----------
@@ -250,6 +255,14 @@ def itt_table(
     earn            4.000  4.000  [0.816]***    0.008
     -------------------------------------------------
     """
+    if getattr(type(data), "holds_moments", False):
+        asked = [schema, control, cluster, weights, adjust, family_sizes, guarantee]
+        if any(option is not None for option in asked) or covariates or blocks:
+            raise ParameterError(
+                "released moments take outcomes, arms, style and title alone; Moments.itt_table "
+                "adjusts p-values, and Moments.ols takes covariates"
+            )
+        return _of_moments(data, outcomes, arms, style, title)
     inference = Inference(
         cov_type=cov_type,
         weights_type=weights_type,
@@ -259,6 +272,7 @@ def itt_table(
         draws=draws,
         rng=rng,
     )
+    data, schema, guarantee = table_given(data, schema, guarantee)
     check_choice("sample", sample, ("complete-per-outcome", "complete"))
     shape = style_named(style)
     outcome_labels = _labels("outcomes", outcomes, schema)
@@ -275,13 +289,15 @@ def itt_table(
         covariates=_sets(covariates),
         blocks=tuple(blocks),
         control=control,
-        groups=groups,
+        groups=cluster,
         weights=weights,
         one_sample=sample == "complete",
     )
     grouped = families_of(families, list(outcome_labels), list(arm_labels), family_sizes)
     found = estimated(regressions, inference, grouped)
-    custodian = adjust in RESAMPLED and guarantee is None
+    by_row = any(not isinstance(values, str | None) for values in (cluster, weights))
+    known = provenance(data, schema, regressions.frame.columns, guarantee, by_row=by_row)
+    custodian = adjust in RESAMPLED and not known.is_released
     columns, rows, parts = _laid_out(found.estimates, outcome_labels, arm_labels, adjusted=adjust)
     return ITTTable(
         columns=columns,
@@ -290,13 +306,32 @@ def itt_table(
         corner="Outcome",
         parts=parts,
         style=shape,
-        notes=_notes(regressions, inference, found, custodian=custodian, guarantee=guarantee),
+        notes=_notes(regressions, inference, found, custodian=custodian, known=known),
         estimates=found.estimates,
         omitted=found.omitted,
         rows_without_group=found.rows_without_group,
-        guarantee=guarantee or ORDINARY_FIT,
+        guarantee=known.guarantee or ORDINARY_FIT,
         custodian=custodian,
     )
+
+
+def _of_moments(
+    data: Any,
+    outcomes: Sequence[str] | Mapping[str, str],
+    arms: Sequence[str] | Mapping[str, str],
+    style: str,
+    title: str,
+) -> ITTTable:
+    """Return the table of released moments: they know their schema, their noise and guarantee."""
+    named = dict(arms) if isinstance(arms, Mapping) else {arm: arm for arm in arms}
+    made: ITTTable = data.itt_table(outcomes, arms=named, style=style, title=title)
+    wanted = ["control_mean", *named]
+    if [column.key for column in made.columns] != wanted:
+        raise ParameterError(
+            f"arms name {', '.join(named)}; of released moments a table has every arm, in order: "
+            f"{', '.join(column.key for column in made.columns[1:])}"
+        )
+    return made
 
 
 def _labels(
@@ -369,7 +404,7 @@ def _method_note(regressions: Regressions, inference: Inference, estimates: pd.D
     errors = (
         f"{inference.cov_type} standard errors"
         if regressions.groups is None
-        else "standard errors clustered by " + (regressions.groups_name or "groups")
+        else "standard errors clustered by " + (regressions.groups_name or "the values given")
     )
     counts = sorted({int(n) for n in estimates["nobs"]}, reverse=True)
     numbers = ", ".join(f"{n:,d}" for n in counts)
@@ -385,14 +420,14 @@ def _notes(
     found: Estimated,
     *,
     custodian: bool,
-    guarantee: Guarantee | None,
+    known: Provenance,
 ) -> tuple[str, ...]:
     return (
         _method_note(regressions, inference, found.estimates),
         *_count_notes(found.omitted, found.rows_without_group),
         *([CUSTODIAN] if custodian else []),
-        *validity_notes(regressions, inference, found, guarantee),
-        *str(guarantee or ORDINARY_FIT).splitlines(),
+        *validity_notes(regressions, inference, found, known),
+        *str(known.guarantee or ORDINARY_FIT).splitlines(),
     )
 
 

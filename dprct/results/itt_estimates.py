@@ -240,7 +240,7 @@ class Regressions:
             outcomes=outcomes,
             assignment=assignment_of(frame, arms, control),
             panels=panels,
-            groups=None if groups is None else one_per_row(groups, frame, len(frame), "groups"),
+            groups=None if groups is None else one_per_row(groups, frame, len(frame), "cluster"),
             groups_name=groups if isinstance(groups, str) else "",
             weights=weights,
             one_sample=one_sample,

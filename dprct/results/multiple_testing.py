@@ -100,7 +100,7 @@ def families_of(
     for name in sizes:
         if name not in groups:
             raise ParameterError(
-                f"family_sizes names {name!r}, which is no family; allowed: {', '.join(groups)}"
+                f"family_sizes names {name!r}, which is not a family; allowed: {', '.join(groups)}"
             )
     return tuple(
         Family(name, tuple(members), _size(name, sizes.get(name), len(members)))

@@ -10,17 +10,18 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.arguments import checked
+from dprct.arguments import checked, renamed
 from dprct.certificate.valid_regressions import Specification, Validity, column_named, terms_of
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.results.base import LinearResults
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
     Codes,
+    FixedEffects,
     LeastSquares,
     Weighting,
     WeightsType,
@@ -28,8 +29,9 @@ from dprct.results.covariance import (
     check_weights_type,
     cr1,
     independent,
+    taken_out,
 )
-from dprct.results.fixed_effects import FixedEffects, taken_out
+from dprct.results.protected import Provenance, provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:
@@ -40,21 +42,20 @@ if TYPE_CHECKING:
 
     from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
-    from dprct.results.covariance import Array, Codes
-    from dprct.results.fixed_effects import Absorbed, FeRule
+    from dprct.results.covariance import Absorbed, Array, Codes, FeRule
     from dprct.schema import Schema
 
 COV_TYPES = (*HETEROSKEDASTIC, "cluster")
 
 
-def covariance_named(cov_type: str, groups: object) -> str:
+def covariance_named(cov_type: str, cluster: object) -> str:
     """Return the name of a covariance as this package spells it.
 
     Parameters
     ----------
     cov_type : str
         Of any case; ``CR1`` is another name for ``cluster``.
-    groups : object
+    cluster : object
         None where there are no clusters.
 
     Examples
@@ -67,13 +68,13 @@ def covariance_named(cov_type: str, groups: object) -> str:
     if name is None:
         raise ParameterError(
             f"cov_type={cov_type!r}; allowed: {', '.join(COV_TYPES)} "
-            "(Stata's robust is HC1, vce(cluster v) is groups='v')"
+            "(Stata's robust is HC1, vce(cluster v) is cluster='v')"
         )
-    if groups is None and name == "cluster":
-        raise ParameterError("cov_type='cluster' needs groups=, a column or one value per row")
-    if groups is not None and name not in ("HC1", "cluster"):
-        raise ParameterError(f"cov_type={name!r} has no groups; leave out one of the two")
-    return "cluster" if groups is not None else name
+    if cluster is None and name == "cluster":
+        raise ParameterError("cov_type='cluster' needs cluster=, a column or one value per row")
+    if cluster is not None and name not in ("HC1", "cluster"):
+        raise ParameterError(f"cov_type={name!r} has no clusters; leave out one of the two")
+    return "cluster" if cluster is not None else name
 
 
 def one_per_row(values: str | ArrayLike, data: IntoFrame, rows: int, option: str) -> pd.Series[Any]:
@@ -90,7 +91,7 @@ def one_per_row(values: str | ArrayLike, data: IntoFrame, rows: int, option: str
 
     Examples
     --------
-    >>> one_per_row([1, 2], pd.DataFrame({"a": [0, 0]}), 2, "groups").tolist()
+    >>> one_per_row([1, 2], pd.DataFrame({"a": [0, 0]}), 2, "cluster").tolist()
     [1, 2]
     """
     if isinstance(values, str):
@@ -139,7 +140,9 @@ def cluster_codes(groups: pd.Series[Any], keep: Mask) -> Codes:
     """
     codes, distinct = pd.factorize(groups[keep])
     if len(distinct) < 2:
-        raise ParameterError("groups has one cluster in the rows used; clusters need at least two")
+        raise ParameterError(
+            "cluster= has one cluster in the rows used; give a column with at least two"
+        )
     return codes.astype(np.intp)
 
 
@@ -311,13 +314,14 @@ class OLSResults(LinearResults):
         )
 
 
+@renamed(groups="cluster")
 @checked
 def ols(
     formula: str,
     data: Any,
     schema: Schema | None = None,
     cov_type: str = "HC1",
-    groups: str | ArrayLike | None = None,
+    cluster: str | ArrayLike | None = None,
     weights: str | ArrayLike | None = None,
     weights_type: WeightsType = "aweight",
     *,
@@ -335,15 +339,18 @@ def ols(
     formula : str
         ``"y ~ treat + C(village) + I(age ** 2)"``; ``log``, ``exp``, ``sqrt``, ``abs`` and
         comparisons inside ``I()`` are allowed.
-    data : DataFrame or Moments
-        pandas, Polars, or another frame that narwhals can turn into pandas.  Of released moments
-        the fit is that of ``Moments.ols``, with their noise.
+    data : DataFrame, Release, path, (data, Schema) or Moments
+        pandas, Polars, or another frame that narwhals can turn into pandas.  A release brings its
+        schema and its guarantee, a file its schema.  Of released moments the fit is that of
+        ``Moments.ols``, with their noise.
     schema : Schema, optional
         Gives the order of the levels of factors; the first one that occurs is the base.  That of
-        a calibrated file also says whether its errors are valid, and a note says so.
+        a calibrated file also says whether its errors are valid, and a note says so.  If it was
+        read from a file with a certificate beside it, the guarantee is that of the certificate,
+        provided that its digests are those of the columns that the fit uses.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
         ``HC1`` is Stata's ``robust``; ``CR1`` is another name for ``cluster``.
-    groups : str or (N,) array, optional
+    cluster : str or (N,) array, optional
         Clusters: a column or one value per row.  Implies ``cov_type="cluster"``.
     weights : str or (N,) array, optional
         A column or one number per row.
@@ -352,10 +359,10 @@ def ols(
     absorb : str or sequence of str
         Columns whose levels are fixed effects, taken out before the fit; they are not printed.
     fe_df : {"areg", "reghdfe", "fixest", "xtreg"}
-        Whose rule counts them as parameters; see :mod:`dprct.results.fixed_effects`.  ``areg``
+        Whose rule counts them as parameters; see :mod:`dprct.results.covariance`.  ``areg``
         gives what dummies ``C(x)`` give.
     guarantee : Guarantee, optional
-        That of the release which ``data`` come from; the summary then prints it.
+        That of the release which ``data`` come from, where they do not say it themselves.
 
     Returns
     -------
@@ -395,10 +402,11 @@ def ols(
     {'Intercept': 0.4564, 'x': 1.0356}
     """
     if getattr(type(data), "holds_moments", False):
-        options = (schema, groups, weights, guarantee, absorb or None)
+        options = (schema, cluster, weights, guarantee, absorb or None)
         read: OLSResults = _of_moments(formula, data, cov_type, options)
         return read
-    cov_type = covariance_named(cov_type, groups)
+    data, schema, guarantee = table_given(data, schema, guarantee)
+    cov_type = covariance_named(cov_type, cluster)
     check_weights_type(weights_type, cov_type, given=weights is not None)
     parsed = parse(formula, functions=True)
     if len(parsed.outcomes) != 1:
@@ -407,15 +415,15 @@ def ols(
         )
     effects = FixedEffects.read(absorb, fe_df, cov_type, data)
     complete = effects.present(complete_cases(parsed, data))
-    cluster = None if groups is None else one_per_row(groups, data, len(complete), "groups")
-    if cluster is not None:
-        complete = complete & ~is_missing(cluster)
+    clusters = None if cluster is None else one_per_row(cluster, data, len(complete), "cluster")
+    if clusters is not None:
+        complete = complete & ~is_missing(clusters)
     weight = None if weights is None else weights_of(weights, weights_type, data, complete)
     weighted = complete if weight is None else complete & (weight > 0)
     keep = effects.usable(weighted)
     _check_rows(parsed, data, keep)
     frame = design(parsed, data, schema, keep=keep)
-    codes = None if cluster is None else cluster_codes(cluster, keep)
+    codes = None if clusters is None else cluster_codes(clusters, keep)
     used_weight = None if weight is None else weight[keep]
     weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
     results = _fit(parsed, frame, cov_type, weighting, codes, effects)
@@ -423,16 +431,20 @@ def ols(
         outcome=results.outcome,
         terms=terms_of(parsed, effects.names),
         cov_type=cov_type,
-        groups=column_named(groups),
+        cluster=column_named(cluster),
         rows=int(keep.sum()),
         weighted=weights is not None,
         intercept=parsed.intercept,
         fe_df=effects.rule if effects.names else "areg",
     )
+    given = [values for values in (cluster, weights) if values is not None]
+    by_name = [values for values in given if isinstance(values, str)]
+    used = (*parsed.names, *effects.names, *by_name)
+    known = provenance(data, schema, used, guarantee, by_row=len(by_name) < len(given))
     return replace(
         results,
-        guarantee=ORDINARY_FIT if guarantee is None else guarantee,
-        notes=(*results.notes, *_release_notes(Validity.of(schema), spec, guarantee)),
+        guarantee=known.guarantee or ORDINARY_FIT,
+        notes=(*results.notes, *_release_notes(Validity.of(schema), spec, known)),
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )
@@ -449,12 +461,13 @@ def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, .
 
 
 def _release_notes(
-    valid: Validity | None, spec: Specification, guarantee: Guarantee | None
+    valid: Validity | None, spec: Specification, known: Provenance
 ) -> tuple[str, ...]:
     """Return what is said of the errors: a calibrated file knows, others hold no noise."""
     if valid is not None:
-        return (valid.note(spec),)
-    return () if guarantee is None else (RELEASED_NOTE,)
+        note = valid.note(spec)
+        return () if known.contradicted and valid.reason(spec) is None else (note,)
+    return (RELEASED_NOTE,) if known.is_released else ()
 
 
 def _fit(

@@ -80,7 +80,7 @@ class Style:
     thresholds : tuple of float
         A p-value below one of them earns a star.
     errors : {"beside", "below"}
-        Standard errors in a column beside the estimate, or in a row below it.
+        Whether standard errors stand in a column next to the estimate or in a row below it.
     thousands : bool
         Whether estimates have commas, as counts always do.
     notes : bool
@@ -178,7 +178,7 @@ class Style:
         return f"{levels} (adjusted)." if self.stars_from == "adjusted" else f"{levels}."
 
     def key_to_brackets(self, parts: Sequence[str]) -> str:
-        """Return what stands in which brackets below an estimate; nothing where beside it."""
+        """Return what stands in which brackets below an estimate, if anything does."""
         named = {"p.value": "p-values", "p.adjusted": "adjusted p-values"}
         ps = [words for part, words in named.items() if part in parts]
         if self.errors == "beside" or "std.error" not in parts or not self.brackets:
@@ -214,7 +214,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
         "esttab": Style(thresholds=(0.05, 0.01, 0.001)),
     }
 )
-"""By name: standard errors in brackets beside the estimate with stars after them (``paper``);
+"""By name: standard errors in brackets next to the estimate with stars after them (``paper``);
 below it in parentheses with stars at the estimate (``econ``), without stars (``aer``), or with
 the levels of Stata's ``esttab``."""
 
@@ -380,20 +380,20 @@ def holds_estimates(rows: Sequence[Row], j: int) -> bool:
 @checked
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of estimates.
+    """A table of estimates, which prints as text, LaTeX, HTML or CSV.
 
     Parameters
     ----------
     columns : tuple of Column
     rows : tuple of Row
     title, corner : str
-        Above the table, and above the names of its rows.
+        Texts above the table, and above the names of its rows.
     parts : tuple of (part, heading)
-        What is printed of an estimate: ``estimate``, ``std.error``, ``p.value``, ``p.adjusted``.
+        What is printed for each estimate: ``estimate``, ``std.error``, ``p.value``, ``p.adjusted``.
     style : Style
-        Digits, brackets, stars; every ``to_`` method takes its options as keywords.
+        Digits, brackets and stars; every ``to_`` method takes these options as keywords.
     notes : tuple of str
-        Below the table.
+        Sentences below the table.
 
     Examples
     --------
@@ -452,7 +452,7 @@ class Table:
         *cells
             One per column.
         at : int, optional
-            Position; the row else becomes a statistic at the foot.
+            Position among the rows.  By default, the row is added at the foot, with the statistics.
         """
         rows = list(self.rows)
         if at is None:
@@ -467,8 +467,8 @@ class Table:
         Parameters
         ----------
         width : int, optional
-            Characters of a line at most: headings and names are wrapped, and columns that still
-            do not fit follow below the others.  Without it, a line is as long as the table needs.
+            Maximum characters per line.  Headings and names are wrapped, and columns that still do
+            not fit follow below the others.  By default, lines are as long as needed.
         **options
             As in :meth:`styled`.
         """
@@ -477,8 +477,8 @@ class Table:
     def to_latex(self, **options: Unpack[StyleOptions]) -> str:
         """Return the table as LaTeX; options as in :meth:`styled`.
 
-        It is a ``tabular``, to be put into a ``table`` with a caption of your own, and needs the
-        packages ``booktabs``, ``siunitx`` and, where there are notes, ``threeparttable``.
+        The result is a ``tabular``; put it into a ``table`` with a caption.  It needs the packages
+        ``booktabs``, ``siunitx`` and, where there are notes, ``threeparttable``.
         """
         return latex(self.styled(**options).grid())
 
@@ -492,8 +492,8 @@ class Table:
         Returns
         -------
         DataFrame
-            Columns are pairs of a column and a part, the part of a plain number being empty;
-            rows are pairs of a section and a row where there are sections.  Words are left out.
+            Columns are pairs of column and part; the part of a plain number is empty.  Rows are
+            pairs of section and row if there are sections.  Words are left out.
         """
         labels, records, section = [], [], ""
         for row in self.rows:
@@ -540,14 +540,15 @@ class Table:
 
         Notes
         -----
-        A column is named ``arm:std.error``; numbers have all the digits that tell them apart.
+        Columns have names such as ``arm:std.error``. Numbers have all digits needed to tell them
+        apart.
         """
         frame = self.to_frame()
         names = [f"{column}:{part}" if part else column for column, part in self._names()]
         written = frame.set_axis(names, axis=1).to_csv(lineterminator="\n")
         if path is None:
             return written
-        from dprct.io.atomic import atomic_write
+        from dprct.disk import atomic_write
 
         with atomic_write(path, "w") as file:
             file.write(written)

@@ -128,10 +128,10 @@ def check_storage_type(storage: object, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Everything that is public about one column.
+    """The public facts of one column.
 
-    The first five facts are what a .dta file says in its header; the others are declared by the
-    data owner and never read from the data.
+    The first five come from the header of a .dta file.  The others are declared by the data owner
+    and never read from the data.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ class Column:
     value_label : str
         Name of the attached value-label set (see :class:`FileFacts`), or empty.
     bounds : (low, high) or None
-        Smallest and largest legal number, both included.
+        Smallest and largest legal number.
     levels : tuple or None
-        The legal values, where there are few.
+        The legal values, if there are few.
     integer : bool
         Whether legal numbers are whole; implied by byte, int and long.
     decimals : int or None
@@ -159,21 +159,22 @@ class Column:
     fate : str or None
         What a release does with the column: modelled, filler, withheld, key, public or drop.
     derived : str or None
-        Expression of other columns from which a release recomputes the column.
+        Expression of other columns, from which a release computes this one.
     missing : tuple of str or None
-        The missing codes that are legal, each a level of its own; ``()`` says that no value may
-        be missing; None says that nothing was declared.
+        The legal missing codes, each of which is a level of its own.  ``()`` means that no value
+        may be missing, None that nothing was declared.
     exclusive : str or None
-        Name of a group of 0/1 columns of which a row has at most one, such as the dummies of arms;
-        they are modelled as one.
+        Name of a group of 0/1 columns of which at most one is 1 in each row, such as dummies of
+        arms.  They are modelled as one column.
     built_from : {"own", "cohort"} or None
-        Whether a value is computed from its own record only, or from other people's too.
+        Whether each value is computed from the record of one person (``"own"``) or from several
+        (``"cohort"``, such as a z-score).
     constants_public : bool
-        Whether the constants of a cohort column (mean, sd, cut-off) are declared public.
+        Whether the constants of a cohort column (mean, standard deviation, cut-off) are public.
     coordinates : bool or None
-        Whether the column locates a person; None lets its name and label decide.
+        Whether the column locates a person.  None decides by its name and label.
     confirmed : bool
-        Whether the facts that came from the header of a confidential file are confirmed as public.
+        Whether facts from the header of a confidential file are confirmed as public.
 
     Examples
     --------
@@ -213,19 +214,19 @@ class Column:
 
     @property
     def step(self) -> Fraction | None:
-        """Distance between legal numbers, exactly; None where they are continuous."""
+        """Exact distance between legal numbers; None for a continuous column."""
         if self.is_integer:
             return Fraction(1)
         return None if self.decimals is None else Fraction(1, 10**self.decimals)
 
     @property
     def looks_constructed(self) -> bool:
-        """Whether its name or label says that other people's values may be part of a value."""
+        """Whether its name or label suggests that values use several people's records."""
         return bool(_CONSTRUCTED.search(self.name) or _CONSTRUCTED_LABEL.search(self.label))
 
     @property
     def locates(self) -> bool:
-        """Whether the column holds coordinates: declared so, or named like one."""
+        """Whether the column holds coordinates, by declaration or by its name."""
         if self.coordinates is not None:
             return self.coordinates
         return bool(_COORDINATE.search(self.name) or _COORDINATE_LABEL.search(self.label))
@@ -283,11 +284,12 @@ class Unit:
     Parameters
     ----------
     name : str
-        The field's word for the unit, for example ``"person"`` or ``"household"``.
+        What the unit is called, for example ``"person"`` or ``"household"``.
     id : str or None
-        Column that identifies the unit; an id that repeats is refused unless ``max_rows`` says so.
+        Column that identifies the unit.  Repeated ids are refused unless ``max_rows`` allows them.
     max_rows : int
-        Largest number of rows of one unit; the guarantee then is per unit and costs as much more.
+        Largest number of rows of one unit.  The guarantee is for whole units, and its price grows
+        with this number.
 
     Examples
     --------
@@ -314,7 +316,7 @@ class Unit:
 
     @property
     def said(self) -> str:
-        """How many rows a unit has, in words: a public fact of every guarantee per unit.
+        """How many rows a unit may have, in words: a public fact of every guarantee for units.
 
         Examples
         --------
@@ -381,7 +383,7 @@ def with_origin(column: Column, columns: Iterable[Column]) -> Column:
     Raises
     ------
     FormulaError
-        If a column is derived by what is no expression.
+        If a column is derived by what is not an expression.
 
     Notes
     -----

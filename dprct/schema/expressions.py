@@ -153,7 +153,7 @@ def parse(expression: str) -> ast.expr:
         deep = _depth(tree) > _MOST_DEPTH
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(
-            f"derived={expression!r} is no expression; allowed: {_ALLOWED}"
+            f"derived={expression!r} is not an expression; allowed: {_ALLOWED}"
         ) from None
     if deep:
         raise FormulaError(

@@ -3,23 +3,330 @@
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 import functools
 import hashlib
+import itertools
 import json
+import math
+import numbers
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
-from dprct.schema.columns import Code, Column, Fate, FileFacts, Unit, shown, with_origin
-from dprct.schema.declare import declared
+from dprct.schema.columns import (
+    BuiltFrom,
+    Code,
+    Column,
+    Fate,
+    FileFacts,
+    Role,
+    Unit,
+    check_choice,
+    check_missing_codes,
+    given,
+    number_limits,
+    resolves,
+    shown,
+    with_origin,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import pandas as pd
     from narwhals.typing import IntoFrame
+
+
+FREE_FATES = ("withheld", "key", "drop")
+"""What a release may do with free text, strL and coordinates."""
+
+MOST_BINS = 1 << 20
+
+
+def declared(column: Column, fact: object) -> Column:
+    """Return ``column`` with a declared fact.
+
+    Parameters
+    ----------
+    column : Column
+    fact : tuple, list or mapping
+        A tuple is bounds, a list is levels, a mapping names facts of :class:`Column`.
+
+    Raises
+    ------
+    SchemaError
+        If the fact is unknown, malformed, or contradicts another.
+
+    Examples
+    --------
+    >>> declared(Column("age", "byte"), {"bounds": [15, 80], "bins": 5}).bins
+    5
+    """
+    if isinstance(fact, tuple):
+        fact = {"bounds": fact}
+    elif isinstance(fact, list):
+        fact = {"levels": fact}
+    if not isinstance(fact, Mapping):
+        raise SchemaError(
+            f"column {column.name!r}: declared as {type(fact).__name__}; give a tuple (bounds), "
+            "a list (levels) or a dict of facts"
+        )
+    changes: dict[str, Any] = {}
+    for key, value in fact.items():
+        if key not in _READERS:
+            raise SchemaError(_unknown(key, column.name))
+        changes[key] = _READERS[key](value, column)
+    new = replace(column, **changes)
+    check_column(new)
+    return new
+
+
+def check_column(column: Column) -> None:
+    """Refuse a column whose facts contradict each other.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if column.is_text:
+        _check_text(column)
+    else:
+        _check_numbers(column)
+    if column.locates and column.fate not in (None, *FREE_FATES):
+        raise SchemaError(
+            f"column {column.name!r} holds coordinates and cannot be {column.fate!r}; "
+            f"allowed: {', '.join(FREE_FATES)}, or declare coordinates=false"
+        )
+    if column.derived is not None and column.fate not in (None, "modelled"):
+        raise SchemaError(
+            f"column {column.name!r} is derived and {column.fate!r}; a derived column is "
+            "recomputed from its parents, so leave its fate out"
+        )
+
+
+def _check_text(column: Column) -> None:
+    unfit = [name for name in ("bounds", "bins", "decimals") if getattr(column, name) is not None]
+    if unfit:
+        raise SchemaError(
+            f"column {column.name!r} holds text and cannot have {', '.join(unfit)}; give levels"
+        )
+    if column.missing:
+        raise SchemaError(
+            f"column {column.name!r} holds text, which has no missing codes; declare "
+            "missing='never' and, if it may be empty, the level ''"
+        )
+    free = column.type == "strL" or column.levels is None
+    if free and column.fate not in (None, "public", *FREE_FATES):
+        raise SchemaError(
+            f"column {column.name!r} is free text and cannot be {column.fate!r}; "
+            f"allowed: {', '.join(FREE_FATES)}, or "
+            + (
+                "store a list of known texts as labelled codes (Stata's encode, or a categorical)"
+                if column.type == "strL"
+                else "declare its levels"
+            )
+        )
+    if column.type == "strL" and column.fate == "public":
+        raise SchemaError(
+            f"column {column.name!r} is strL and cannot be 'public'; "
+            f"allowed: {', '.join(FREE_FATES)}"
+        )
+
+
+def _check_numbers(column: Column) -> None:
+    low, high = column.bounds if column.bounds is not None else (-math.inf, math.inf)
+    levels = [float(level) for level in column.levels or ()]
+    _check_storage(column, [*levels, *(column.bounds or ())])
+    if any(not low <= level <= high for level in levels):
+        raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
+    if isinstance(column.bins, tuple):
+        edges = (low, *column.bins, high)
+        if any(a >= b for a, b in itertools.pairwise(edges)):
+            raise SchemaError(
+                f"column {column.name!r}: bins must be increasing and strictly within the bounds"
+            )
+    if column.type == "float" and len(set(map(_single, levels))) < len(levels):
+        raise SchemaError(
+            f"column {column.name!r}: type float does not tell two of the levels apart; mend one"
+        )
+    _check_step(column)
+    if column.bins is not None and column.levels is not None:
+        raise SchemaError(f"column {column.name!r} has bins and levels; give one of them")
+
+
+def _check_step(column: Column) -> None:
+    step, storage = column.step, column.type
+    if step is None:
+        return
+    if column.bounds is not None and not resolves(storage, max(map(abs, column.bounds)), step):
+        what = "whole numbers" if column.is_integer else f"{column.decimals} decimals"
+        raise SchemaError(
+            f"column {column.name!r}: type {storage} does not tell {what} apart up to these "
+            "bounds; narrow the bounds, or leave integer and decimals out"
+        )
+    levels = [x for x in column.levels or () if isinstance(x, float)]
+    if any((Fraction(repr(level)) / step).denominator > 1 for level in levels):
+        raise SchemaError(
+            f"column {column.name!r}: a level has more than {column.decimals} decimals; mend one"
+        )
+
+
+def _check_storage(column: Column, facts: Sequence[float]) -> None:
+    if column.is_integer and any(x != math.floor(x) for x in facts):
+        raise SchemaError(
+            f"column {column.name!r} holds whole numbers; give whole bounds and levels"
+        )
+    low, high = number_limits(column.type)
+    if any(not low <= x <= high for x in facts):
+        raise SchemaError(
+            f"column {column.name!r}: type {column.type} holds {low:g} to {high:g}; "
+            "give bounds and levels within"
+        )
+
+
+def _single(number: float) -> bytes:
+    """Return the four bytes that a float column keeps of a number."""
+    return struct.pack("<f", number)
+
+
+def _number(value: object, column: Column, fact: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise SchemaError(
+            f"column {column.name!r}: {fact} must be numbers; got {type(value).__name__}"
+            + _as_number(column.format)
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise SchemaError(f"column {column.name!r}: {fact} must be finite; got {number}")
+    return number + 0.0  # no negative zero: it would be another fact than zero
+
+
+def _as_number(display: str) -> str:
+    """Return how a date is given as a number, for a column that is displayed as one."""
+    if display.startswith(("%td", "%d", "%-td")):
+        return "; give a date as its days since 1 January 1960"
+    if display.startswith(("%tc", "%-tc")):
+        return "; give a time as its milliseconds since 1 January 1960"
+    return ""
+
+
+def _bounds(value: object, column: Column) -> tuple[float, float]:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise SchemaError(f"column {column.name!r}: bounds are (low, high); got {_length(value)}")
+    low, high = (_number(x, column, "bounds") for x in value)
+    if low >= high:
+        raise SchemaError(
+            f"column {column.name!r}: bounds ({low:g}, {high:g}) are reversed or empty; "
+            "give (low, high) with low < high"
+        )
+    return low, high
+
+
+def _levels(value: object, column: Column) -> tuple[float | str, ...]:
+    if not isinstance(value, (tuple, list)) or not value:
+        raise SchemaError(f"column {column.name!r}: levels are a list of at least one value")
+    if column.is_text:
+        if not all(isinstance(level, str) for level in value):
+            raise SchemaError(f"column {column.name!r} holds text; its levels must be text")
+        found: list[float | str] = [str(level) for level in value]
+    else:
+        found = sorted(_number(level, column, "levels") for level in value)
+    if len(set(found)) < len(found):
+        raise SchemaError(f"column {column.name!r}: a level is given twice; give each once")
+    return tuple(found)
+
+
+def _bins(value: object, column: Column) -> int | tuple[float, ...]:
+    if isinstance(value, (tuple, list)) and value:
+        return tuple(_number(edge, column, "bins") for edge in value)
+    number = _whole(value)
+    if number is None or not 1 <= number <= MOST_BINS:
+        raise SchemaError(
+            f"column {column.name!r}: bins={given(value)}; give a number of bins from 1 to "
+            f"{MOST_BINS}, or a list of the inner edges"
+        )
+    return number
+
+
+def _decimals(value: object, column: Column) -> int:
+    number = _whole(value)
+    if number is None or not 0 <= number <= 15:
+        raise SchemaError(f"column {column.name!r}: decimals={given(value)}; give 0 to 15")
+    return number
+
+
+def _whole(value: object) -> int | None:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return int(value) if whole else None  # type: ignore[call-overload]
+
+
+def _length(value: object) -> str:
+    kind = type(value).__name__
+    return f"a {kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
+
+
+def _flag(fact: str) -> Callable[[object, Column], bool]:
+    def read(value: object, column: Column) -> bool:
+        if not isinstance(value, bool):
+            raise SchemaError(f"column {column.name!r}: {fact}={given(value)}; give true or false")
+        return value
+
+    return read
+
+
+def _text(fact: str) -> Callable[[object, Column], str]:
+    def read(value: object, column: Column) -> str:
+        if not isinstance(value, str):
+            raise SchemaError(f"column {column.name!r}: {fact} must be text; got {given(value)}")
+        return value
+
+    return read
+
+
+def _choice(fact: str, kind: object) -> Callable[[object, Column], object]:
+    def read(value: object, column: Column) -> object:
+        check_choice(value, kind, fact, column.name)
+        return value
+
+    return read
+
+
+_READERS: dict[str, Callable[[Any, Column], Any]] = {
+    "bounds": _bounds,
+    "levels": _levels,
+    "bins": _bins,
+    "decimals": _decimals,
+    "integer": _flag("integer"),
+    "missing": lambda value, column: check_missing_codes(value, column.name),
+    "fate": _choice("fate", Fate),
+    "role": _choice("role", Role),
+    "exclusive": _text("exclusive"),
+    "built_from": _choice("built_from", BuiltFrom),
+    "constants_public": _flag("constants_public"),
+    "coordinates": _flag("coordinates"),
+    "confirmed": _flag("confirmed"),
+    "derived": _text("derived"),
+    "label": _text("label"),
+    "format": _text("format"),
+}
+
+DECLARABLE = tuple(_READERS)
+"""Names of the facts that :func:`declared` takes."""
+
+
+def _unknown(key: object, name: str) -> str:
+    close = difflib.get_close_matches(str(key), DECLARABLE, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(DECLARABLE)}"
+    return f"column {name!r}: unknown fact {key!r}; {hint}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +359,16 @@ class Seal:
 
 @dataclass(frozen=True)
 class Schema:
-    """Public facts about a table: the only source from which a private method takes any.
+    """The public facts of a table. Private methods take public facts from here and nowhere else.
 
     Parameters
     ----------
     columns : tuple of Column
-        In the order of the file.
+        The columns in the order of the file.
     file : FileFacts
-        Label sets, dataset label, sort order and the other facts of the file.
+        Label sets, data set label, sort order and other facts of the file.
     dataset_id : str or None
-        Name under which privacy charges are kept, the same for every version of the data.
+        Name under which privacy charges are recorded; the same for every version of the data.
     unit : Unit
         Who one record is.
     seal_of : Seal or None
@@ -69,7 +376,7 @@ class Schema:
     opened : bool
         Whether the data section was read before the facts were sealed.
     source : Path or None
-        The file that was read, where there is one; never written anywhere.
+        The file that was read, if there is one; never written anywhere.
 
     Examples
     --------
@@ -90,7 +397,9 @@ class Schema:
     def __post_init__(self) -> None:
         listed = isinstance(self.columns, (tuple, list))
         if not listed or not all(isinstance(column, Column) for column in self.columns):
-            raise SchemaError("columns= of a schema is no tuple of dprct.Column; give one")
+            raise SchemaError(
+                "columns= of a schema is not a tuple of columns; give one, such as schema.columns"
+            )
         if len(set(self.names)) < len(self.columns):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
             raise SchemaError(
@@ -104,14 +413,14 @@ class Schema:
 
     @checked
     def column(self, name: str) -> Column:
-        """Return the column called ``name``; a derived one is built from what its parents are.
+        """Return the column called ``name``; a derived one inherits how its parents were built.
 
         Raises
         ------
         ColumnError
             If there is none; the message suggests the closest name.
         FormulaError
-            If it is derived by what is no expression.
+            If it is derived, and its definition is not an expression.
         """
         return with_origin(self._as_declared(name), self.columns)
 
@@ -138,7 +447,7 @@ class Schema:
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """Return the schema with these columns instead of those of the same name.
 
-        A seal stands as long as no public fact changes.
+        The seal stays valid as long as no public fact changes.
         """
         new = {column.name: column for column in columns}
         unknown = [name for name in new if name not in self._by_name]
@@ -160,16 +469,17 @@ class Schema:
         confirm_header: bool = False,
         **facts: object,
     ) -> Schema:
-        """Return the schema with public facts added; the facts never come from the data.
+        """Return the schema with public facts added, which must not come from the data.
 
         Parameters
         ----------
         dataset_id : str, optional
-            Name under which privacy charges of this data set are kept.
+            Name under which privacy charges of this data set are recorded.
         unit : Unit, optional
             Who one record is.
         confirm_header : bool
-            Confirm every fact of the file's header (types, formats, labels) as public.
+            Whether to confirm that all facts of the file's header (types, formats, labels) are
+            public.
         **facts
             One entry per column: a tuple is bounds, a list is levels, a dict names facts of
             :class:`Column` (``dict(bounds=(15, 80), bins=5, missing=["."])``).
@@ -192,7 +502,7 @@ class Schema:
 
     @checked
     def declare_rest(self, fate: Fate) -> Schema:
-        """Return the schema in which every column without a fate has this one.
+        """Return the schema in which every column without a fate gets this one.
 
         Examples
         --------
@@ -210,9 +520,9 @@ class Schema:
         ).hexdigest()
 
     def seal(self, by: str = "") -> Schema:
-        """Return the schema dated and hashed; do this before the data are read.
+        """Return the schema with a date and a hash. Seal it before the data are read.
 
-        A schema that is sealed and unchanged keeps its date, unless somebody else declares it.
+        A sealed, unchanged schema keeps its date, unless another person declares it.
 
         Parameters
         ----------
@@ -230,13 +540,14 @@ class Schema:
         return replace(self, seal_of=None)
 
     def as_opened(self) -> Schema:
-        """Return the schema after its data were read; a seal that stands stays."""
+        """Return the schema, marked as one whose data were read; an existing seal stays."""
         return replace(self, opened=True)
 
     def seal_beside_data(self) -> Schema:
-        """Return the schema sealed where its data are at hand, as every model keeps it.
+        """Return the schema, sealed if it was not, as every model keeps it.
 
-        A seal that stands stays: only one from before the data came can say that it came first.
+        An existing seal stays, because only a seal from before the data were read can prove its
+        date.
         """
         return self.as_opened().seal()
 
@@ -284,7 +595,7 @@ class Schema:
     @classmethod
     @checked
     def from_dta(cls, path: str | Path) -> Schema:
-        """Return everything a .dta file says in its header and labels; the data are not read.
+        """Return the schema of a .dta file's header and labels; the data are not read.
 
         See :func:`dprct.io.stata.read_header`.
         """
@@ -294,10 +605,10 @@ class Schema:
 
     @classmethod
     def from_frame(cls, frame: IntoFrame) -> Schema:
-        """Return the types of a data frame's columns, and nothing else of it.
+        """Return a schema with the names and types of a data frame's columns; values are not used.
 
-        A frame with dates or categoricals also needs its values as codes and numbers:
-        :func:`dprct.schema.frames.table_of_frame` returns both.
+        If the frame has dates or categoricals, its values must be turned into codes and numbers,
+        too: :func:`dprct.schema.frames.table_of_frame` returns both.
         """
         from dprct.schema.frames import schema_of_frame
 
@@ -313,8 +624,8 @@ class Schema:
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write the schema as TOML that a person can read and edit."""
-        from dprct.io.atomic import atomic_write
+        """Write the schema as a TOML file, to be read and edited by people."""
+        from dprct.disk import atomic_write
         from dprct.schema.toml import text_for
 
         text = text_for(self, Path(path))
@@ -322,8 +633,8 @@ class Schema:
             file.write(text)
 
     def validate(self, data: IntoFrame) -> None:
-        """Refuse data that are not legal in this schema, naming columns and rules, no values."""
-        from dprct.schema.validate import validate
+        """Raise if data are not legal in this schema; no value is shown."""
+        from dprct.schema.tables import validate
 
         validate(self, data)
 

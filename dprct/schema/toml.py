@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -14,8 +16,7 @@ from dprct import disk
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
-from dprct.schema.declare import declared
-from dprct.schema.schema import Schema, Seal
+from dprct.schema.schema import Schema, Seal, declared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +27,12 @@ _FILE = ("release", "byteorder", "label", "timestamp", "sorted_by", "rows")
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false"}
 _TOP = ("version", "dataset_id", "opened", "unit", "seal", "file", "columns", "value_labels",
         "characteristics")  # fmt: skip
+_DEEPEST = 32
+"""Most tables and lists inside each other; a schema has four."""
+_ENDLESS = re.compile(
+    r"""(?m)(?:^|[\[{,])[ \t]*(?>(?>[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}""", re.ASCII
+)
+"""A name of more than 16 parts at the start of a line or a table: a parser takes their square."""
 
 
 def load(path: str | Path) -> Schema:
@@ -59,15 +66,27 @@ def text_for(schema: Schema, path: Path) -> bytes:
 
 
 def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:
-    """Return the contents of a TOML file, or raise ``error`` with the line that is not TOML."""
-    return _parsed(path, error).unwrap()
+    """Return the contents of a TOML file, or raise ``error`` with the line that is not TOML.
+
+    Python's own parser reads a file of the largest size in seconds; tomlkit, which keeps comments,
+    takes a minute for a list of 300,000 numbers, so it only reads what is to be saved over.
+    """
+    return _plain(_text(path, error), path, error)
 
 
 def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
+    """Return a TOML file with its comments; what Python's parser refuses never gets that far."""
+    text = _text(path, error)
+    _plain(text, path, error)
     try:
-        document = tomlkit.parse(disk.content(path, disk.MOST_TOML).decode("utf-8"))
-        _check_numbers(document.unwrap())
-        return document
+        return tomlkit.parse(text)
+    except (TOMLKitError, ValueError) as problem:
+        raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
+
+
+def _text(path: str | Path, error: type[Exception]) -> str:
+    try:
+        return disk.content(path, disk.MOST_TOML).decode("utf-8")
     except OSError as problem:
         raise FileError(
             f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file"
@@ -77,21 +96,37 @@ def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
             f"{str(path)!r} is not TOML: it is not text in UTF-8; give a study or schema file, or "
             "save it as UTF-8"
         ) from None
-    except TOMLKitError as problem:
+
+
+def _plain(text: str, path: str | Path, error: type[Exception]) -> dict[str, Any]:
+    try:
+        if _ENDLESS.search(text):
+            raise RecursionError
+        document = tomllib.loads(text)
+        _check(document, 0)
+        return document
+    except tomllib.TOMLDecodeError as problem:
         raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
+    except RecursionError:
+        raise error(
+            f"{str(path)!r} has tables or lists more than {_DEEPEST} deep inside each other, or "
+            "a name of more than 16 parts; give a study or schema file"
+        ) from None
     except (OverflowError, ValueError):  # beyond what Python reads as one number
         raise error(
             f"{str(path)!r} holds a whole number beyond 64 bits, which TOML does not have; mend it"
         ) from None
 
 
-def _check_numbers(value: object) -> None:
-    """Refuse whole numbers beyond TOML's 64 bits, with which nothing here would cope."""
+def _check(value: object, depth: int) -> None:
+    """Refuse whole numbers beyond TOML's 64 bits, and depths that nothing here would bear."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise OverflowError
     if isinstance(value, (list, dict)):
+        if depth > _DEEPEST:
+            raise RecursionError
         for one in value.values() if isinstance(value, dict) else value:
-            _check_numbers(one)
+            _check(one, depth + 1)
 
 
 def merge(document: Any, facts: Mapping[str, Any]) -> None:

@@ -30,8 +30,8 @@ from dprct.schema.toml import column_facts
 from dprct.study.package import planned, price
 
 if TYPE_CHECKING:
-    from dprct.privacy.guarantee import Guarantee
-    from dprct.release.model import ReleaseModel
+    from dprct.privacy.budget import Guarantee
+    from dprct.release.release import ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema

@@ -11,13 +11,21 @@ import numpy as np
 
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, ParameterError, StudyError
-from dprct.estimate.ate.index import indexes_of, is_file
+from dprct.estimate.ate.facts import indexes_of, is_file
 from dprct.estimate.ate.model import policy_of
 from dprct.estimate.experiment import cluster_unit, compared, constant_of, levels_of, with_bounds
-from dprct.privacy.allocation import split as split_budget
 from dprct.privacy.budget import Real, exact
+from dprct.privacy.mechanisms import split as split_budget
 from dprct.release.calibrated.covariates import covariates_of
-from dprct.release.calibrated.layout import Layout, design_problems, prepared_schema
+from dprct.release.calibrated.layout import (
+    Layout,
+    Regressions,
+    check_slopes,
+    design_problems,
+    prepared_schema,
+    regressions_of,
+    split,
+)
 from dprct.release.calibrated.model import (
     COVARIATES,
     MOMENTS,
@@ -25,16 +33,14 @@ from dprct.release.calibrated.model import (
     Wanted,
     shares_of,
 )
-from dprct.release.calibrated.regressions import Regressions, check_slopes, regressions_of, split
-from dprct.study.design_section import absent, check_choice, design_from
-from dprct.study.sections import section
+from dprct.study.sections import absent, check_choice, design_from, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.estimate.experiment import BlockRule, UnitRule
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.study.release_section import ReleaseSpec
+    from dprct.study.sections import ReleaseSpec
 
 Numbers = float | tuple[float, ...]
 Level = str | float
@@ -101,13 +107,13 @@ class CalibratedSpec:
         ``gamma = "moments"``, and of each outcome; or of the outcomes alone, which divide what the
         others leave.
     sd : table of numbers
-        By outcome: declared standard deviations, for the plan.
+        Standard deviations of outcomes, known from elsewhere, for the plan.
     clip : list of str
         Outcomes whose values beyond their bounds are moved to the bound, row by row, before
-        anything is computed; without, such values are refused.  Effects are those on the clipped
-        outcome.
+        anything is computed; effects are then those on the clipped outcome.  By default, such
+        values are refused.
     missing : "public", "private", number, or table of these
-        What a missing outcome means.
+        What to do with missing outcomes.
     blocks : {"weight", "ignore"}
         Average over the blocks of the design, or leave them out.
     privacy_unit : {"person", "cluster"}
@@ -257,7 +263,7 @@ class CalibratedExperiment:
             by_name = isinstance(named, (Mapping, tuple))
             others = set(named) - set(regressions.outcomes) if by_name else set()
             found += [
-                f"[calibrated] {key} names {name!r}, which is no outcome of the formula"
+                f"[calibrated] {key} names {name!r}, which is not an outcome of the formula"
                 for name in sorted(others)
             ]
         return found
@@ -285,7 +291,7 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"calibrated": {"covariate_release": "filler", "alphas": [0.05, 0.01]}}
     >>> calibrated_from(document, release).calibrated.alphas

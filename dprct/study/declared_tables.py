@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import ColumnError, DprctError, ParameterError, StudyError
+from dprct import disk
+from dprct.errors import ColumnError, DprctError, FileError, ParameterError, StudyError
 from dprct.formula import names as formula_names
 from dprct.results.covariance import check_weights_type
 from dprct.results.itt import ITTTable, itt_table
@@ -17,10 +21,14 @@ from dprct.results.tables import style_named
 from dprct.study.sections import section
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     import pandas as pd
 
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.schema.schema import Schema
+
 
 Covariates = tuple[str, ...] | Mapping[str, tuple[str, ...]]
 Families = str | Mapping[str, tuple[str, ...]]
@@ -51,7 +59,7 @@ class TableSpec:
         The column of the control group.
     errors : str
         The kind of standard errors: HC1, HC0, HC2, HC3, nonrobust or cluster.
-    groups, weights : str or None
+    cluster, weights : str or None
         The column of clusters, and that of weights.
     weights_type, alternative, distribution, sample : str
         As for :func:`dprct.itt_table`.
@@ -78,7 +86,7 @@ class TableSpec:
     blocks: tuple[str, ...] = ()
     control: str | None = None
     errors: str = "HC1"
-    groups: str | None = None
+    cluster: str | None = None
     weights: str | None = None
     weights_type: str = "aweight"
     alternative: str = "two-sided"
@@ -99,7 +107,7 @@ class TableSpec:
         ]  # fmt: skip
         terms = [term for members in sets for term in members]
         named = formula_names("~ " + " + ".join(terms), functions=True)[1] if terms else []
-        single = [name for name in (self.control, self.groups, self.weights) if name]
+        single = [name for name in (self.control, self.cluster, self.weights) if name]
         return list(dict.fromkeys([*self.outcomes, *self.arms, *named, *self.blocks, *single]))
 
     def without_information(self, fates: Mapping[str, str]) -> list[str]:
@@ -132,7 +140,7 @@ class TableSpec:
         Raises
         ------
         ParameterError, FormulaError
-            If an option is none of those allowed, or a covariate is no term of the grammar.
+            If an option is none of those allowed, or a covariate is not a term of the grammar.
         """
         if not self.name.strip():
             raise ParameterError("name is empty; give a short one, such as 'table2'")
@@ -150,7 +158,7 @@ class TableSpec:
             raise ParameterError("covariates is an empty table; name at least one set")
         style_named(self.layout).changed({} if self.digits is None else {"digits": self.digits})
         Inference(alternative=self.alternative, distribution=self.distribution, adjust=self.adjust)  # type: ignore[arg-type]
-        cov_type = covariance_named(self.errors, self.groups)
+        cov_type = covariance_named(self.errors, self.cluster)
         check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
         families_of(self.families, self.outcomes, self.arms, self.family_sizes or None)  # type: ignore[arg-type]
         self.columns()
@@ -181,7 +189,7 @@ class TableSpec:
             blocks=self.blocks,
             control=self.control,
             cov_type=self.errors,
-            groups=self.groups,
+            cluster=self.cluster,
             weights=self.weights,
             weights_type=self.weights_type,  # type: ignore[arg-type]  # itt_table checks it
             alternative=self.alternative,  # type: ignore[arg-type]
@@ -215,7 +223,8 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
     if not isinstance(sections, Sequence) or isinstance(sections, str):
         raise StudyError("tables are written as [[table]], one section for each")
     found = tuple(
-        section(TableSpec, part, f"[[table]] number {k}") for k, part in enumerate(sections, 1)
+        section(TableSpec, _as_named_now(part), f"[[table]] number {k}")
+        for k, part in enumerate(sections, 1)
     )
     names = [table.name for table in found]
     for table in found:
@@ -226,6 +235,18 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
         except DprctError as error:
             raise StudyError(f"[[table]] {table.name!r}: {error}") from None
     return found
+
+
+def _as_named_now(part: object) -> object:
+    """Return a section whose keys have the names of this version: a file of an older one is read.
+
+    Where both names stand, the old one is refused with the new one.
+    """
+    if not isinstance(part, Mapping) or "groups" not in part:
+        return part
+    if "cluster" in part:
+        raise StudyError("[[table]] has both cluster and groups, its old name; leave groups out")
+    return {("cluster" if key == "groups" else key): value for key, value in part.items()}
 
 
 def long_form(tables: Mapping[str, ITTTable]) -> list[dict[str, Any]]:
@@ -254,3 +275,128 @@ STATISTICS = (
 
 PLACE = ("table", "covariates", "outcome", "arm", "statistic")
 """What finds a number again in ``expected.csv``."""
+
+
+HEADER = ("study", *PLACE, "value")
+RELATIVE, ABSOLUTE = 1e-6, 1e-9
+"""How far a recomputed number may be off: linear algebra differs between machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A number that is not what ``expected.csv`` says.
+
+    Parameters
+    ----------
+    place : str
+        Table, covariate set, outcome, arm and statistic.
+    expected, found : float or None
+        None where one side does not have the number.
+    """
+
+    place: str
+    expected: float | None
+    found: float | None
+
+    def __str__(self) -> str:
+        return f"{self.place}: expected {_said(self.expected)}, found {_said(self.found)}"
+
+
+def written(study: str, entries: Iterable[Mapping[str, Any]]) -> str:
+    """Return ``expected.csv`` of a study (its dataset id) as text.
+
+    Examples
+    --------
+    >>> entry = dict(table="t", covariates="", outcome="y", arm="a", statistic="estimate", value=.1)
+    >>> print(written("liberia", [entry]).splitlines()[1])
+    liberia,t,,y,a,estimate,0.1
+    """
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(HEADER)
+    rows.writerows(
+        [study, *(entry[key] for key in PLACE), repr(float(entry["value"]))] for entry in entries
+    )
+    return text.getvalue()
+
+
+def mismatches(
+    path: Path, study: str, entries: Iterable[Mapping[str, Any]]
+) -> tuple[Mismatch, ...]:
+    """Return the numbers that differ from ``expected.csv``, or are on one side only.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    StudyError
+        If it is no ``expected.csv``, or one of another study.
+    """
+    expected = _read(path, study)
+    found = {tuple(str(entry[key]) for key in PLACE): float(entry["value"]) for entry in entries}
+    return tuple(
+        Mismatch(" / ".join(part for part in place if part), expected.get(place), found.get(place))
+        for place in dict.fromkeys([*expected, *found])
+        if not _same(expected.get(place), found.get(place))
+    )
+
+
+def belongs_to(path: Path, study: str) -> bool:
+    """Whether a file is an ``expected.csv`` of this study, edited or not."""
+    try:
+        return all(row[0] == study for row in _rows(path))
+    except DprctError:
+        return False
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Return the rows below the header."""
+    try:
+        text = disk.content(path, disk.MOST_JSON).decode("utf-8-sig")  # a spreadsheet may mark it
+    except (OSError, UnicodeDecodeError):
+        raise FileError(f"cannot read {path.name!r}; give the expected.csv of this study") from None
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error:
+        rows = []
+    if not rows or tuple(rows[0]) != HEADER or any(len(row) != len(HEADER) for row in rows):
+        raise StudyError(
+            f"{path.name!r} is not an expected.csv: its columns must be {', '.join(HEADER)}; "
+            "dprct protect writes it"
+        )
+    return rows[1:]
+
+
+def _read(path: Path, study: str) -> dict[tuple[str, ...], float]:
+    rows = _rows(path)
+    others = {row[0] for row in rows} - {study}
+    if others:
+        raise StudyError(
+            f"{path.name!r} is of study {sorted(others)[0]!r}, this study is {study!r}; "
+            "give the expected.csv that was written with this study's protected file"
+        )
+    try:
+        numbers = {tuple(row[1:-1]): float(row[-1]) for row in rows}
+    except ValueError:
+        raise StudyError(
+            f"{path.name!r} has a value that is not a number: it was edited; take the file that "
+            "dprct protect wrote"
+        ) from None
+    if len(numbers) < len(rows):
+        raise StudyError(
+            f"{path.name!r} has a number twice: it was edited; take the file that dprct protect "
+            "wrote"
+        )
+    return numbers
+
+
+def _same(expected: float | None, found: float | None) -> bool:
+    if expected is None or found is None:
+        return False
+    if math.isnan(expected) or math.isnan(found):
+        return math.isnan(expected) and math.isnan(found)
+    return math.isclose(expected, found, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def _said(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.9g}"

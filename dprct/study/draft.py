@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dprct.errors import ParameterError
 from dprct.privacy.ledger import checked_id
 from dprct.schema.columns import Column, shown
+from dprct.study.release_section import check_printable
 
 if TYPE_CHECKING:
     from dprct.schema.schema import Schema
@@ -81,7 +82,7 @@ _TAIL = """
 # outcomes = []                    # columns
 # arms = []                        # columns of 0 and 1
 # covariates = []                  # terms, such as "age" or "C(village)"
-# groups = ""                      # the column of clusters, if there is one
+# cluster = ""                     # the column of clusters, if there is one
 
 # What a data editor asks and only you know; it goes into README-data.md.
 # [availability]
@@ -110,6 +111,11 @@ def draft(schema: Schema, data: Path, study: Path) -> str:
     str
         TOML with a ``[columns.NAME]`` table for every column and blanks as comments.
 
+    Raises
+    ------
+    StudyError
+        If the name of the file has characters that cannot be seen.
+
     Examples
     --------
     >>> from dprct.schema import Column, Schema
@@ -117,6 +123,7 @@ def draft(schema: Schema, data: Path, study: Path) -> str:
     >>> "[columns.age]" in text and "# bounds = " in text
     True
     """
+    check_printable(data.name, "the data file")
     head = _HEAD.format(
         name=_one_line(study.name),
         data=_text(_relative(data, study.absolute().parent).as_posix()),

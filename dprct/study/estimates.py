@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError
 from dprct.estimate.additive import PrivateAdditive
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.index import is_file
+from dprct.estimate.ate.facts import is_file
 from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
+from dprct.estimate.moments.model import PrivateMoments
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.model import Facts, Model, Spec
-from dprct.study.design_section import design_from
-from dprct.study.sections import is_required, keys_of, section
+from dprct.study.sections import design_from, is_required, keys_of, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Budget, Relation
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.study.release_section import ReleaseSpec
+    from dprct.study.sections import ReleaseSpec
 
 AnyModel = Model[Any, Any, Any, Any]
 
@@ -39,6 +38,7 @@ ESTIMATES: Mapping[str, type[AnyModel]] = {
     "cate": CATE,
     "private_additive": PrivateAdditive,
     "synthetic_control": SyntheticControl,
+    "moments": PrivateMoments,
 }
 """By ``[release] method``: the class that a user of Python fits."""
 
@@ -188,9 +188,9 @@ class Estimate:
         """Return the options that are not left at their defaults, in words."""
         known = keys_of(type(self.spec))
         found = [
-            (name, spelled(getattr(self.spec, name)))
+            (name, spelled(getattr(self.spec, f.name)))
             for name, (f, _) in known.items()
-            if is_required(f) or getattr(self.spec, name) != f.default
+            if is_required(f) or getattr(self.spec, f.name) != f.default
         ]
         design: Design | None = getattr(self.spec, DESIGN, None)
         return found if design is None else [*found, ("design", design.describe())]
@@ -213,7 +213,7 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSpec) -> Estimate
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "ipw", delta=1e-6, formula="treat ~ age")
     >>> estimate_from({"ipw": {"outcome": "y", "trim": 0.1}}, release).spec.columns
     ('y', 'treat', 'age')

@@ -11,20 +11,20 @@ from dprct.published.allocation import Allocation
 from dprct.published.covariates import XMethod
 from dprct.published.genmodel import From, GenModel, Sigma
 from dprct.published.informed import Hybrid, MissingOutcomes, Roles, roles
+from dprct.published.karwa_vadhan import NoiseOn
 from dprct.published.outcomes import Family, families_of
-from dprct.release.model import modelled
-from dprct.study.design_section import absent, check_choice, design_from
-from dprct.study.sections import section
+from dprct.release.release import modelled
+from dprct.study.sections import absent, check_choice, design_from, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.published.informed import ModelInformed
     from dprct.schema.schema import Schema
-    from dprct.study.release_section import ReleaseSpec
+    from dprct.study.sections import ReleaseSpec
 
 Texts = Mapping[str, str]
 
-_OF_GEN_MODEL = ("B", "v", "allocation", "epsilon_x", "sigma", "confidential_from")
+_OF_GEN_MODEL = ("B", "v", "allocation", "epsilon_x", "sigma", "confidential_from", "noise_on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class InformedSpec:
         Rows were lost after the assignment: shares are not held against it.
     families : table of texts
         By outcome; for Hybrid alone.
-    B, v, sigma, confidential_from
+    B, v, sigma, confidential_from, noise_on
         For GenModel alone, as :class:`dprct.published.GenModel` takes them.
     allocation : {"section4", "section5"}
         For GenModel alone: the preset by which epsilon is divided.
@@ -59,6 +59,7 @@ class InformedSpec:
     epsilon_x: float | None = None
     sigma: str | None = None
     confidential_from: str | None = None
+    noise_on: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class InformedExperiment:
         }
         if self.method == "published_hybrid":
             return Hybrid(data, schema, families=spec.families, **options)
-        for name in ("B", "v", "sigma", "confidential_from"):
+        for name in ("B", "v", "sigma", "confidential_from", "noise_on"):
             if getattr(spec, name) is not None:
                 options[name] = getattr(spec, name)
         return GenModel(data, schema, allocation=_allocation(spec), **options)
@@ -159,7 +160,7 @@ def informed_from(document: Mapping[str, Any], release: ReleaseSpec) -> Informed
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "published_hybrid", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> informed_from(document, release).design.uses
@@ -182,6 +183,7 @@ def _check_informed(spec: InformedSpec, release: ReleaseSpec) -> None:
         ("allocation", ("section4", "section5")),
         ("sigma", get_args(Sigma)),
         ("confidential_from", get_args(From)),
+        ("noise_on", get_args(NoiseOn)),
     ):
         if getattr(spec, name) is not None:
             check_choice(getattr(spec, name), allowed, f"[informed] {name}")

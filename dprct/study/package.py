@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprct import disk, published
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
+from dprct.disk import atomic_write
 from dprct.errors import DprctError, FileError, StudyError
+from dprct.estimate.moments.document import document_of, text_of
+from dprct.estimate.moments.results import Moments
 from dprct.io import read
-from dprct.io.atomic import atomic_write
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
@@ -20,7 +22,7 @@ from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.histogram import Marginals, MVHistogram
-from dprct.release.model import ReleaseModel
+from dprct.release.release import ReleaseModel
 from dprct.release.writing import (
     certificate_paths,
     check_target,
@@ -29,10 +31,10 @@ from dprct.release.writing import (
     refuse_foreign,
     writing_at,
 )
-from dprct.results.charging import charged_elsewhere, refuse_second_budget
+from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
-from dprct.study.declared_tables import long_form
-from dprct.study.expected import belongs_to, written
+from dprct.study.declared_tables import belongs_to, long_form, written
+from dprct.study.moments_tables import DeclaredMoments, check_moments_target, moments_path
 from dprct.study.readme import TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
@@ -144,6 +146,7 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
     if isinstance(model, ReleaseModel):
         model.rehearse(study.output)
     else:
+        _check_results(study)
         rehearse_results(study.output, study.dataset_id)
     cost = price(study, model)
     if cost is not None:
@@ -171,7 +174,7 @@ def check_places(study: Study) -> None:
             "give the place on the command line (--output), if it is meant"
         )
     if study.estimate is not None:
-        check_results_target(study.output, study.dataset_id)
+        _check_results(study)
         return
     check_target(study.output, study.dataset_id)
     companions(study)
@@ -187,7 +190,8 @@ def written_files(
     study : Study
     model : ReleaseModel or Model
     made : Release or results
-        From :func:`protected`, or from ``model.resume``.
+        From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
+        and what the study declared of them is read off.
 
     Returns
     -------
@@ -206,9 +210,21 @@ def written_files(
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
     plan = model.plan(paid.epsilon, paid.delta)
-    document, text = results_document(study.estimate.method, made, model, plan)
-    write_results(document, text, study.output)
-    return (study.output, text_path(study.output))
+    method, also = study.estimate.method, {}
+    if isinstance(made, Moments):
+        _check_results(study)
+        also[moments_path(study.output)] = text_of(document_of(made))
+        made = DeclaredMoments(made, model.spec.formulas, moments_path(study.output).name)
+    document, text = results_document(method, made, model, plan)
+    write_results(document, text, study.output, also)
+    return (study.output, text_path(study.output), *also)
+
+
+def _check_results(study: Study) -> None:
+    """Refuse places where the results of an estimate may not be written."""
+    check_results_target(study.output, study.dataset_id)
+    if study.release.method == "moments":
+        check_moments_target(study.output, study.dataset_id)
 
 
 def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget | None:
@@ -220,7 +236,7 @@ def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget
 
 
 def ledger(study: Study, cost: Budget | None = None) -> Accountant:
-    """Return the ledger beside the data, begun with the study's total budget if there is none.
+    """Return the ledger next to the data, begun with the study's total budget if there is none.
 
     Parameters
     ----------
@@ -252,9 +268,9 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
 
 
 def same_data(study: Study) -> str:
-    """Return which other ledgers beside the data were charged for the same content; else nothing.
+    """Return which other ledgers next to the data were charged for the same content; else nothing.
 
-    The data file is hashed for it, if there are ledgers beside it.
+    The data file is hashed for it, if there are ledgers next to it.
 
     Raises
     ------
@@ -284,7 +300,7 @@ def _continued(study: Study, found: Accountant) -> Accountant:
 
 
 def unaffordable(study: Study) -> list[str]:
-    """Return in words why the ledger beside the data would refuse the release; none is begun.
+    """Return in words why the ledger next to the data would refuse the release; none is begun.
 
     What a method without a guarantee pays for a part of it depends on the data's columns, and is
     not known here.
@@ -391,7 +407,7 @@ def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Companions:
-    """Where the papers beside a protected file go.
+    """Where the papers next to a protected file go.
 
     Parameters
     ----------
@@ -517,7 +533,7 @@ def _certificate_beside(study: Study) -> Certificate:
         certificate = Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON)))
     except (OSError, ValueError, TypeError, DprctError):
         raise FileError(
-            f"there is no certificate {path.name!r} beside the protected file; make both with "
+            f"there is no certificate {path.name!r} next to the protected file; make both with "
             "dprct protect"
         ) from None
     if not is_described(study.output):

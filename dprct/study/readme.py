@@ -177,7 +177,7 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     kind = "a protected file" if _promises(certificate) else "synthetic and NOT a protected file"
     yield (
         f"{code(_name(certificate))} is {kind}: it takes the place of a confidential one, "
-        "with the same columns, types and labels, and other values. Its certificate, beside it as "
+        "with the same columns, types and labels, and other values. Its certificate, next to it as "
         "a page (HTML), as text and as JSON, says what differs and what is guaranteed."
     )
     yield ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,7 +10,7 @@ from dprct.privacy.budget import Budget
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.estimates import ESTIMATES
 from dprct.study.results_document import SUFFIX
-from dprct.study.sections import section
+from dprct.study.sections import ReleaseSpec, TotalBudget, section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,66 +33,6 @@ UNPROMISED: frozenset[str] = frozenset(
     {"published_mv_histogram", "published_hybrid", "published_gen_model"}
 )
 """Methods without a privacy guarantee: the papers' algorithms as published."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseSpec:
-    """What is released, and at what price.
-
-    Parameters
-    ----------
-    method : str
-        One of those above.  A release writes a protected file, an estimate a document of results.
-        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the paper's
-        algorithms: they have no privacy guarantee.
-    epsilon, delta : number
-        What the release may cost; ``delta = 0`` is pure differential privacy.
-    zeta : float or None
-        Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
-    confirm : bool
-        Release although the plan refuses: few combinations can be expected to survive, say.
-    output : str or None
-        Where the protected file goes, relative to the study file: ``<data>_protected.dta`` by
-        default, and ``<data>_no_dp_guarantee.dta`` if nothing is promised.  An estimate writes its
-        document of results there: ``<data>_<method>.json`` by default.
-    keep : tuple of str
-        Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
-    formula : str or None
-        The reader's regression, for ``calibrated``; the model of the outcomes, for
-        ``published_hybrid`` and ``published_gen_model``; for an estimate, what ``from_formula`` of
-        its class takes.
-    """
-
-    epsilon: float
-    method: str = "mv_histogram"
-    delta: float = 0.0
-    zeta: float | None = None
-    confirm: bool = False
-    output: str | None = None
-    keep: tuple[str, ...] = ()
-    formula: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TotalBudget:
-    """What may be spent on this data set in all, over every release ever made from it.
-
-    Parameters
-    ----------
-    epsilon, delta : number
-        The most that the ledger may ever charge.
-    relation : {"replace-one", "replace-one-design-public"} or None
-        A demand on every charge of the ledger: one that does not hold under it is refused.
-        Without it any is taken, and the sum is stated under the weakest relation of the charges.
-    separate : str or None
-        Why the same data may have this budget besides that of another ledger beside them; the
-        certificate states it.  Without it such data are refused.
-    """
-
-    epsilon: float
-    delta: float = 0.0
-    relation: str | None = None
-    separate: str | None = None
 
 
 def release_from(document: Mapping[str, Any]) -> ReleaseSpec:
@@ -120,7 +59,7 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
     Raises
     ------
     StudyError
-        If it is no budget.
+        If it is not a budget.
 
     Examples
     --------
@@ -199,10 +138,21 @@ def _check_estimate(release: ReleaseSpec) -> None:
                 f"[release] {key} belongs to a protected file, and method = {release.method!r} "
                 "makes none; remove it"
             )
+    if release.output is not None and release.method == "moments":
+        _check_beside_moments(release.output)
     if release.output is not None and not release.output.lower().endswith(SUFFIX):
         raise StudyError(
             f"[release] output = {release.output!r}; method = {release.method!r} writes a document "
             f"of results, so let its name end in {SUFFIX}"
+        )
+
+
+def _check_beside_moments(output: str) -> None:
+    """Refuse the name that released moments get beside their document of results."""
+    if output.lower().endswith(".moments" + SUFFIX):
+        raise StudyError(
+            f"[release] output = {output!r} is a name of released moments, which get theirs from "
+            "that of the document of results; leave out '.moments'"
         )
 
 

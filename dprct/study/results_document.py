@@ -20,12 +20,12 @@ import pandas as pd
 
 from dprct import __version__, disk
 from dprct.certificate.certificate import sealed_words
+from dprct.disk import file_error
 from dprct.errors import DisclosureError, FileError, SimulationError
-from dprct.io.atomic import file_error
 from dprct.privacy.budget import spelled
 from dprct.release.verify import RESULTS, results_digest, results_text
 from dprct.release.writing import check_free_of_case, writing_at
-from dprct.results.confidential import is_confidential
+from dprct.results.base import is_confidential
 from dprct.results.typeset import (
     Grid,
     Line,
@@ -167,8 +167,8 @@ def results_document(
     """
     if is_confidential(result):
         raise DisclosureError(
-            "a report on the confidential data is no result of a fit, and is not written; keep it "
-            "with the confidential data"
+            "a report on the confidential data is not a result of a fit and is not written; keep "
+            "it with the confidential data"
         )
     if result.guarantee.simulation:
         raise SimulationError(
@@ -252,8 +252,12 @@ def rehearse_results(path: Path, dataset_id: str) -> None:
             (folder / place.name).write_bytes(bytes(_ROOM))
 
 
-def write_results(document: ResultsDocument, text: str, path: Path) -> None:
-    """Write a document and its text, both or neither.
+def write_results(
+    document: ResultsDocument, text: str, path: Path, also: Mapping[Path, str] | None = None
+) -> None:
+    """Write a document and its text, and other files beside them (``also``): all or none.
+
+    The caller has checked that the places of ``also`` are free.
 
     Raises
     ------
@@ -261,7 +265,9 @@ def write_results(document: ResultsDocument, text: str, path: Path) -> None:
         If they cannot be written, or would replace what is not theirs; then what was there is
         there still.
     """
-    places = {text_path(path): _ended(text), path: results_text(document.content)}
+    places = {
+        text_path(path): _ended(text), **(also or {}), path: results_text(document.content)
+    }  # fmt: skip
     with writing_at(path):
         check_results_target(path, str(document.content["dataset_id"]))
         with _staged(path) as folder:

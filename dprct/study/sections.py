@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from dprct.errors import StudyError, instead_of
+from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
+from dprct.errors import ParameterError, StudyError, instead_of
 from dprct.privacy.budget import Real
+
+if TYPE_CHECKING:
+    from dprct.assignment import Design
+
 
 _NAMES = {"Real": Real}
 """What annotations name that is imported for type checkers alone."""
@@ -24,6 +29,9 @@ _PLAIN: Mapping[Any, tuple[tuple[type, ...], str, str]] = {
     str: ((str,), "text in quotes", "texts"),
 }
 """What a type takes of TOML, and how one and several of it are called."""
+
+KEY = "key"
+"""In the metadata of a field: what it is called in a study file, in Python and in R."""
 
 _COUNTS = {2: "two", 3: "three"}
 _LISTS = (tuple, Sequence, Iterable, Collection)
@@ -54,19 +62,25 @@ def section(
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")
     given = given or {}
-    known = {name: f for name, f in keys_of(kind).items() if name not in given}
+    known = {name: key for name, key in keys_of(kind).items() if key[0].name not in given}
     check_keys(table, tuple(known), where, renamed)
     for name, (f, _) in known.items():
         if name not in table and is_required(f):
             raise StudyError(f"{where} lacks {name}; write {name} = ...")
-    values = {name: _value(table[name], known[name][1], f"{where} {name}") for name in table}
+    values = {
+        known[name][0].name: _value(table[name], known[name][1], f"{where} {name}")
+        for name in table
+    }
     return kind(**given, **values)
 
 
 def keys_of(kind: type[Any]) -> Mapping[str, tuple[Field[Any], tuple[Any, ...]]]:
-    """Return the fields of a dataclass that TOML can spell, each with the types that it takes."""
+    """Return the fields of a dataclass that TOML can spell, each with the types that it takes.
+
+    A field whose metadata name a key is spelled so: its own name is taken by an attribute.
+    """
     hints = get_type_hints(kind, localns=_NAMES)
-    found = {f.name: (f, _alternatives(hints[f.name])) for f in fields(kind)}
+    found = {f.metadata.get(KEY, f.name): (f, _alternatives(hints[f.name])) for f in fields(kind)}
     return {name: key for name, key in found.items() if key[1]}
 
 
@@ -202,3 +216,219 @@ def check_keys(
         if key not in known:
             hint = _FOLLOWS.get(str(key), instead_of(key, known, renamed))
             raise StudyError(f"unknown key {key!r} in {where}; {hint}")
+
+
+Arms = tuple[str | float, ...] | Mapping[str, tuple[str, ...]]
+Names = str | tuple[str, ...]
+Numbers = float | tuple[float, ...]
+Parts = Mapping[str, Mapping[str, Any]]
+
+_DESIGNS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
+    "simple": (Simple, ()),
+    "complete": (Complete, ()),
+    "block": (Block, ("block",)),
+    "cluster": (Cluster, ("cluster",)),
+    "block_cluster": (BlockCluster, ("block", "cluster")),
+}
+"""The design of each kind, and the keys that it needs besides arms."""
+
+_KINDS = (*_DESIGNS, "factorial")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignSpec:
+    """How treatments were assigned.
+
+    Parameters
+    ----------
+    kind : {"simple", "complete", "block", "cluster", "block_cluster", "factorial"}
+        How treatment was assigned: each row by itself, a fixed number of all rows, the same within
+        blocks, whole clusters, whole clusters within blocks, or several treatments at once.
+    arms : list of str or numbers, or table
+        The 0/1 columns of the arms; with ``arm``, the levels of that column, the control group's
+        among them; of a factorial design, optionally, from the column of each combination to the
+        arms of the factors in it.
+    arm : str
+        The one column that holds the group of each row, as a code or as text.
+    shares : number or list of numbers
+        The probability of each arm; without it all groups have the same, the control group
+        included.
+    control_share : number
+        The probability of being in no arm; 0 if there is no such group.
+    block, cluster : str or list of str
+        The column that says who is in which block, or cluster; several columns are combined.
+    factors : table of tables
+        ``[design.factors.NAME]`` for each factor, with the keys of a design of its own; its arms
+        are the one column NAME, if not given.
+    """
+
+    kind: str
+    arms: Arms | None = None
+    arm: str | None = None
+    shares: Numbers | None = None
+    control_share: float | None = None
+    block: Names | None = None
+    cluster: Names | None = None
+    factors: Parts | None = None
+
+
+def design_from(document: Mapping[str, Any]) -> Design | None:
+    """Return the design of a parsed study file, None where it has none.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, of a wrong type, not allowed, or does not belong to the kind.
+
+    Examples
+    --------
+    >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
+    >>> design_from(document).uses
+    ('site',)
+    """
+    if "design" not in document:
+        return None
+    return _design(section(DesignSpec, document["design"], "[design]"), "[design]")
+
+
+def _design(spec: DesignSpec, where: str) -> Design:
+    """Return the design that a section spells."""
+    check_choice(spec.kind, _KINDS, f"{where} kind")
+    try:
+        return _factorial(spec, where) if spec.kind == "factorial" else _plain(spec, where)
+    except ParameterError as error:
+        raise StudyError(f"{where} {error}") from None
+
+
+def _plain(spec: DesignSpec, where: str) -> Design:
+    kind, needed = _DESIGNS[spec.kind]
+    _check_belongs(spec, ("arms", "arm", "shares", "control_share", *needed), where)
+    _check_there(spec, ("arms", *needed), where)
+    if isinstance(spec.arms, Mapping):
+        raise StudyError(f"{where} arms is a table, which is for a factorial design; give a list")
+    options = {name: getattr(spec, name) for name in (*needed, "arm")}
+    if spec.arm is None and not all(isinstance(name, str) for name in spec.arms or ()):
+        raise StudyError(
+            f"{where} arms has numbers; give a list of columns of 0 and 1, or say arm = ... for "
+            "the one column that holds these codes"
+        )
+    design: Design = kind(
+        spec.arms, shares=spec.shares, control_share=spec.control_share, **options
+    )
+    return design
+
+
+def _factorial(spec: DesignSpec, where: str) -> Design:
+    _check_belongs(spec, ("arms", "factors"), where)
+    _check_there(spec, ("factors",), where)
+    assert spec.factors is not None
+    if spec.arms is not None and not isinstance(spec.arms, Mapping):
+        raise StudyError(
+            f"{where} arms is a list; of a factorial design give a table, such as "
+            '{both = ["cash", "therapy"]}, or leave it out'
+        )
+    found = []
+    for name, table in spec.factors.items():
+        place = f"{where[:-1]}.factors.{name}]"
+        factor = section(DesignSpec, {"arms": [name], **table}, place)
+        check_choice(factor.kind, tuple(_DESIGNS), f"{place} kind")
+        found.append(_design(factor, place))
+    return Factorial(found, spec.arms)
+
+
+def _check_belongs(spec: DesignSpec, known: tuple[str, ...], where: str) -> None:
+    for f in fields(spec):
+        if f.name not in ("kind", *known) and getattr(spec, f.name) is not None:
+            raise StudyError(
+                f"{where} {f.name} does not belong to kind = {spec.kind!r}, which takes "
+                f"{', '.join(known)}; remove it"
+            )
+
+
+def _check_there(spec: DesignSpec, needed: tuple[str, ...], where: str) -> None:
+    for name in needed:
+        if getattr(spec, name) is None:
+            raise StudyError(f"{where} of kind = {spec.kind!r} lacks {name}; write {name} = ...")
+
+
+def absent(formula: str | None, design: Design | None) -> list[str]:
+    """Return what a method that needs a formula and a design lacks, in words.
+
+    Examples
+    --------
+    >>> absent("y ~ treat", None)
+    ['[design] is missing; write kind = "complete" and arms = ["treat"]']
+    """
+    found = []
+    if formula is None:
+        found.append('[release] formula is missing; write formula = "y ~ treat + x"')
+    if design is None:
+        found.append('[design] is missing; write kind = "complete" and arms = ["treat"]')
+    return found
+
+
+def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:
+    """Refuse a value that is none of those allowed."""
+    if value not in allowed:
+        raise StudyError(f"{where} = {value!r}; allowed: {', '.join(allowed)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpec:
+    """What is released, and at what price.
+
+    Parameters
+    ----------
+    method : str
+        One of :data:`~dprct.study.release_section.METHODS`.  A release writes a protected file, an
+        estimate a document of results.
+        ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the paper's
+        algorithms: they have no privacy guarantee.
+    epsilon, delta : number
+        What the release may cost; ``delta = 0`` is pure differential privacy.
+    zeta : float or None
+        Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
+    confirm : bool
+        Release although the plan refuses: few combinations can be expected to survive, say.
+    output : str or None
+        Where the protected file goes, relative to the study file: ``<data>_protected.dta`` by
+        default, and ``<data>_no_dp_guarantee.dta`` if nothing is promised.  An estimate writes its
+        document of results there: ``<data>_<method>.json`` by default.
+    keep : tuple of str
+        Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
+    formula : str or None
+        The reader's regression, for ``calibrated``; the model of the outcomes, for
+        ``published_hybrid`` and ``published_gen_model``; for an estimate, what ``from_formula`` of
+        its class takes.
+    """
+
+    epsilon: float
+    method: str = "mv_histogram"
+    delta: float = 0.0
+    zeta: float | None = None
+    confirm: bool = False
+    output: str | None = None
+    keep: tuple[str, ...] = ()
+    formula: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TotalBudget:
+    """What may be spent on this data set in all, over every release ever made from it.
+
+    Parameters
+    ----------
+    epsilon, delta : number
+        The most that the ledger may ever charge.
+    relation : {"replace-one", "replace-one-design-public"} or None
+        A demand on every charge of the ledger: one that does not hold under it is refused.
+        Without it any is taken, and the sum is stated under the weakest relation of the charges.
+    separate : str or None
+        Why the same data may have this budget besides that of another ledger beside them; the
+        certificate states it.  Without it such data are refused.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    relation: str | None = None
+    separate: str | None = None

@@ -28,12 +28,10 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
 from dprct.release.columns import check_fates, released_schema
 from dprct.release.histogram import CountsSpec, HistogramSpec, MarginalsSpec
-from dprct.release.model import ReleaseFacts, modelled
-from dprct.release.release import kept_characteristics
+from dprct.release.release import ReleaseFacts, kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
 from dprct.schema.columns import Column, Unit, shown
-from dprct.schema.declare import declared
-from dprct.schema.schema import Schema
+from dprct.schema.schema import Schema, declared
 from dprct.schema.toml import read_toml
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
@@ -43,17 +41,15 @@ from dprct.study.readme import Availability
 from dprct.study.release_section import (
     METHODS,
     UNPROMISED,
-    ReleaseSpec,
-    TotalBudget,
     budget_from,
     check_printable,
     release_from,
 )
 from dprct.study.results_document import SUFFIX
-from dprct.study.sections import check_keys, section
+from dprct.study.sections import ReleaseSpec, TotalBudget, check_keys, section
 
 if TYPE_CHECKING:
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
 
 
 Experiment = InformedExperiment | CalibratedExperiment
@@ -104,7 +100,7 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
 
     Examples
     --------
-    >>> from dprct.study.release_section import ReleaseSpec
+    >>> from dprct.study.sections import ReleaseSpec
     >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> experiment_from(document, release).design.uses
@@ -197,7 +193,7 @@ class Study:
     dataset_id : str
         Name under which privacy charges of this data set are kept.
     columns : mapping of str to mapping
-        Declared facts of each column, as :func:`dprct.schema.declare.declared` takes them.
+        Declared facts of each column, as :func:`dprct.schema.schema.declared` takes them.
     header : Header
     unit : Unit
     budget : TotalBudget or None

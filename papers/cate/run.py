@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dprct.disk import atomic_write
 from dprct.errors import MissingDependencyError
-from dprct.io.atomic import atomic_write
 from dprct.published.cate import installed_version
 from papers.cate.designs import designs, stream
 from papers.cate.forms import FORMS, NO_PRIVACY, Fits, forms_of

@@ -1,4 +1,4 @@
-"""The experiments of "Differentially Private Synthetic Control", with the strict form beside."""
+"""The experiments of "Differentially Private Synthetic Control", and the strict form."""
 
 from papers.dpsc.run import Experiments, rerun
 

@@ -200,7 +200,9 @@ DELTA = 1e-6
 FORMS = {
     "ridge": "ridge, not private",
     "output": "published, output perturbation",
+    "output, equation (10)": "the same, radius of equation (10) (not private)",
     "objective": "published, objective perturbation (no guarantee)",
+    "objective, equation (10)": "the same, radius of equation (10) (not private)",
     "objective, normal": "the same, normal noise, delta 1e-6 (no guarantee)",
     "strict": "strict, ridge weights",
     "uniform": "strict, equal weights",
@@ -208,10 +210,33 @@ FORMS = {
 
 BOUNDS = {
     "output": ("output, printed", "output, corrected"),
+    "output, equation (10)": ("output, printed", "output, corrected"),
     "objective": ("objective, printed", "objective, corrected"),
+    "objective, equation (10)": ("objective, printed", "objective, corrected"),
     "strict": ("strict, ours",),
     "uniform": ("uniform, ours",),
 }
+
+
+def equation_10(size: int, scale: float, rng: np.random.Generator) -> Array:
+    """Draw noise (size,) whose mean length is ``scale``, as equation (10) of the paper has it.
+
+    Notes
+    -----
+    The density that Algorithms 2 and 3 print, proportional to ``exp(-||v|| / scale)``, has a mean
+    length of ``size * scale``.  An exponential length of mean ``scale`` gives the paper's figures.
+    It is not private: its density is proportional to ``||v||^(1 - size) exp(-||v|| / scale)``,
+    which has no bound near 0, so that draws near the unperturbed weights give them away.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> lengths = [np.linalg.norm(equation_10(10, 2.0, rng)) for _ in range(20_000)]
+    >>> round(float(np.mean(lengths)), 1)
+    2.0
+    """
+    direction = rng.standard_normal(size)
+    return np.asarray(direction / np.linalg.norm(direction) * rng.exponential(scale))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +264,18 @@ class Setting:
         """
         words = [seed, self.n, self.T0, round(self.epsilon * 1000), round(self.lam * 1000)]
         rng = noise_source(words).post_processing_rng()
-        rows = [self.once(rng) for _ in range(reps)]
+        # a stream of its own: the draws of the other forms do not depend on these
+        other = noise_source([*words, 10]).post_processing_rng()
+        rows = [self.once(rng, other) for _ in range(reps)]
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
-    def once(self, rng: np.random.Generator) -> dict[str, float]:
+    def once(self, rng: np.random.Generator, other: np.random.Generator) -> dict[str, float]:
         """Return errors and bounds on one new panel, in the unit of the outcome."""
         panel = simulated(self.n, self.T0, rng)
         ridge = minimiser(panel.donors[:, : self.T0], panel.target[: self.T0], self.lam)
         after = panel.donors[:, self.T0 :]
         paths = {"ridge": after.T @ ridge} | self._published(panel, ridge, rng)
-        paths |= self._strict(panel, ridge, rng)
+        paths |= self._strict(panel, ridge, rng) | self._equation_10(panel, ridge, other)
         wanted = panel.signal[self.T0 :]
         found = {k: math.sqrt(float(np.mean((path - wanted) ** 2))) for k, path in paths.items()}
         return {k: panel.bound * v for k, v in (found | self._bounds(panel, ridge)).items()}
@@ -272,6 +299,24 @@ class Setting:
             )
             weights[name] = minimiser(X, y, self.lam + found.extra, b)
         return {name: noisy.T @ f for name, f in weights.items()}
+
+    def _equation_10(
+        self, panel: Simulated, ridge: Array, rng: np.random.Generator
+    ) -> dict[str, Array]:
+        """Return the published paths with noise as short as in the paper's equation (10)."""
+        half, after = self.epsilon / 2, panel.donors[:, self.T0 :]
+        X, y = panel.donors[:, : self.T0], panel.target[: self.T0]
+        scale = 2 * math.sqrt(AFTER) / half
+        noisy = after + equation_10(after.size, scale, rng).reshape(after.shape)
+        found = objective_of(self.n, self.T0, self.lam, half)
+        own = output_scale(self.n, self.T0, self.lam, half)
+        weights = {
+            "output": ridge + equation_10(self.n, own, rng),
+            "objective": minimiser(
+                X, y, self.lam + found.extra, equation_10(self.n, found.scale, rng)
+            ),
+        }
+        return {f"{name}, equation (10)": noisy.T @ f for name, f in weights.items()}
 
     def _strict(self, panel: Simulated, ridge: Array, rng: np.random.Generator) -> dict[str, Array]:
         y_norm = float(np.linalg.norm(panel.target[: self.T0]))

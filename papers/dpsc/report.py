@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dprct import plots
-from dprct.io.atomic import atomic_write
+from dprct.disk import atomic_write
 from papers.dpsc.forms import FORMS
 
 if TYPE_CHECKING:
@@ -24,8 +24,14 @@ _TEXT = """\
 
 Error (root mean square over the 3 periods after treatment) of the predicted path on the paper's
 design, T0 = 10, a signal of about 48; mean over {reps:,} panels, its Monte Carlo error in
-parentheses. The data are divided by the public bound 5 T + 1, without which none of the formulas
-holds; the paper does not say so, and its figures cannot be reproduced with it.
+parentheses. The data are divided by the public bound 5 T + 1, which is the rescaling to [-1, 1] of
+the paper's equation (3), and the predicted path is multiplied by it.
+
+The published forms are drawn twice. With the density that Algorithms 2 and 3 print, the noise of
+scale a has a mean length of n a, and errors are far above the paper's figures. Equation (10) takes
+a for the mean length itself; with an exponential length of that mean the same steps give the
+paper's Figures 3 and 4 and roughly Figure 7. That shows what the paper drew, and no privacy: such
+noise has a density without a bound near 0, so that it promises no epsilon.
 
 {errors}
 
@@ -42,6 +48,10 @@ distance of a donor from the treated unit, plus chance, plus the noise for a lar
 (of 1 / n for equal weights).
 
 {verdict}
+
+Remark 3.3 rests its growth in n on Section 4.1.1, whose Lemma 4.7 finds a sensitivity of at least
+order sqrt(n): that is an artefact of a closed form with a penalty of 1, (X X' + I)^-1 X y, where
+the minimiser at lambda = 2 T0 has (X X' + T0 I)^-1 X y, whose sensitivity does not grow with n.
 """
 
 
@@ -86,12 +96,17 @@ def _markdown(rows: dict[str, list[str]]) -> str:
 
 def _verdict(table: pd.DataFrame) -> str:
     sentences = []
-    for kind in ("printed", "ours"):
-        there = table[table[f"bound.{kind}"].notna()]
+    private = ~table["form"].str.contains("equation (10)", regex=False)
+    for words, kind, rows in (
+        ("", "printed", private),
+        (" with the radius of equation (10)", "printed", ~private),
+        ("", "ours", private),
+    ):
+        there = table[table[f"bound.{kind}"].notna() & rows]
         above = (there["rmse"] - 3 * there["se"] > there[f"bound.{kind}"]).sum()
         sentences.append(
-            f"The bounds that are {kind} are exceeded, by more than three Monte Carlo errors, in "
-            f"{above} of {len(there)} cases."
+            f"The bounds that are {kind} are exceeded{words}, by more than three Monte Carlo "
+            f"errors, in {above} of {len(there)} cases."
         )
     return " ".join(sentences)
 

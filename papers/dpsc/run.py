@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dprct.io.atomic import atomic_write
+from dprct.disk import atomic_write
 from papers.dpsc.forms import BOUNDS, FORMS, Setting
 from papers.dpsc.report import report_of, write_figures
 from papers.runner import check_counts, finished

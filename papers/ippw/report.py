@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dprct import plots
-from dprct.io.atomic import atomic_write
+from dprct.disk import atomic_write
 from papers.ippw.samples import COVARIATES, DIMENSION, MAIN_SIZE, SYNTHETIC_N2
 from papers.ippw.setups import DELTA, FIRST, IHDP_TEST, LAM, SECOND, SETUPS, TRIM, title_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dprct.io.atomic import atomic_write
+from dprct.disk import atomic_write
 from papers.ippw.report import report, summarised, write_figures
 from papers.ippw.samples import studies
 from papers.ippw.setups import Cell, setups_of, without_privacy

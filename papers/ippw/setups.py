@@ -19,7 +19,7 @@ from dprct.custodian import baselines
 from dprct.estimate.ipw import IPW
 from dprct.estimate.ipw.release import released
 from dprct.privacy.budget import Budget
-from dprct.privacy.calibration import analytic_gaussian
+from dprct.privacy.mechanisms import analytic_gaussian
 from dprct.privacy.noise import source
 from dprct.privacy.noise import source as noise_source
 from dprct.published.ipw import logistic_weights

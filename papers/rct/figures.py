@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from dprct import plots
+from dprct.disk import atomic_write
 from dprct.errors import DprctWarning
-from dprct.io.atomic import atomic_write
 from dprct.privacy.noise import source as noise_source
-from dprct.results.confidential import WATERMARK
+from dprct.results.base import WATERMARK
 from papers.rct import liberia
 from papers.rct.comparison import measures
 from papers.rct.methods import allocation_of, bound

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from dprct.release.model import ReleaseModel
+    from dprct.release.release import ReleaseModel
     from papers.rct.specification import Specification
 
 METHODS = ("MV Histogram", "Hybrid", "GenModel")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
+from dprct.disk import atomic_write
 from dprct.errors import ParameterError
-from dprct.io.atomic import atomic_write
 from dprct.privacy.noise import source as noise_source
 from papers.rct import liberia, reasons
 from papers.rct.comparison import (
@@ -63,7 +63,8 @@ class Cell(Settings):
         Hash of the data.
     """
 
-    FORMAT: ClassVar[int] = 1
+    # 2: GenModel's histograms are as printed, and no longer with noise on every bin
+    FORMAT: ClassVar[int] = 2
 
     study: str
     model: str

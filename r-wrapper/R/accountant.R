@@ -5,7 +5,8 @@
 #'
 #' @param epsilon,delta The total budget. With the `path` of an accountant that exists, the total
 #'   is read from there.
-#' @param path Name of the file that keeps the ledger; by default it lives as long as the session.
+#' @param path Name of the file that keeps the ledger; by default it lives as long as the session,
+#'   and an accountant that [saveRDS()] or a cache of \pkg{knitr} saved is refused in another one.
 #' @param dataset_id Name of the data set, for an accountant in a file.
 #' @param relation A demand on every fit: `"replace-one"`, or `"replace-one-design-public"`, under
 #'   which the assignment is public, as for [private_ate()] and [calibrated()]. A fit that does not
@@ -17,7 +18,7 @@
 #' @param ... Not used.
 #' @return `accountant()`: an object of class `dprct_accountant`. `summary()`: a list of `total`,
 #'   `spent`, `remaining` (each `epsilon` and `delta`), `together` (what all fits promise together,
-#'   in sentences) and `ledger`, a data frame.
+#'   in sentences), `in_memory`, and `ledger`, a data frame.
 #' @examples
 #' if (dprct_available()) {
 #'   budget <- accountant(epsilon = 2)
@@ -50,6 +51,9 @@ print.dprct_accountant <- function(x, ...) {
     ))
   }
   lapply(c("total", "spent", "remaining"), line)
+  if (state$in_memory) {
+    cat("In memory only: it ends with this session, and saveRDS() does not keep it; give path\n")
+  }
   if (length(state$together)) cat(strwrap(unlist(state$together)), sep = "\n")
   if (nrow(state$ledger)) print(state$ledger, row.names = FALSE)
   invisible(x)

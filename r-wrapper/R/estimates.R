@@ -5,14 +5,20 @@
 #' in its notes what a standard error does not contain.
 #'
 #' @param formula An R formula; `factor()`, `I()`, `log()`, `exp()`, `sqrt()`, `abs()`, `:`, `*`.
-#' @param data A data frame, tibble or data.table.
-#' @param cov_type `"nonrobust"`, `"HC0"` to `"HC3"`, or `"cluster"` with `groups`; the other kinds
+#' @param data A data frame, tibble or data.table, or a release; or released [moments], whose errors
+#'   contain the privacy noise.
+#'   A release and `protected(release)` bring their guarantee, and so does a protected file that
+#'   [read_dta()] of this package read with its certificate beside it; \pkg{haven} drops what the
+#'   file says of itself, all but its label.
+#' @param cov_type `"nonrobust"`, `"HC0"` to `"HC3"`, or `"cluster"` with `cluster`; the other kinds
 #'   by their names in Python.
-#' @param groups,weights Name of the column of clusters, or of weights.
+#' @param cluster The column of clusters: its name, or a formula such as `~ village`.
+#' @param weights Name of the column of weights.
 #' @param weights_type `"aweight"`, `"fweight"`, `"pweight"` or `"iweight"`, as in Stata.
 #' @param absorb Names of columns whose fixed effects are absorbed.
 #' @param subset Which rows to use: a condition on columns of `data`, as in [lm()].
-#' @param cluster The column of clusters as a formula, such as `~ village`, instead of `groups`.
+#' @param where For released moments: among one group alone, such as `list(female = 1)`.
+#' @param groups The old name of `cluster`, which is answered with the new one.
 #' @return An object of class `dprct_ols` and `dprct_estimate`, with methods for `print()`,
 #'   `summary()`, [coef()], [vcov()], [confint()], [nobs()], [predict()], [plot()], [tidy()],
 #'   [glance()] and [toLatex()].
@@ -25,28 +31,47 @@
 #'   predict(result, data.frame(treat = 1, age = 25))
 #' }
 #' @export
-ols <- function(formula, data, cov_type = "HC1", groups = NULL, weights = NULL,
-                weights_type = "aweight", absorb = NULL, cluster = NULL, subset = NULL) {
-  rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
-  if (!is.null(cluster)) {
-    if (!inherits(cluster, "formula") || length(all.vars(cluster)) != 1L || !is.null(groups)) {
-      refuse("parameter",
-        "cluster is not one column; give a formula such as ~ village, and leave groups out"
-      )
-    }
-    groups <- all.vars(cluster)
+ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
+                weights_type = "aweight", absorb = NULL, subset = NULL, where = NULL,
+                groups = NULL) {
+  if (!missing(groups)) refuse("parameter", "ols() has no option groups; it is called cluster now")
+  if (inherits(data, "dprct_moments")) {
+    kind <- if (!missing(cov_type)) cov_type
+    return(ols_of_moments(formula, data, kind, where, names(match.call()), match.call()))
   }
+  if (!is.null(where)) {
+    refuse("parameter", "where is for released moments; for rows give subset = a condition")
+  }
+  rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
+  cluster <- one_cluster(cluster)
   read <- formula_text(formula, frame_of(data), spelled = TRUE)
-  frame <- frame_of(data, used = named_in(read$text, groups, weights, absorb))
+  frame <- frame_of(data, used = named_in(read$text, cluster, weights, absorb))
   if (!is.null(rows)) frame <- some_rows(frame, rows)
   found <- dprct_call("ols",
-    formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, groups = groups,
+    formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, cluster = cluster,
     weights = weights, weights_type = weights_type, absorb = absorb,
+    standing = standing_of(data),
     .call = sys.call()
   )
   found$call <- plain_call(match.call())
   found$variables <- variables_of(frame, formula)
   found
+}
+
+# The name of one column, however it was given.
+one_cluster <- function(cluster, call = sys.call(-1L)) {
+  named <- if (inherits(cluster, "formula")) all.vars(cluster) else cluster
+  if (is.null(named)) return(NULL)
+  if (inherits(cluster, "formula") && length(named) > 1L) {
+    refuse("parameter", paste0(
+      "cluster names ", length(named), " columns, and errors clustered in several ways are not ",
+      "offered; give one column, such as ~ village"
+    ), call)
+  }
+  if (!is.character(named) || length(named) != 1L || is.na(named)) {
+    refuse("parameter", "cluster is not one column; give its name, or a formula such as ~ village", call)
+  }
+  named
 }
 
 # A condition that is missing leaves the row out, as in lm().
@@ -265,7 +290,10 @@ print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), 
 summary.dprct_estimate <- function(object, ...) {
   only_known(...)
   structure(
-    list(coefficients = coef_table(object), text = object$text, guarantee = object$guarantee),
+    list(
+      coefficients = coef_table(object), text = object$text, guarantee = object$guarantee,
+      result = object
+    ),
     class = "summary.dprct_estimate"
   )
 }
@@ -280,7 +308,8 @@ coef_table <- function(x) {
     list(x$statistic, x$p.value)
   )
   out <- do.call(cbind, columns)
-  law <- if (is.finite(x$df.inference)) "t" else "z"
+  # NaN where every coefficient has its own, as on released moments
+  law <- if (is.infinite(x$df.inference)) "z" else "t"
   colnames(out)[ncol(out) - 1:0] <- c(paste(law, "value"), sprintf("Pr(>|%s|)", law))
   rownames(out) <- names(x$coefficients)
   out

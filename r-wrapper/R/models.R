@@ -67,44 +67,44 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' path from donors, `private_additive()` an additive model.
 #'
 #' In `private_ate()` the formula is `outcome ~ treatment`. In `ipw()` it is the propensity model,
-#' `treatment ~ covariates`, and `outcome` stands beside it; in `cate()` it is
-#' `outcome ~ features`, and `treatment` stands beside it.
+#' `treatment ~ covariates`, and `outcome` is an argument; in `cate()` it is
+#' `outcome ~ features`, and `treatment` is an argument.
 #'
-#' Every option of the Python class is an argument under the same name, with the same default; what
-#' is left out, or `NULL`, has that default. `docs/study_file.md` of the Python package says of each
-#' option what it takes, for it is a key of a study file, too.
+#' Every option of the Python class is an argument of the same name, with the same default, which
+#' also applies to `NULL`. All options are also keys of a study file; `docs/study_file.md` of the
+#' Python package explains each of them.
 #'
 #' @inheritParams releases
 #' @param outcome Name of the outcome; `private_ate()` takes several. It may stand in the formula.
-#' @param treated,treatment_time,unit,time,donors The treated unit and when it was treated (for
-#'   `ipw()` the code or label of the treated); for long panels the columns of unit and time; the
-#'   units to compare with.
-#' @param covariates,features What stands on the right of the formula, where there is no formula.
-#' @param control,blocks,effects Which group to compare with; `"weight"`, `"ignore"` or a list of
+#' @param treated,treatment_time,unit,time,donors The treated unit, and the first period with
+#'   treatment (for `ipw()`, the code or label of the treated); the columns of unit and time of a
+#'   long panel; the units to compare with.
+#' @param covariates,features The right side of the formula, if no formula is given.
+#' @param control,blocks,effects The group to compare with; `"weight"`, `"ignore"` or a list of
 #'   pools by block; `"arms"`, `"main"` or `"factorial"`.
-#' @param missing What a missing outcome means: `"public"`, `"private"` or a number; by outcome as a
-#'   list.
-#' @param budget_shares,parts,split How the budget, or the rows, are divided; lists by name.
-#' @param sd,alphas Declared standard deviations by outcome, for the plan; sizes of tests at which
-#'   errors are to be valid.
-#' @param privacy_unit,largest_cluster `"person"` or `"cluster"`: who is protected where clusters
-#'   were assigned; the most rows that a cluster can have.
-#' @param index,index_columns,index_bounds A public index that is taken off the outcome: a formula
-#'   as text, a function or the file of a pilot; its covariates; bounds of what is left.
+#' @param missing What to do with missing outcomes: `"public"`, `"private"` or a number, or a list
+#'   of these by outcome.
+#' @param budget_shares,parts,split How the budget, or the rows, are divided: lists by name.
+#' @param sd,alphas Standard deviations of outcomes, known from elsewhere, for the plan; test sizes
+#'   at which standard errors give valid intervals.
+#' @param privacy_unit,largest_cluster `"person"` or `"cluster"`: who is protected if clusters were
+#'   assigned; the largest number of rows of a cluster.
+#' @param index,index_columns,index_bounds A public prediction that is subtracted from the outcome:
+#'   a formula as text, a function or the file of a pilot; its covariates; bounds of the difference.
 #' @param attrition Whether rows were lost after the assignment.
 #' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
 #' @param donor_weights,bound,protect_treated,mean_effect,pre_fit,placebos How donors are weighted;
 #'   public bounds of the outcome; what else is protected or released.
-#' @param estimand,hajek,balance,overlap,errors The effect on whom; the form of the estimate; what
-#'   is released besides; whether errors contain what the propensity weights add.
-#' @param lam,trim,noise Penalty, trimming, and kind of the noise.
+#' @param estimand,hajek,balance,overlap,errors Whose effect is estimated; the form of the estimate;
+#'   what else is released; whether standard errors contain the error of the propensity model.
+#' @param lam,trim,noise Penalty, trimming, and kind of noise.
 #' @param propensity,learner,clip,bins The known probability of treatment; `"dr"`, `"r"` or `"s"`;
-#'   at what values are clipped; bins of a feature that declares none.
+#'   where values are clipped; the number of bins of a feature that declares none.
 #' @param categorical,pairs,subgroups,projection Features without an order; a list of pairs; columns
 #'   whose levels are subgroups; features of a linear projection.
 #' @param ... Not used: a misspelt argument is refused by name.
-#' @return An object of class `dprct_model`; see [fit()]. Of what `cate()` and `private_additive()`
-#'   fit, [predict()] gives the function at new rows.
+#' @return An object of class `dprct_model`; see [fit()]. For fits of `cate()` and
+#'   `private_additive()`, [predict()] evaluates the function at new rows.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
@@ -277,7 +277,8 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
   if (!is.null(options$assignment)) options$assignment <- spec_of_design(options$assignment)
   if (reads_by_name(method, options)) {
-    frame <- frame_of(data, schema, used = named_in(formula_read, options))
+    spelled <- text_names(unlist(options[c("columns", "formulas")]))
+    frame <- frame_of(data, schema, used = c(named_in(formula_read, options), spelled))
   }
   found <- dprct_call("model",
     method = method, formula = formula_read, data = frame, options = options, .call = .call
@@ -290,7 +291,10 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
 # Whether a method reads only the columns that its call names: an estimate does. A file is made of
 # all columns, a wide panel has a column per donor, and a function may look at any.
 reads_by_name <- function(method, options) {
-  estimates <- c("PrivateATE", "IPW", "CATE", "PrivateAdditive", "published.IPW", "published.CATE")
+  estimates <- c(
+    "PrivateATE", "IPW", "CATE", "PrivateAdditive", "PrivateMoments", "published.IPW",
+    "published.CATE"
+  )
   method %in% estimates && !any(vapply(options, is.function, NA))
 }
 
@@ -362,7 +366,7 @@ print.dprct_model <- function(x, ...) {
 #' @param object,model A model, such as [calibrated()] or [private_ate()] returns.
 #' @param epsilon The privacy budget to spend.
 #' @param delta 0 for pure differential privacy; some methods need a positive one.
-#' @param accountant An [accountant()] to charge. Without, the ledger beside the data file is
+#' @param accountant An [accountant()] to charge. Without, the ledger next to the data file is
 #'   charged if there is one.
 #' @param rng A seed, for simulation only: what it gives has no guarantee, is charged to no
 #'   ledger, and is not written to a file.

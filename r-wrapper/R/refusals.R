@@ -5,8 +5,20 @@ refuse <- function(leaf, message, call = sys.call(-1L)) {
 
 print_text <- function(x, ...) {
   only_known(..., .also = for_print)
-  cat(x$text, sep = "\n")
+  cat(text_of(x), sep = "\n")
   invisible(x)
+}
+
+# The text as wide as options(width) asks, where the result lives in this session; else as saved.
+text_of <- function(x) {
+  width <- max(40L, getOption("width"))
+  lines <- unlist(strsplit(x$text, "\n", fixed = TRUE))
+  if (!length(lines) || max(nchar(lines)) <= width) return(x$text)
+  made <- tryCatch(
+    dprct_call("result_text", result = if (is.null(x$result)) x else x$result, width = width),
+    dprct_error = function(e) NULL
+  )
+  if (is.null(made)) x$text else made
 }
 
 # Refuses what a function with dots does not use: a misspelt argument would vanish in them. Nothing
@@ -53,7 +65,7 @@ check_flag <- function(value, name) {
   }
 }
 
-# NULL draws anew; whatever else is not a seed may not pass for it.
+# NULL draws a new one; whatever else is not a seed may not pass for it.
 check_seed <- function(rng) {
   if (is.null(rng)) return(invisible())
   whole <- is.numeric(rng) && length(rng) == 1L && is.finite(rng) && rng >= 0 && rng == floor(rng)

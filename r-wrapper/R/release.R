@@ -12,7 +12,19 @@
 protected <- function(x) UseMethod("protected")
 
 #' @export
-protected.dprct_release <- function(x) x$protected
+protected.dprct_release <- function(x) with_standing(x$protected, x$standing)
+
+# What a fit on the table must know of its release travels with the table's schema.
+with_standing <- function(data, standing) {
+  if (!is.null(attr(data, "dprct_schema", exact = TRUE))) {
+    attr(data, "dprct_schema")$standing <- standing
+  }
+  data
+}
+
+standing_of <- function(data) {
+  if (inherits(data, "dprct_release")) data$standing else attr(data, "dprct_schema", exact = TRUE)$standing
+}
 
 #' @export
 protected.default <- function(x) {
@@ -37,7 +49,7 @@ print.dprct_guarantee <- function(x, ...) print_text(x, ...)
 #' @export
 as.data.frame.dprct_release <- function(x, row.names = NULL, optional = FALSE, ...) {
   only_known(..., .also = "stringsAsFactors")
-  as_given(x$protected, row.names)
+  as_given(protected(x), row.names)
 }
 
 #' @rdname protected
@@ -111,8 +123,8 @@ plot.dprct_release <- function(x, level = 0.95, ...) {
 #' Verify a protected file against its certificate
 #'
 #' @param path Name of the file.
-#' @param certificate Name of its certificate; by default the one beside it.
-#' @param ledger Name of the ledger to find the file's entries in; by default the one beside it.
+#' @param certificate Name of its certificate; by default the one next to it.
+#' @param ledger Name of the ledger to find the file's entries in; by default the one next to it.
 #' @return An object of class `dprct_verification`, whose `verified` is `TRUE` where the file holds
 #'   the values that the certificate describes, and no ledger contradicts it.
 #' @examples
@@ -138,7 +150,7 @@ print.dprct_verification <- function(x, ...) print_text(x, ...)
 #' @param released A protected data frame, a release, or the name of a file.
 #' @param formula A formula to fit on both.
 #' @param ... Further options by their names in Python, such as `outcomes`, `arms`, `covariates`,
-#'   `blocks`, `control`, `cov_type`, `groups`, `alpha`.
+#'   `blocks`, `control`, `cov_type`, `cluster`, `alpha`.
 #' @return An object of class `dprct_utility`; `as.data.frame()` gives one row per effect.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
@@ -149,6 +161,7 @@ print.dprct_verification <- function(x, ...) print_text(x, ...)
 utility <- function(confidential, released, formula = NULL, ...) {
   options <- list(...)
   check_named(options)
+  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
   dprct_call("utility",
     a = side(confidential), b = side(released),
     formula = if (!is.null(formula)) formula_text(formula), options = options

@@ -217,7 +217,7 @@ check_facts <- function(facts) {
 #' Compare two data sets, facet by facet
 #'
 #' @param a,b Names of files, or data frames with a schema (see [read_dta()]).
-#' @param certificate Name of a certificate that permits differences; by default the one beside
+#' @param certificate Name of a certificate that permits differences; by default the one next to
 #'   `b`, if there is one.
 #' @return An object of class `dprct_comparison`: `identical`, and `differences`, a data frame with
 #'   `facet`, `column`, `detail`, `permitted`, `reason`. Values are counted, never shown.

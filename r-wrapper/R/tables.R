@@ -3,12 +3,12 @@
 #' The layout of experimental papers: one row per outcome, with the control mean and, for each arm,
 #' the effect, its standard error and p-value, adjusted for the number of tests if asked.
 #'
-#' @param data A data frame, tibble or data.table.
+#' @param data A data frame, tibble or data.table, or a release, as for [ols()].
 #' @param outcomes,arms Names of columns; named vectors give their labels
 #'   (`c("Earnings" = "re78")`).
 #' @param covariates Names of covariates, or a named list of sets of them.
 #' @param blocks Names of columns whose levels enter as fixed effects.
-#' @param ... Further options by their names in Python: `control`, `cov_type`, `groups`, `weights`,
+#' @param ... Further options by their names in Python: `control`, `cov_type`, `cluster`, `weights`,
 #'   `weights_type`, `alternative`, `distribution`, `adjust`, `families`, `family_sizes`, `sample`,
 #'   `draws`, `rng`, `style`, `title`.
 #' @return An object of class `dprct_table`: `estimates` is a data frame; [toLatex()] and printing
@@ -24,10 +24,11 @@
 itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ...) {
   options <- list(...)
   check_named(options)
+  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",
     data = frame_of(data, used = used), outcomes = labelled(outcomes), arms = labelled(arms),
-    covariates = covariates, blocks = blocks, options = options
+    covariates = covariates, blocks = blocks, options = options, standing = standing_of(data)
   )
 }
 
@@ -132,7 +133,7 @@ knitted <- function(x) {
   form <- if (knitr::is_latex_output()) "latex" else if (knitr::is_html_output()) "html"
   made <- if (!is.null(form)) dprct_call("result_view", result = x, view = form)
   if (is.null(made)) {
-    knitr::normal_print(structure(list(text = x$text), class = "summary.dprct_estimate"))
+    knitr::normal_print(structure(list(text = x$text, result = x), class = "summary.dprct_estimate"))
   } else if (form == "latex") {
     knitr::asis_output(paste0("\n", made, "\n"))
   } else {

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import dprct
-from dprct.assignment.base import Design
+from dprct.assignment.groups import Design
 from dprct.errors import ColumnError, ParameterError
 
 FRAME = pd.DataFrame(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dprct.assignment.base import DesignCheck
+from dprct.assignment.groups import DesignCheck
 from dprct.errors import ParameterError
 
 

@@ -17,10 +17,9 @@ from dprct.certificate.certificate import (
     header_words,
     sealed_words,
 )
-from dprct.errors import ParameterError, SimulationError
+from dprct.errors import DprctError, ParameterError, SimulationError
 from dprct.io.compare import FACETS
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 
 SHIPPED = json.loads(
@@ -167,3 +166,42 @@ def test_the_seal_is_that_of_the_schema() -> None:
     assert digest == schema.digest()
     assert words == str(schema.seal_of)
     assert "sealed after opening" in sealed_words(schema.unsealed().as_opened())[0]
+
+
+HOSTILE: dict[str, Any] = {
+    "null": None, "true": True, "a number": -1, "no end": float("inf"), "text": "x" * 50_000,
+    "a lone surrogate": "\ud800", "a list": [1], "lists in lists": [[]], "a dict": {"a": 1},
+}  # fmt: skip
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every part of a document, by the keys that lead there."""
+    found = [above]
+    if isinstance(value, (dict, list)):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            found += places(value[key], (*above, key))
+    return found
+
+
+def with_part(document: Any, place: tuple[Any, ...], part: Any) -> Any:
+    if not place:
+        return part
+    copy = dict(document) if isinstance(document, dict) else list(document)
+    copy[place[0]] = with_part(copy[place[0]], place[1:], part)
+    return copy
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_strangers_certificate_is_refused_in_a_sentence_or_can_be_shown(kind: str) -> None:
+    """Each part in turn is of a wrong kind; what is read can be written as text and as JSON."""
+    sound, lengths = json.loads(json.dumps(certificate().to_dict())), []
+    for place in places(sound):
+        try:
+            found = Certificate.from_dict(with_part(sound, place, HOSTILE[kind]))
+        except DprctError as error:  # SimulationError, too
+            lengths.append(len(str(error).encode("utf-8")))
+        else:
+            found.to_text().encode("utf-8")
+            json.dumps(found.to_dict(), ensure_ascii=False).encode("utf-8")
+    assert len(lengths) > 8
+    assert max(lengths) < 500

@@ -7,12 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.certificate.certificate import CAVEATS, Certificate, PermittedDifference
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import CAVEATS, Certificate, PermittedDifference, digest_of
 from dprct.certificate.page import certificate_page, text
 from dprct.certificate.valid_regressions import ErrorRatio, Reading
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 
 DIGEST = digest_of(pd.DataFrame({"got": np.arange(3.0)}), Schema((Column("got"),)))

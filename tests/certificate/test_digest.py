@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dprct.certificate.digest import (
+from dprct.certificate.certificate import (
     ValuesDigest,
     digest_of,
     labels_digest,

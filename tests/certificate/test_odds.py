@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dprct.certificate.page import odds_words
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee, Relation
+from dprct.privacy.budget import Budget, Guarantee, Relation
 
 
 def guarantee(epsilon: str, delta: str = "0", relation: Relation = "replace-one") -> Guarantee:

@@ -26,6 +26,6 @@ def test_products_are_written_out_and_absorbed_effects_are_factors():
 
 def test_errors_in_words():
     assert Specification(outcome="y", terms=()).errors == "HC1"
-    assert Specification(outcome="y", terms=(), cov_type="cluster", groups="v").errors == (
+    assert Specification(outcome="y", terms=(), cov_type="cluster", cluster="v").errors == (
         "clusters v"
     )

@@ -29,7 +29,7 @@ SCHEMA = Schema(tuple(Column(name) for name in ("earn", "hours", "cash", "therap
     [
         VALID,
         Validity(outcomes=("y",), arms=("t",)),
-        Validity(outcomes=("y",), arms=("t",), cov_type="CR1", groups="village", classical=True),
+        Validity(outcomes=("y",), arms=("t",), cov_type="CR1", cluster="village", classical=True),
         Validity(outcomes=("Einkünfte",), arms=("t",), covariates=(("I(age ** 2)", "a:b"), ())),
     ],
 )
@@ -127,8 +127,8 @@ def test_it_fits_into_stata_or_is_refused():
         ({"arms": ()}, "arms"),
         ({"covariates": ()}, "covariates"),
         ({"cov_type": "HC2"}, "allowed: HC1, CR1"),
-        ({"cov_type": "CR1"}, "CR1 has groups"),
-        ({"groups": "village"}, "HC1 none"),
+        ({"cov_type": "CR1"}, "CR1 has one"),
+        ({"cluster": "village"}, "HC1 none"),
         ({"levels": (5.0,)}, "0.05"),
     ],
 )
@@ -171,7 +171,7 @@ def test_what_was_declared_is_calibrated(spec):
         (specified(terms=("cash", "therapy", "age", "school")), "no set that was declared"),
         (specified(cov_type="HC3"), "not HC3"),
         (specified(cov_type="nonrobust"), "effects are the released ones, but their errors"),
-        (specified(cov_type="cluster", groups="town"), "not clusters town"),
+        (specified(cov_type="cluster", cluster="town"), "not clusters town"),
         (specified(terms=("cash", "therapy", "age")), "not for some of them"),
         (specified(fe_df="reghdfe"), "reghdfe counts"),
     ],
@@ -187,7 +187,7 @@ def test_without_zero_slopes_a_part_of_the_covariates_is_another_regression():
 
 
 def test_clusters_are_those_that_were_calibrated():
-    valid = Validity(outcomes=("y",), arms=("t",), cov_type="CR1", groups="village")
+    valid = Validity(outcomes=("y",), arms=("t",), cov_type="CR1", cluster="village")
     assert valid.describes("y", ["t"], "cluster", "village") is None
     assert valid.describes("y", ["t"], "CR1", "village") is None
     assert "clusters village" in valid.describes("y", ["t"], "CR1", "town")
@@ -261,8 +261,8 @@ def test_areg_is_the_regression_on_dummies(rows, schema):
         ("age ~ cash + therapy", {}, "released: earn, hours"),
         ("earn ~ cash + therapy + cash:age", {}, "interaction cash:age"),
         (GOOD, {"cov_type": "HC3"}, "not HC3"),
-        (GOOD, {"groups": "town"}, "not clusters town"),
-        (GOOD, {"groups": np.arange(40)}, "given by row"),
+        (GOOD, {"cluster": "town"}, "not clusters town"),
+        (GOOD, {"cluster": np.arange(40)}, "given by row"),
         (GOOD, {"weights": "w"}, "weighted"),
         (f"{GOOD} - 1", {}, "no intercept"),
         ("earn ~ cash + therapy + age", {"absorb": "town", "fe_df": "reghdfe"}, "reghdfe"),

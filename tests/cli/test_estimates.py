@@ -107,7 +107,7 @@ def test_check_reads_the_header_alone(
         ("trim = 0.1", "lam = -1", "[ipw] lam = -1; give a number above 0"),
         ("trim = 0.1", "split = 0.999", "rows with split = 0.999 leave a part with fewer than 10"),
         ("trim = 0.1", 'neighbors = "replace-one-design-public"', "the ATE has neighbors = "),
-        ("trim = 0.1", 'treated = "maybe"', "is no level of 'treat'; allowed: no, yes"),
+        ("trim = 0.1", 'treated = "maybe"', "is not a level of 'treat'; allowed: no, yes"),
         ("trim = 0.1", "budget_shares = {effect = 0.5}", "[ipw] budget_shares names effect; give"),
         ("trim = 0.1", "missing = 41", "[ipw] missing = 41 is outside the bounds of 'pay'"),
         ('balance = ["age"]', 'balance = ["site"]', "[ipw] balance names 'site', which is no"),
@@ -439,7 +439,7 @@ def test_an_approved_study_is_estimated_and_a_changed_one_refused(
     [
         (None, "of which noise"),
         ("--latex", r"\begin{tabular}"),
-        ("--html", "<table>"),
+        ("--html", "<table"),
         ("--csv", "term,estimate,std.error"),
     ],
 )

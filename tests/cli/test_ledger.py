@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 KILLER = """
 import os, signal
+import dprct.disk as disk
 import dprct.privacy.accountant as accountant, dprct.privacy.ledger as ledger
 import dprct.release.histogram as histogram, dprct.release.release as base
-import dprct.results.charging as charging
+import dprct.results.plan as charging
 def die(*args, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 def die_at(call, original):
@@ -32,7 +33,7 @@ def named(end, original):
 def half(call, original, share=0.5):
     def write(path, content):
         if next(count) == call:
-            with open(path.with_name(f".{path.name}.0.tmp"), "wb") as file:
+            with open(path.with_name(disk.draft_name()), "wb") as file:
                 file.write(content[: int(share * len(content))])
                 file.flush()
                 os.fsync(file.fileno())
@@ -53,6 +54,7 @@ def put(call, share):
 
 # in order; replace_file begins the ledger and keeps, before each append, how it ended: for the
 # charge, for the content, and, after the state was saved, for the note that it was
+ALL_BUT_THE_NAME = "the file written, without its name"
 NOTHING, SPENT, SAVED = (Budget(0), False), (Budget(1), False), (Budget(1), True)
 STEPS: dict[str, tuple[str, tuple[Budget, bool]]] = {
     "before the charge": ("accountant.Accountant.charge = die", NOTHING),
@@ -70,7 +72,7 @@ STEPS: dict[str, tuple[str, tuple[Budget, bool]]] = {
     "the state saved, half noted": ("put(3, 0.5)", SAVED),
     "the state saved and noted": ("base.Release.write_dta = die", SAVED),
     "within the file": ("base.write_protected = die", SAVED),
-    "the file written, without its name": (
+    ALL_BUT_THE_NAME: (
         'os.replace = named("une/survey_protected.dta", os.replace)', SAVED),
 }  # fmt: skip
 
@@ -99,9 +101,10 @@ def test_a_process_killed_at_any_step_has_spent_what_it_may_have_drawn(
     assert [accountant.is_saved(entry.id) for entry in accountant.ledger] == [saved] * int(
         spent.epsilon
     )
-    shown = dprct("ledger", study).out
+    shown = dprct("ledger", study).out  # and what had all but its name has it now
     assert ("SPENT, nothing saved" in shown) is (spent == Budget(1) and not saved)
-    assert ("dprct protect --resume 1-" in shown) is saved
+    assert (folder / "survey_protected.dta").exists() is (step == ALL_BUT_THE_NAME)
+    assert ("dprct protect --resume 1-" in shown) is (saved and step != ALL_BUT_THE_NAME)
     resumed = dprct("protect", study, "--resume", "1")
     assert resumed.code == (0 if saved else 3)
     assert (folder / "survey_protected.dta").exists() is saved
@@ -109,7 +112,7 @@ def test_a_process_killed_at_any_step_has_spent_what_it_may_have_drawn(
     again = dprct("protect", study, "--yes")
     assert again.code == (0 if spent == Budget(0) else 3)  # 1.5 pays for one release, not for two
     ledger_of(folder).charge(Budget(0.5), method="m", relation="replace-one")
-    assert not [name for name in files() if name.endswith((".tmp", ".pending"))]
+    assert not [name for name in files() if name.endswith(".pending") or ".dprct-" in name]
 
 
 def test_a_resumed_file_is_another_draw_of_the_same_release(

@@ -162,7 +162,7 @@ def test_nothing_opens_a_connection(
 
 
 INTERRUPTED = """
-import dprct.release.model as model, time
+import dprct.release.release as model, time
 def slow(*arguments, **options):
     print("READY", flush=True)
     time.sleep(60)

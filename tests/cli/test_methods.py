@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 
 import dprct as package
+from dprct.estimate.moments.document import digest_of
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.schema import Column, FileFacts, Schema
 from dprct.study.estimates import ESTIMATES
+from dprct.study.moments_tables import DeclaredMoments
 from dprct.study.release_section import METHODS, UNPROMISED
 from dprct.study.study import load_study
 
@@ -167,7 +169,11 @@ def test_numbers_are_those_of_the_class(
     data, schema = package.read_dta(study.data)
     made = ESTIMATES[method](data, study.declared(schema), **study.estimate.spec.options())
     budget = (study.release.epsilon, study.release.delta)
-    left, right = (model.fit(*budget, rng=3).tidy() for model in (bound, made))
+    fits = [model.fit(*budget, rng=3) for model in (bound, made)]
+    left, right = (
+        DeclaredMoments(fit, bound.spec.formulas, "").tidy() if method == "moments" else fit.tidy()
+        for fit in fits
+    )
     pd.testing.assert_frame_equal(left, right)
     assert bound.guarantee(Budget(*budget)).relation == study.neighbors
 
@@ -177,6 +183,7 @@ def test_numbers_are_those_of_the_class(
     [
         ("private_ate", "control", ["income", "works"]),
         ("cate", "function: effect", ["average", "age", "female"]),
+        ("moments", "fits", ["effects", "income ~ cash + age"]),
         ("private_additive", "function: fit", ["average", "age", "female", "age:female"]),
         ("synthetic_control", "donor_weights", [f"R{i:02}" for i in range(1, 25)]),
     ],
@@ -231,7 +238,7 @@ def test_the_mean_effect_stands_above_the_path(
 ATE = [
     ('formula = "income', 'formula = "log(income)', "[release] formula: "),
     ("works = 0.4}", "works = 0.5}", "budget_shares"),
-    ("sd = {income = 6", "sd = {wage = 6", "[private_ate] sd names 'wage', which is no outcome"),
+    ("sd = {income = 6", "sd = {wage = 6", "sd names 'wage', which is not an outcome"),
     ("alphas = [0.05", "alphas = [0.7", "sizes of tests between 1e-9 and 0.5"),
     ("sd = {", 'effects = "main"\nsd = {', '[private_ate] effects = "main" needs '),
     ("sd = {", 'privacy_unit = "cluster"\nsd = {', "need a design of clusters"),
@@ -239,7 +246,7 @@ ATE = [
     ("sd = {", 'index = "0.1 * works"\nsd = {', "there are several outcomes; give index as a"),
     ('"cash", "site"]', '"cash"]', "column 'site': type byte"),
     ("[columns.income]\nbounds = [0, 40]", "[columns.income]", "'income' needs bounds = [low"),
-    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (who has'),
+    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (it is'),
     ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6", "[release] delta is above 0, and PrivateATE"),
     ("epsilon = 2.0", "epsilon = 1e-15", "[release] epsilon = 1e-15 is outside what this estimate"),
     ("epsilon = 2.0", "epsilon = 5e6", "lower epsilon"),
@@ -286,6 +293,24 @@ PANEL = [
         "treated",
     ),
 ]
+MOMENTS = [
+    ("delta = 1e-6\n", "", "[release] Gaussian noise needs delta > 0"),
+    (
+        "epsilon = 4.0",
+        "epsilon = 4.0\nformula = 'income ~ cash'",
+        "[release] formula is for method",
+    ),
+    ("epsilon = 4.0", 'epsilon = 4.0\noutput = "a.moments.json"', "leave out '.moments'"),
+    ('"works", "age"]', '"work", "age"]', "no column 'work' in the file"),
+    ('"works", "age"]', '"works", "age"]\nweight = "age"', "unknown key 'weight' in [moments]"),
+    ("works = 0.5, age = 14}", "works = 0, age = 14}", "sd"),
+    ('["female"]', '["income"]', "[moments] "),
+    ('["female"]', '["female"]\nneighbors = "add-one"', '[moments] neighbors = "add-one"'),
+    ('["female"]', '["female"]\nradius = "ball"', "radius"),
+    ('["female"]', '["female"]\ncontrol = "nobody"', 'control = "nobody" is not a group'),
+    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (who has'),
+    ("income ~ cash + age", "income ~ log(age)", "log"),
+]
 REFUSED = [
     (method, old, new, words)
     for method, cases in (
@@ -293,6 +318,7 @@ REFUSED = [
         ("cate", CATES),
         ("private_additive", ADDITIVE),
         ("synthetic_control", PANEL),
+        ("moments", MOMENTS),
     )
     for old, new, words in cases
     if words is not None
@@ -423,7 +449,9 @@ def test_a_noise_that_no_sampler_draws_is_not_complete(
     refused = dprct("protect", study, "--yes").code
     assert (checked == 0) == (planned == 0 and refused == 0)
     if method in ("private_ate", "private_additive", "synthetic_control") or epsilon == "1e-300":
-        assert checked == (0 if method == "cate" else 1)  # whose delta alone buys moderate noise
+        assert checked == (
+            0 if method in ("cate", "moments") else 1
+        )  # whose delta alone buys noise
     assert (refused == 0) == bool(list(study.parent.glob("*.ledger.json")))
 
 
@@ -485,7 +513,7 @@ def test_whole_clusters_are_protected(
     ("changes", "words"),
     [
         ([], None),
-        ([('missing = "never"', 'missing = ["."]', 1)], 'missing = "public" (who has no value'),
+        ([('missing = "never"', 'missing = ["."]', 1)], 'missing = "public" (it is public whose'),
         ([("sd = {", "missing = 0\nsd = {", 1), ('"never"', '["."]', 1)], None),
         ([("sd = {", 'missing = "public"\nsd = {', 1), ('"never"', '["."]', 1)], None),
         ([("sd = {", 'missing = "private"\nsd = {', 1), ('"never"', '["."]', 1)], "weighted block"),
@@ -509,7 +537,7 @@ def test_check_agrees_with_protect(
     checked, ran = dprct("check", study), dprct("protect", study, "--yes")
     if any("9 =" in new for _, new, _ in changes):  # which blocks there are, the rows alone tell
         assert ran.code == 2
-        assert "is no block of the design" in ran.err
+        assert "is not a block of the design" in ran.err
         return
     assert (checked.code, ran.code) == ((0, 0) if words is None else (1, 2))
     assert words is None or words in checked.out
@@ -557,4 +585,103 @@ def test_the_page_to_sign_names_the_options(
     assert given.estimate is not None
     for name, _ in given.estimate.said_options():
         assert f"<li>{name}: " in page
-    assert ("design: " in page) == (method in ("private_ate", "cate"))
+    assert ("design: " in page) == (method in ("private_ate", "cate", "moments"))
+
+
+# Released moments lie beside the document of what the study declared of them.
+
+
+def test_readers_run_regressions_on_released_moments(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    study = written("moments")
+    ran = dprct("protect", study, "--yes")
+    assert (ran.code, ran.err) == (0, "")
+    place = folder / "trial.moments.json"
+    assert f"wrote {place}" in ran.out
+    moments = package.Moments.load(place)
+    rows = {(row["of"], row["term"]): row for row in document(study)["table"]}
+    assert rows["effects", "cash"]["estimate"] == pytest.approx(moments.effects().params["cash"])
+    found = moments.ols("income ~ cash + age")
+    assert rows["income ~ cash + age", "age"]["std.error"] == pytest.approx(found.bse["age"])
+    assert dprct("ols", place, "works ~ cash*female").code == 0
+    text = (folder / "trial_moments.txt").read_text("utf-8")
+    assert "Certificate of trial.moments.json" in text
+    assert package.verify(place).identical
+    before = place.read_bytes()
+    assert dprct("protect", study, "--resume", "1").code == 0
+    assert package.Moments.load(place).drawn.sums.tolist() == moments.drawn.sums.tolist()
+    assert place.read_bytes() != before  # it says that it was resumed
+
+
+def test_moments_that_were_changed_are_not_verified_nor_replaced(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    study = written("moments")
+    assert dprct("protect", study, "--yes").code == 0
+    place = folder / "trial.moments.json"
+    content = json.loads(place.read_text("utf-8"))
+    place.write_text(json.dumps(content), "utf-8")
+    ran = dprct("verify", place)
+    assert ran.code == 0
+    assert "is not the same file, but its values match the digest in it" in ran.out
+    assert "has what paid for the file" in ran.out
+    content["sums"][0][0] += 1
+    place.write_text(json.dumps(content), "utf-8")
+    ran = dprct("verify", place)
+    assert ran.code == 1
+    assert "get them again from who published them" in ran.out
+    assert not package.verify(place)
+    ran = dprct("protect", study, "--resume", "1")
+    assert ran.code == 2
+    assert "'trial.moments.json' exists and is not what this study wrote" in ran.err
+    content["sigma"] /= 2
+    content["digest"] = digest_of(content)
+    place.write_text(json.dumps(content), "utf-8")
+    ran = dprct("verify", place)
+    assert ran.code == 2
+    assert "its noise is smaller than its guarantee needs" in ran.err
+
+
+def test_moments_of_another_ledger_are_contradicted(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    study = written("moments")
+    assert dprct("protect", study, "--yes").code == 0
+    first = (folder / "trial.moments.json").rename(folder / "first.moments.json")
+    (folder / "trial-2026.ledger.json").unlink()
+    shutil.rmtree(folder / "trial-2026.ledger.released")
+    assert dprct("verify", first).code == 0
+    for one in folder.glob("trial_moments.*"):
+        one.unlink()
+    assert dprct("protect", study, "--yes").code == 0
+    ran = dprct("verify", first)
+    assert ran.code == 1
+    assert "LACKS" in ran.out
+
+
+DESIGN_OF_MOMENTS = '[design]\nkind = "simple"\narms = ["cash"]\nshares = [0.5]\n'
+
+
+def test_moments_need_no_design_and_no_formula(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    without = (DESIGN_OF_MOMENTS, "")
+    study = written(
+        "moments", without, ('formulas = ["income ~ cash + age"]\n', ""),
+        ('"works", "cash", "age"', '"works", "age"'), ("[columns.cash]", "[columns.site]"),
+    )  # fmt: skip
+    assert dprct("check", study).code == 0
+    assert dprct("protect", study, "--yes").code == 0
+    terms = {row["of"] for row in document(study)["table"]}
+    assert terms == {"income ~ 1", "works ~ 1", "age ~ 1"}
+
+
+def test_several_outcomes_and_instruments_are_in_the_document(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    formulas = '["income + works ~ cash", "income ~ age + [cash ~ female]"]'
+    study = written("moments", ('["income ~ cash + age"]', formulas))
+    assert dprct("protect", study, "--yes").code == 0
+    found = {row["of"] for row in document(study)["table"]}
+    assert {"income ~ cash", "works ~ cash", "income ~ age + [cash ~ female]"} < found

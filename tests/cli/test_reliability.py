@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dprct.privacy import ledger_lines
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
+from dprct.privacy.entries import digest_after, last_line
 from dprct.privacy.ledger import LedgerFile
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def resealed(path: Path) -> None:
     from dataclasses import replace
 
     short = replace(whole, entries=tuple(whole.entries)[:-1], running=None)
-    digest = ledger_lines.digest_after("", kept)
-    path.write_bytes(b"".join(kept) + ledger_lines.last_line(short, digest))
+    digest = digest_after("", kept)
+    path.write_bytes(b"".join(kept) + last_line(short, digest))
 
 
 def test_a_ledger_that_contradicts_a_certificate_is_named(

@@ -12,7 +12,7 @@ import pytest
 
 import dprct as package
 from dprct.cli.table import WATERMARK
-from dprct.study.expected import HEADER
+from dprct.study.declared_tables import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,7 @@ CLUSTERED = """
 name = "clustered"
 outcomes = ["got"]
 arms = ["arm"]
-groups = "village"
+cluster = "village"
 weights = "w"
 """
 EXPECTED, README = "trial_protected.expected.csv", "trial_protected.README-data.md"
@@ -260,7 +260,7 @@ def test_a_latex_file_stays_one_with_what_was_expected(
     ("old", "new", "words"),
     [
         ("trial-1,", "trial-2,", "is of study 'trial-2', this study is 'trial-1'"),
-        ("study,table", "studie,table", "is no expected.csv"),
+        ("study,table", "studie,table", "is not an expected.csv"),
         (",estimate,0.", ",estimate,zero.", "was edited"),
     ],
 )

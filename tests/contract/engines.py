@@ -47,7 +47,7 @@ from dprct.queries import (
     one_way_counts,
     read_once,
 )
-from dprct.queries.arms import Arms, Combinations
+from dprct.queries.sums import Arms, Combinations
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION
 

@@ -24,6 +24,7 @@ from dprct import (
     MVHistogram,
     PrivateAdditive,
     PrivateATE,
+    PrivateMoments,
     Simple,
     SyntheticControl,
     Unit,
@@ -170,6 +171,14 @@ CASES: dict[tuple[Any, str], Make] = {
     (CATE, "projection"): lambda d, s, v: CATE(
         d, s, **{**VARIED, "features": ["x", v]}, projection=["x", v]
     ),
+    (PrivateMoments, "columns"): lambda d, s, v: PrivateMoments(d, s, columns=["y", v]),
+    (PrivateMoments, "formulas"): lambda d, s, v: PrivateMoments(d, s, formulas=[f"y ~ x + {v}"]),
+    (PrivateMoments, "subgroups"): lambda d, s, v: PrivateMoments(
+        d, s, columns=["y", "x"], subgroups=[v]
+    ),
+    (PrivateMoments, "assignment"): lambda d, s, v: PrivateMoments(
+        d, s, columns=["y", "x"], assignment=Simple(v)
+    ),
     (SyntheticControl, "outcome"): lambda d, s, v: control(SyntheticControl, d, s, v),
     (published.SyntheticControl, "outcome"): lambda d, s, v: control(
         published.SyntheticControl, d, s, v
@@ -206,7 +215,8 @@ index_bounds attrition neighbors covariate_release legal gamma options estimand 
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
 treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
 scale norm_bound outcome_bound intercept sampling classical override families x_method
-missing_outcomes default_bins allocation B v alpha sigma_min sigma_max sigma confidential_from
+missing_outcomes noise_on centre radius default_bins allocation B v alpha sigma_min sigma_max sigma
+confidential_from
 """
 NO_COLUMNS = set(_NONE.split())
 """Arguments that name no column, or (keys of mappings) a column that another argument names."""
@@ -232,7 +242,7 @@ def test_every_argument_that_names_columns_has_a_case() -> None:
 
 def test_every_class_with_a_guarantee_has_cases() -> None:
     strict = {"MVHistogram", "Marginals", "Calibrated", "PrivateATE", "PrivateAdditive", "CATE"}
-    strict |= {"IPW", "SyntheticControl"}
+    strict |= {"IPW", "SyntheticControl", "PrivateMoments"}
     models = {
         name
         for name in dprct.__all__
@@ -320,6 +330,8 @@ def test_a_repeated_id_is_refused(kind: Any) -> None:
     twice.loc[N - 1, "pid"] = 1.0
     with pytest.raises(SchemaError, match="a pupil with several rows"):
         make(twice, schema, "v")
-    facts = make(once, schema, "v").guarantee(Budget(0.5, 1e-6 if "IPW" in kind.__name__ else 0))
+    facts = make(once, schema, "v").guarantee(
+        Budget(0.5, 1e-6 if kind in (IPW, published.IPW, PrivateMoments) else 0)
+    )
     if facts.measure != "none":
         assert "how many rows each pupil has (at most 1)" in facts.public_facts

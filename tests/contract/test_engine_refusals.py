@@ -39,8 +39,7 @@ from dprct.privacy.budget import Budget
 from dprct.queries.counts import cell_counts
 from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
-from dprct.schema.tables import COMPANION, table
-from dprct.schema.validate import validate
+from dprct.schema.tables import COMPANION, table, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

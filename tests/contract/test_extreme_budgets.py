@@ -155,6 +155,17 @@ MODELS: dict[str, tuple[Callable[[Bounds, Bounds], Any], dict[str, Any], tuple[f
     ),
     "Calibrated, histogram": (lambda y, w: _calibrated(y, w, "histogram"), CONFIRM, (0, 1e-9)),
     "Calibrated, marginals": (lambda y, w: _calibrated(y, w, "marginals"), CONFIRM, (0, 1e-9)),
+    "PrivateMoments": (
+        lambda y, w: dprct.PrivateMoments(rows(y, w), declared(y, w), formulas=["y ~ t + w"]),
+        {}, (1e-9,),
+    ),
+    "PrivateMoments, groups": (
+        lambda y, w: dprct.PrivateMoments(
+            rows(y, w), declared(y, w), formulas=["y ~ t + w"], assignment=dprct.Simple("t"),
+            neighbors="replace-one-design-public",
+        ),
+        {}, (1e-9,),
+    ),
     "PrivateAdditive": (
         lambda y, w: dprct.PrivateAdditive.from_formula(
             "y ~ w*C(block)", rows(y, w), declared(y, w), subgroups=["t"]

@@ -22,7 +22,7 @@ import dprct
 from dprct import Budget
 from dprct.errors import DprctError, DprctWarning, ParameterError
 from dprct.privacy.noise import Secure
-from dprct.release.calibrated.regressions import _KNOWN
+from dprct.release.calibrated.layout import _KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

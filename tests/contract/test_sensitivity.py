@@ -20,7 +20,6 @@ import pytest
 from dprct.encoding import encodings
 from dprct.missing import missing_numbers, tagged
 from dprct.privacy.aggregates import CellCounts, IntegerVector, _open
-from dprct.queries.arms import Arms, arm_aggregates, difference_aggregates
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.horvitz_thompson import (
     PrivateArms,
@@ -29,7 +28,14 @@ from dprct.queries.horvitz_thompson import (
 )
 from dprct.queries.missing_outcomes import observed_sums
 from dprct.queries.propensity import Block, Covariates, PropensityGrid, Treated, propensity_weights
-from dprct.queries.sums import GRID, clipped_sums, cross_products
+from dprct.queries.sums import (
+    GRID,
+    Arms,
+    arm_aggregates,
+    clipped_sums,
+    cross_products,
+    difference_aggregates,
+)
 from dprct.queries.weighting import Centre, Records, Scheme, Weighted, read_once
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, eager, table

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct.results.confidential import CAUTION
+from dprct.results.base import CAUTION
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

@@ -33,9 +33,9 @@ def with_gaps(rows: pd.DataFrame) -> pd.DataFrame:
         {},
         {"cov_type": "nonrobust"},
         {"cov_type": "HC3"},
-        {"groups": "village"},
+        {"cluster": "village"},
         {"weights": "w"},
-        {"weights": "w", "weights_type": "pweight", "groups": "village"},
+        {"weights": "w", "weights_type": "pweight", "cluster": "village"},
     ],
 )
 def test_a_formula_gives_what_ols_gives(confidential: pd.DataFrame, options: Any) -> None:
@@ -143,7 +143,7 @@ def test_the_confidential_data_must_allow_the_regression(
 
 def test_columns_of_a_regression_and_names_with_spaces() -> None:
     rows = pd.DataFrame({"my y": [1.0, 2, 4, 3], "an arm": [0, 0, 1, 1], "v": [1, 1, 2, 2]})
-    regressions = Regressions.of_arms(("my y",), ("an arm",), groups="v")
+    regressions = Regressions.of_arms(("my y",), ("an arm",), cluster="v")
     assert regressions.columns == ("my y", "an arm", "v")
     found, _ = regressions.effects(confidential_source(rows))
     assert found[["outcome", "arm"]].to_numpy().tolist() == [["my y", "an arm"]]
@@ -154,7 +154,7 @@ def test_columns_of_a_regression_and_names_with_spaces() -> None:
     ("options", "error"),
     [
         ({"alpha": 1.0}, ParameterError),
-        ({"groups": [1, 2]}, ParameterError),
+        ({"cluster": [1, 2]}, ParameterError),
         ({"weights": np.ones(2)}, ParameterError),
         ({"cov_type": "HC9"}, ParameterError),
         ({"cov_type": "cluster"}, ParameterError),

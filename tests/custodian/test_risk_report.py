@@ -10,7 +10,7 @@ import pytest
 from dprct.custodian import RiskReport, risk
 from dprct.errors import DisclosureError
 from dprct.plots import WATERMARK_ID
-from dprct.results.confidential import WATERMARK
+from dprct.results.base import WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ import pytest
 
 from dprct.custodian.tables import confidential_source, released_sources
 from dprct.errors import ParameterError
-from dprct.results.confidential import marked
+from dprct.results.base import marked
 from dprct.schema import Schema
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dprct.custodian import UtilityReport, utility
 from dprct.errors import DisclosureError, ParameterError
 from dprct.missing import tagged
 from dprct.plots import WATERMARK_ID
-from dprct.results.confidential import WATERMARK
+from dprct.results.base import WATERMARK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,7 @@ from dprct.certificate.page import odds_words
 from dprct.cli import main
 from dprct.cli.demo import demo_file
 from dprct.io.stata import read_dta, write_dta
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema.toml import read_toml
 from dprct.study.study import load_study
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from dprct.cli.main import app
+from dprct.cli.main import COMMANDS, app, loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,13 +61,13 @@ def targets(text: str, _: Path) -> list[str]:
 def commands(text: str, _: Path) -> list[str]:
     """Lines of a shell with a command, or an option of it, that `dprct` does not have."""
     whole = typer.main.get_command(app)
-    known = getattr(whole, "commands", {})
+    known = {name: loaded(name) for name in COMMANDS}
     lost = []
     for line in COMMAND.findall(text):
         words = shlex.split(line.replace("'", " "))
         command = whole if words[0].startswith("-") else known.get(words[0])
         options = {word.partition("=")[0] for word in words if word.startswith("--")}
-        if command is None or options - {name for p in command.params for name in p.opts}:
+        if command is None or options - {"--help", *(o for p in command.params for o in p.opts)}:
             lost.append(line.strip())
     return lost
 

@@ -27,30 +27,30 @@ OURS: dict[str, dict[str, Any]] = {
     "Stata `regress, vce(hc3)`": {"cov_type": "HC3"},
     'R `fixest::feols(vcov = "hetero")`': {},
     "`dprct.ols(...)`": {},
-    "Stata `regress, vce(cluster villnum)`": {"groups": "villnum"},
-    "R `fixest::feols(cluster = ~villnum)`": {"groups": "villnum"},
-    '`dprct.ols(..., groups="villnum")`': {"groups": "villnum"},
+    "Stata `regress, vce(cluster villnum)`": {"cluster": "villnum"},
+    "R `fixest::feols(cluster = ~villnum)`": {"cluster": "villnum"},
+    '`dprct.ols(..., cluster="villnum")`': {"cluster": "villnum"},
     "Stata `areg, absorb(villnum) vce(cluster villnum)`": {
-        "groups": "villnum",
+        "cluster": "villnum",
         "absorb": "villnum",
     },
     "Stata `reghdfe, absorb(villnum) vce(cluster villnum)`": {
-        "groups": "villnum",
+        "cluster": "villnum",
         "absorb": "villnum",
         "fe_df": "reghdfe",
     },
     "Stata `xtreg, fe vce(cluster villnum)`": {
-        "groups": "villnum",
+        "cluster": "villnum",
         "absorb": "villnum",
         "fe_df": "xtreg",
     },
     "R `fixest::feols(... \\| villnum, cluster = ~villnum)`": {
-        "groups": "villnum",
+        "cluster": "villnum",
         "absorb": "villnum",
         "fe_df": "fixest",
     },
-    '`dprct.ols(..., groups="villnum", absorb="villnum")`': {
-        "groups": "villnum",
+    '`dprct.ols(..., cluster="villnum", absorb="villnum")`': {
+        "cluster": "villnum",
         "absorb": "villnum",
     },
 }

@@ -19,9 +19,8 @@ from dprct.estimate.ate.release import Outcome
 from dprct.estimate.noise_law import correction, quantile
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.privacy.noise import NoiseSource, source
-from dprct.queries.arms import Arms, _arm_statistics, arm_aggregates, rounded
 from dprct.queries.covariates import with_residual
-from dprct.queries.sums import GRID
+from dprct.queries.sums import GRID, Arms, _arm_statistics, arm_aggregates, rounded
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

@@ -50,7 +50,7 @@ def test_declared_standard_deviations_are_positive_and_of_outcomes() -> None:
     assert sds_of({"a": 2}, ("a", "b")) == {"a": 2.0}
     for sd, words in (
         (3, "give a mapping"),
-        ({"c": 1}, "'c', which is no outcome"),
+        ({"c": 1}, "'c', which is not an outcome"),
         ({"a": -1}, "above 0"),
         ({"a": "1"}, "sd of 'a' is str"),
         ({"a": 1e200}, r"sd of 'a' is 1e\+200; declare a number above 0 and up to 1e\+60"),

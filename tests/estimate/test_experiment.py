@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Custom, Factorial, Simple
-from dprct.assignment.base import Design
-from dprct.assignment.groups import Units
+from dprct.assignment.groups import Design, Units
 from dprct.errors import ModelPicklingError, ParameterError, SchemaError
 from dprct.estimate.experiment import Experiment, check_hidden, experiment_of, hidden_arms, pooled
 from dprct.schema import Column, Schema
@@ -94,7 +93,7 @@ def test_clusters_are_counted_as_clusters() -> None:
         (Complete("t", shares=0.1), {}, "not one of the design"),
         (FACTORIAL, {}, "blocks=.ignore."),
         (Complete("t"), {"blocks": {0: "a"}}, "has none of its own"),
-        (Block("t", block="block"), {"blocks": {7: "a"}}, "no block of the design"),
+        (Block("t", block="block"), {"blocks": {7: "a"}}, "not a block of the design"),
         (Factorial([Cluster("t", cluster="home"), Simple("u")]), {}, "different units"),
         ("complete", {}, "give a design"),
     ],
@@ -287,7 +286,7 @@ def test_pools_have_the_same_shares() -> None:
 
 
 def test_labels_and_names_are_checked() -> None:
-    with pytest.raises(ParameterError, match="no block of the design"):
+    with pytest.raises(ParameterError, match="not a block of the design"):
         pooled(UNITS, {2: "p"}, EQUAL)
     with pytest.raises(ParameterError, match="as text"):
         pooled(UNITS, {1: 3}, EQUAL)  # type: ignore[dict-item]

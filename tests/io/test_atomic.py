@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import dprct
+from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, ParameterError
-from dprct.io.atomic import atomic_write, file_error, path_of
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from dprct.errors import DprctError, FileError, ParameterError, SchemaError, Sta
 from dprct.io import convert as conversion
 from dprct.io.convert import convert, read_pieces, schema_beside
 from dprct.io.stata import read_dta, write_dta
-from dprct.io.stata.strl import RawText
+from dprct.io.stata.columns import RawText
 from dprct.missing import missing_numbers
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
-from dprct.schema.validate import validate
+from dprct.schema.tables import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,7 +232,7 @@ def test_names_that_stata_cannot_hold_are_refused(
     ("table", "words"),
     [
         (pa.table({"y": [1.0]}), "'x' of the schema is not in the .parquet file"),
-        (pa.table({"x": [1.0], "y": [1.0]}), "'y' is not in the schema beside the file"),
+        (pa.table({"x": [1.0], "y": [1.0]}), "'y' is not in the schema"),
         (pa.table([[1.0], [2.0]], names=["x", "x"]), "two columns are called 'x'"),
         (pa.table({"x": [1.0], "x__missing": ["a"]}), "'x__missing' is string"),
         (pa.table({"x": [None], "x__missing": [27]}), "'x__missing' holds something else"),
@@ -247,7 +247,7 @@ def test_a_schema_that_does_not_describe_the_file_is_refused(
 
 def test_a_file_without_a_schema_is_refused_with_how_to_make_one(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1.0]}), tmp_path / "a.parquet")
-    with pytest.raises(FileError, match=r"no schema beside it.*Schema\.from_frame"):
+    with pytest.raises(FileError, match=r"no schema .*Schema\.from_frame"):
         convert(tmp_path / "a.parquet", tmp_path / "a.dta")
 
 

@@ -356,9 +356,9 @@ def test_names_alone_are_a_table_without_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "a,b\n1\n", 'a,b\n1,"open\n'])
 def test_what_is_no_table_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(FileError, match="is no table"):
+    with pytest.raises(FileError, match="is not a table"):
         readings(written(tmp_path, "a.csv", text))
-    with pytest.raises(FileError, match="is no table"):
+    with pytest.raises(FileError, match="is not a table"):
         readings(written(tmp_path, "a.tab", text.replace(",", "\t").replace("open", "\t\t")))
 
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.accountant import Accountant, find_ledger
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import RELATIONS, Budget
 from dprct.privacy.composition import Charge, gdp_mu, zcdp_rho
-from dprct.privacy.guarantee import RELATIONS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import mpmath
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.privacy import binomial
-from dprct.privacy.binomial import Tail, exact_binomial
+from dprct.privacy import noise
+from dprct.privacy.noise import Tail, exact_binomial
 
 TAILS = [Tail(Fraction(1, 2), 1), Tail(Fraction(7, 3), 2), Tail(Fraction(1, 100), 300)]
 
@@ -32,7 +32,7 @@ def reference_cdf(trials: int, tail: Tail, upto: int) -> list[mpmath.mpf]:
 def test_every_certain_answer_inverts_the_distribution_function(tail, trials):
     bits = 10
     cdf = [0, *reference_cdf(trials, tail, trials)]
-    enclosure = binomial._distribution(trials, tail, bits)
+    enclosure = noise._distribution(trials, tail, bits)
     certain = 0
     for u in range(2**bits):
         k = enclosure.locate(u, bits)
@@ -47,7 +47,7 @@ def test_every_certain_answer_inverts_the_distribution_function(tail, trials):
 
 def test_enclosure_is_narrow_and_contains_the_truth():
     tail = TAILS[0]
-    enclosure = binomial._distribution(100, tail, 128)
+    enclosure = noise._distribution(100, tail, 128)
     with mpmath.workdps(80):
         for low, high, truth in zip(
             enclosure.lower, enclosure.upper, reference_cdf(100, tail, 100), strict=False
@@ -67,7 +67,7 @@ def test_an_uncertain_draw_keeps_its_bits_and_draws_more():
         return bound // 2
 
     # Each new chunk of bits is 100..0, so U = 0.1 1 10 1000 10000000 ... in binary.
-    k = binomial._invert(3, tail, scripted, bits=1)
+    k = noise._invert(3, tail, scripted, bits=1)
     assert asked[:2] == [2, 2]
     cdf = reference_cdf(3, tail, 3)
     u = sum(Fraction(1, 2) ** i for i in (1, 2, 3, 5, 9, 17, 33, 65))
@@ -76,16 +76,16 @@ def test_an_uncertain_draw_keeps_its_bits_and_draws_more():
 
 def test_blocks_add_up(monkeypatch):
     tail = Tail(Fraction(1, 2), 4)
-    block = binomial._block_size(tail)
+    block = noise._block_size(tail)
     sizes = []
-    monkeypatch.setattr(binomial, "_invert", lambda n, *_: sizes.append(n) or 1)
+    monkeypatch.setattr(noise, "_invert", lambda n, *_: sizes.append(n) or 1)
     assert exact_binomial(3 * block + 5, tail, lambda m: 0) == 4
     assert sizes == [block, block, block, 5]
 
 
 @pytest.mark.parametrize("tail", TAILS)
 def test_a_block_has_a_mean_of_256_at_most(tail):
-    assert 0.4 * 256 <= binomial._block_size(tail) * tail.probability <= 256.0001
+    assert 0.4 * 256 <= noise._block_size(tail) * tail.probability <= 256.0001
 
 
 def test_all_or_nothing():

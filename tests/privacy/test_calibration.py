@@ -13,7 +13,8 @@ from scipy.stats import norm
 
 from dprct.errors import ParameterError
 from dprct.privacy import Budget, analytic_gaussian, gdp_delta, tv_delta
-from dprct.privacy.calibration import (
+from dprct.privacy.composition import zcdp_delta
+from dprct.privacy.mechanisms import (
     ROUNDING_DISTANCE,
     concentrated_rho,
     concentrated_scale,
@@ -21,7 +22,6 @@ from dprct.privacy.calibration import (
     laplace_scale,
     root_at_least,
 )
-from dprct.privacy.composition import zcdp_delta
 from dprct.privacy.noise import laplace_loss
 
 positive = st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6)

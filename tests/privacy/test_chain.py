@@ -11,7 +11,7 @@ import pytest
 from dprct.errors import LedgerError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
-from dprct.privacy.chain import chained, checksum
+from dprct.privacy.charges import chained, checksum
 from dprct.privacy.entries import Ledger
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
+from dprct.privacy.charges import Sums
 from dprct.privacy.composition import RULES, Charge, gdp_mu
 from dprct.privacy.entries import Ledger, new_entry
-from dprct.privacy.running import Sums
 
 if TYPE_CHECKING:
     from dprct.privacy.charges import Entry

@@ -8,7 +8,7 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.privacy import Budget, Guarantee, Relation
-from dprct.privacy.guarantee import RELATIONS
+from dprct.privacy.budget import RELATIONS
 
 
 def one_of_each() -> list[Guarantee]:

@@ -228,7 +228,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(path: Path, monkeyp
         accountant.charge(Budget(0.5), method="m", relation="replace-one")
     monkeypatch.undo()
     assert path.read_bytes() == before
-    assert not list(path.parent.glob(".*.tmp"))
+    assert not list(path.parent.glob(".dprct-*"))
     assert accountant.spent == Budget(0)
 
 
@@ -351,7 +351,14 @@ def test_a_state_saved_and_not_noted_is_still_its_entrys(path: Path) -> None:
 
 
 def test_what_a_killed_process_left_half_written_is_swept(path: Path) -> None:
-    draft = path.with_name(f".{path.name}.0123456789ab.tmp")
-    draft.write_bytes(b"{")
-    Accountant.load(path).charge(Budget(0.5), method="m", relation="replace-one")
-    assert not draft.exists()
+    child = "import sys, dprct.disk; sys.stdout.write(dprct.disk.draft_name())"
+    left = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
+    states = path.with_name(f"{path.name.removesuffix('.json')}.released")
+    states.mkdir()
+    drafts = [path.with_name(left.stdout), states / left.stdout]
+    for draft in drafts:
+        draft.write_bytes(b"{")
+    accountant = Accountant.load(path)
+    accountant.check_writable()
+    accountant.charge(Budget(0.5), method="m", relation="replace-one")
+    assert not [draft for draft in drafts if draft.exists()]

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dprct.errors import BudgetError, LedgerError, ParameterError
-from dprct.privacy import ledger_lines
+from dprct.privacy import entries
 from dprct.privacy.accountant import Accountant
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import Budget, fraction
 from dprct.privacy.charges import Entry
 from dprct.privacy.entries import Ledger
 from dprct.privacy.ledger import LedgerFile
-from dprct.privacy.numbers import fraction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +48,7 @@ def test_sums_on_file_are_those_of_the_entries(path: Path) -> None:
 def test_a_charge_reads_no_entry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So it takes as long in a long ledger as in a short one."""
     accountant = Accountant.load(path)
-    monkeypatch.setattr(ledger_lines, "_entry", lambda _: pytest.fail("an entry was read"))
+    monkeypatch.setattr(entries, "_entry", lambda _: pytest.fail("an entry was read"))
     entry = accountant.charge(Budget(1), **FACTS)
     accountant.record(entry.id, {"x": 1})
     accountant.note_content("b" * 64)
@@ -116,9 +115,7 @@ def sealed_again(path: Path, change: Any) -> None:
     *lines, _ = path.read_bytes().splitlines(keepends=True)
     lines = change(lines)
     kept = LedgerFile(path).read()
-    path.write_bytes(
-        b"".join(lines) + ledger_lines.last_line(kept, ledger_lines.digest_after("", lines))
-    )
+    path.write_bytes(b"".join(lines) + entries.last_line(kept, entries.digest_after("", lines)))
 
 
 def test_sums_that_are_not_those_of_the_entries_are_named(path: Path) -> None:
@@ -143,7 +140,7 @@ def test_numbers_are_bounded_before_they_are_parsed(path: Path) -> None:
     facts = LedgerFile(path).read().to_dict()
     facts["epsilon"] = "1e999999999"
     facts.pop("checksum")
-    from dprct.privacy.chain import checksum
+    from dprct.privacy.charges import checksum
 
     with pytest.raises(LedgerError):
         Ledger.from_dict({**facts, "checksum": checksum(facts)})

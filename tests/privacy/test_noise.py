@@ -10,8 +10,7 @@ from randomgen import ChaCha
 
 from dprct.errors import ParameterError
 from dprct.privacy import source
-from dprct.privacy.binomial import Tail
-from dprct.privacy.noise import Secure, Simulated, laplace_loss, unsaturated
+from dprct.privacy.noise import Secure, Simulated, Tail, laplace_loss, unsaturated
 
 SOURCES = [Secure(), Simulated(np.random.default_rng(3))]
 

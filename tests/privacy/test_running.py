@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
-from dprct.privacy.running import Sums
+from dprct.privacy.charges import Sums
 
 FACTS = {"method": "m", "relation": "replace-one"}
 

@@ -8,7 +8,7 @@ import pytest
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.privacy.entries import Ledger
-from dprct.privacy.states import Memory, decoded_state, encoded_state
+from dprct.privacy.ledger import Memory, decoded_state, encoded_state
 
 EMPTY = Ledger(Budget(1), "replace-one", "person", "sequential")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
-from dprct.privacy.charges import Entry
+from dprct.privacy.charges import ROW, Entry, together, unit_words
 from dprct.privacy.composition import (
     SLACK_SHARE,
     Charge,
@@ -23,7 +23,6 @@ from dprct.privacy.composition import (
     root,
     zcdp_delta,
 )
-from dprct.privacy.together import ROW, together, unit_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

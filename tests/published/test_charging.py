@@ -10,8 +10,7 @@ import pytest
 
 from dprct import Accountant, published
 from dprct.errors import ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import source
 from dprct.published.charging import charged_or_noted

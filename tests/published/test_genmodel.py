@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -135,19 +136,60 @@ def test_the_floor_is_in_the_certificate(experiment, schema):
     pytest.fail("the floor was never reached in 60 draws")
 
 
-def test_too_few_proxies_are_refused_with_how_many_are_enough(experiment, schema):
-    few = bound(experiment, schema, B=500)
+def test_noise_on_every_bin_needs_more_proxies_and_says_how_many(experiment, schema):
+    few = bound(experiment, schema, B=500, noise_on="every bin")
     with pytest.raises(ConfirmationError, match=r"B=500 is too small.*give B=\d+ or more"):
         few.fit(epsilon=1)
     enough = int(few.plan(1).refusal.split("give B=")[1].split(" ")[0])
-    assert bound(experiment, schema, B=enough).plan(1).refusal == ""
+    assert bound(experiment, schema, B=enough, noise_on="every bin").plan(1).refusal == ""
     assert few.fit(epsilon=1, confirm=True, rng=7).protected.shape == experiment.shape
+
+
+def test_the_printed_rule_needs_a_confirmation_only_where_no_bin_may_win(experiment, schema):
+    """What ``plan`` says of it is what happens: 4,000 histograms of normal proxies each."""
+    with pytest.raises(ConfirmationError, match=r"B=2 is too small.*no bin is left to win"):
+        bound(experiment, schema, B=2).fit(epsilon=1)
+    model = bound(experiment, schema, B=500)
+    assert model.plan(1).refusal == ""
+    assert model.fit(epsilon=1, rng=7).protected.shape == experiment.shape
+    few, rng = bound(experiment, schema, B=10), np.random.default_rng(3)
+    parts = few.division(1)
+    said = few.spec.no_winner(parts)
+    share = min(c.range_ for c in parts.outcomes["y"].coefficients.values())
+    mechanism = few.spec.settings.range(1.0, share)
+    middle = np.array(
+        [sum(mechanism.draw(rng.normal(20, 1, 10), rng)) == 0 for _ in range(4_000)]
+    ).mean()
+    assert middle <= said + 6 * (said * (1 - said) / 4_000) ** 0.5
+    assert middle / said > 0.25
+
+
+def test_as_printed_the_effect_stays_near_where_noise_on_every_bin_loses_it(experiment, schema):
+    """Algorithms 4 and 5 as printed; with noise on every bin the range is anywhere within v."""
+    asked = {"allocation": Allocation.section5(0.5), "B": 5000}
+    own = dprct.ols(FORMULA, experiment, schema).params["treat"]
+
+    def far(**more):
+        model = bound(experiment, schema, **asked, **more)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DprctWarning)
+            found = [
+                model.fit(epsilon=Fraction(9, 16), rng=seed, confirm=True).estimates["y"].params
+                for seed in range(12)
+            ]
+        return np.mean([abs(params["treat"] - own) > 10 for params in found])
+
+    assert far() == 0
+    assert far(noise_on="every bin") > 0.1
 
 
 def test_nothing_is_promised_and_every_file_says_so(experiment, schema, tmp_path):
     release = bound(experiment, schema).fit(epsilon=4)
     sentence = release.guarantee.sentence()
     assert "per proxy and not per person" in sentence
+    assert "an empty bin gets no noise" in sentence
+    noisy = bound(experiment, schema, noise_on="every bin")
+    assert "an empty bin" not in noisy.guarantee(Budget(4)).sentence()
     assert "dprct.Calibrated" in sentence
     assert "charged to no ledger" in release.ledger
     with pytest.raises(FileError, match="no_dp_guarantee"):
@@ -193,6 +235,7 @@ def test_released_rows_without_a_level_do_without_its_coefficient(experiment, sc
         ({"v": 0}, ParameterError, "v=0"),
         ({"alpha": 1}, ParameterError, "alpha=1"),
         ({"sigma_min": 0}, ParameterError, "sigma_min=0"),
+        ({"noise_on": "some"}, ParameterError, "noise_on='some'; allowed: occupied bins, every"),
         ({"sigma": "public"}, ParameterError, "sigma='public'; allowed: private, confidential"),
         ({"confidential_from": "line 3"}, ParameterError, "confidential_from='line 3'"),
         ({"formula": "y ~ age"}, FormulaError, "'treat' is not in the formula"),

@@ -71,7 +71,7 @@ def agrees(draws, bins, law):
 def test_the_law_is_that_of_noise_on_every_bin(counts, epsilon):
     """Alarms at 1e-9; a scale that is 20 % off is seen (next test)."""
     bins = Bins(-3, 3)
-    mode = NoisyMode(bins, 11, Fraction(epsilon), Fraction(0))
+    mode = NoisyMode(bins, 11, Fraction(epsilon), Fraction(0), "every bin")
     rng = np.random.default_rng(5)
     numbers = numbers_with(counts, bins)
     draws = [mode.draw(numbers, rng) for _ in range(20_000)]
@@ -80,10 +80,52 @@ def test_the_law_is_that_of_noise_on_every_bin(counts, epsilon):
 
 def test_a_wrong_scale_is_seen():
     bins, counts = Bins(-3, 3), [0, 0, 3, 6, 2, 0, 0]
-    mode = NoisyMode(bins, 11, Fraction(12, 10), Fraction(0))
+    mode = NoisyMode(bins, 11, Fraction(12, 10), Fraction(0), "every bin")
     rng = np.random.default_rng(5)
     draws = [mode.draw(numbers_with(counts, bins), rng) for _ in range(20_000)]
     assert agrees(draws, bins, winning_law(counts, 11, 1.0)) < ALPHA
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+@pytest.mark.parametrize(
+    "counts",
+    [[0, 0, 3, 6, 2, 0, 0], [9, 0, 0, 0, 0, 0, 2], [0, 1, 0, 0, 0, 0, 0], [0] * 7],
+    ids=["inside", "ends", "one", "nothing"],
+)
+def test_as_printed_an_empty_bin_gets_nothing(counts, epsilon):
+    """Algorithm 4, line 10, with c = 0: shares above 0 of occupied bins; else the middle."""
+    bins = Bins(-3, 3)
+    mode = NoisyMode(bins, 11, Fraction(epsilon), Fraction(0))
+    rng = np.random.default_rng(5)
+    draws = [mode.draw(numbers_with(counts, bins), rng) for _ in range(20_000)]
+    occupied = {j - 3 for j, count in enumerate(counts) if count}
+    assert set(draws) <= occupied | {0}
+    if occupied:
+        law = winning_law(counts, 11, epsilon, threshold=0.0, middle=3)
+        assert agrees(draws, bins, law) > ALPHA
+        assert agrees(draws, bins, winning_law(counts, 11, epsilon)) < ALPHA
+
+
+def test_as_printed_the_law_is_that_of_the_printed_line():
+    """The line itself, bin by bin, against the draws of the occupied bins alone."""
+    counts, values, c = np.array([0, 4, 3, 2, 0]), 9, 0.0
+    rng = np.random.default_rng(11)
+    Z = rng.laplace(0.0, 2 / values, (200_000, 5))
+    p = counts / values
+    line_10 = np.where(p > np.maximum(0, c - Z), p + Z, 0.0)
+    winners = np.where(line_10.max(axis=1) > 0, line_10.argmax(axis=1), 2)
+    found = np.bincount(winners, minlength=5) / len(winners)
+    law = winning_law(counts, values, 1.0, threshold=0.0, middle=2)
+    assert np.abs(found - law).max() < 6 * math.sqrt(0.25 / len(winners))
+    assert found[0] == found[4] == 0
+
+
+def test_as_printed_nothing_is_promised_to_a_value():
+    """A bin that one value has to itself wins with it, and never without it."""
+    one = winning_law([0, 8, 0, 0, 1], 9, 1.0, threshold=0.0, middle=2)
+    other = winning_law([0, 9, 0, 0, 0], 9, 1.0, threshold=0.0, middle=2)
+    assert one[4] > 0.01
+    assert other[4] == 0
 
 
 def test_the_law_with_a_threshold():
@@ -144,7 +186,7 @@ def test_an_attack_on_one_value_stays_below_the_claim():
 
     def certified(epsilon, seed):
         rng = np.random.default_rng(seed)
-        mechanism = DPRange(1.0, epsilon, v=3)
+        mechanism = DPRange(1.0, epsilon, v=3, noise_on="every bin")
         scores = [
             [-abs(mechanism.draw(s, rng)[0] + mechanism.half_width(9)) for _ in range(20_000)]
             for s in (x, y)
@@ -212,7 +254,8 @@ def test_bins_are_never_listed():
     assert low < 3 < high
     assert high - low < 1e-12
     # noise wins where the budget is tiny, and then all 10^17 bins are alike
-    draws = [sum(DPRange(1e-15, 1e-6).draw(np.full(9, 3.0), rng)) / 2 for _ in range(2_000)]
+    mechanism = DPRange(1e-15, 1e-6, noise_on="every bin")
+    draws = [sum(mechanism.draw(np.full(9, 3.0), rng)) / 2 for _ in range(2_000)]
     assert stats.kstest(np.array(draws) / 100 + 0.5, "uniform").pvalue > ALPHA
 
 
@@ -240,6 +283,8 @@ def test_nothing_above_the_threshold_gives_the_middle():
         (lambda: DPVariance(1, sigma_min=2, sigma_max=1), "sigma_min=2"),
         (lambda: DPVariance(1, sigma_min=0), "sigma_min=0"),
         (lambda: DPVariance(-1), "epsilon"),
+        (lambda: DPVariance(1, noise_on="all"), "noise_on='all'; allowed: occupied bins"),
+        (lambda: DPRange(1.0, 1, noise_on="all"), "noise_on='all'; allowed: occupied bins"),
         (lambda: DPVariance(1).draw(np.ones(1), np.random.default_rng(1)), "pair"),
         (lambda: DPRange(1.0, 1).draw(np.ones(0), np.random.default_rng(1)), "no values"),
     ],
@@ -250,7 +295,8 @@ def test_refusals(call, names):
 
 
 def test_constant_samples_have_no_distance():
-    """All pairs are equal: no bin is occupied, and the winner is any bin."""
+    """All pairs are equal, so that no bin is occupied: the middle one, or with noise any bin."""
     rng = np.random.default_rng(8)
-    found = {DPVariance(1).draw(np.ones(50), rng) for _ in range(2_000)}
-    assert len(found) == 34
+    noisy = DPVariance(1, noise_on="every bin")
+    assert len({noisy.draw(np.ones(50), rng) for _ in range(2_000)}) == 34
+    assert {DPVariance(1).draw(np.ones(50), rng) for _ in range(20)} == {4.0}

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dprct.queries.rows import at_most, nearest, over, within
+from dprct.queries.sums import at_most, nearest, over, within
 from dprct.schema.tables import collected, table
 
 if TYPE_CHECKING:

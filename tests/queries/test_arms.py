@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 from dprct.privacy.aggregates import _open
-from dprct.queries.arms import Arms, arm_aggregates, difference_aggregates, observed
-from dprct.queries.sums import GRID
+from dprct.queries.sums import GRID, Arms, arm_aggregates, difference_aggregates, observed
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

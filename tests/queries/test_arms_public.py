@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dprct.queries.arms import Arms
+from dprct.queries.sums import Arms
 
 
 def test_the_reach_is_that_of_the_worst_block() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dprct.encoding import Edges, EqualBins, EqualBinsOfPoints, Points, encoding, prepared_for
 from dprct.queries.counts import BinKey, Ceilings, Compared, _compared, bin_key
 from dprct.schema import Column
-from dprct.schema.declare import declared
+from dprct.schema.schema import declared
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from dprct.privacy.aggregates import _open
-from dprct.queries.arms import Arms
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
-from dprct.queries.sums import GRID
+from dprct.queries.sums import GRID, Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

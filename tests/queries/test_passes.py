@@ -7,8 +7,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from dprct.queries.arms import Arms, Combinations, by_cell
-from dprct.queries.sums import GRID, added, square_sums
+from dprct.queries.sums import GRID, Arms, Combinations, added, by_cell, square_sums
 from dprct.schema import Column
 from dprct.schema.tables import eager, table
 

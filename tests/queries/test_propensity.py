@@ -19,7 +19,7 @@ from dprct.queries.propensity import (
     covariates_of,
     propensity_weights,
 )
-from dprct.queries.rows import compact
+from dprct.queries.sums import compact
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

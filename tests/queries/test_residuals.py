@@ -11,9 +11,8 @@ import pytest
 
 from dprct.privacy.aggregates import _open
 from dprct.queries import covariates
-from dprct.queries.arms import Arms, difference_aggregates
 from dprct.queries.covariates import with_residual
-from dprct.queries.sums import GRID
+from dprct.queries.sums import GRID, Arms, difference_aggregates
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
 

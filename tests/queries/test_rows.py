@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dprct.queries.rows import compact, smallest_integer
+from dprct.queries.sums import compact, smallest_integer
 from dprct.schema.tables import table
 
 if TYPE_CHECKING:

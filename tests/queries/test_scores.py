@@ -117,7 +117,7 @@ def test_scores_are_sums_of_products_of_the_rows() -> None:
     """Against Python's whole numbers, where no score is near the surface."""
     rng = np.random.default_rng(4)
     rows = np.column_stack([rng.integers(0, 2, 40), rng.uniform(-0.4, 0.4, (40, 3))])
-    unit, of = np.repeat(np.arange(20), 2), asked(rng, 2.0**-28)
+    unit, of = np.repeat(np.arange(20), 2), asked(rng, 2.0**-36)
     total = np.zeros((2, 2), dtype=object)
     for u in range(20):
         g = [0, 0]
@@ -127,7 +127,7 @@ def test_scores_are_sums_of_products_of_the_rows() -> None:
             e = sum(int(a) * k for a, k in zip(of.residual[t], r, strict=True))
             for i in range(2):
                 x = sum(int(a) * k for a, k in zip(of.regressors[t, i], r, strict=True))
-                g[i] += (2 * e * x + (1 << 28)) // (1 << 29)
+                g[i] += (e * x + (1 << 35)) // (1 << 36)
         assert g[0] ** 2 + g[1] ** 2 < STEPS**2
         total += np.outer(np.array(g, dtype=object), np.array(g, dtype=object))
     assert sums(frame(rows, unit), of, 2).tolist() == total.ravel().tolist()

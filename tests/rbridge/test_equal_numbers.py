@@ -29,7 +29,7 @@ rest <- function(d) declare(d, rest = "drop")
 
 CALLS_IN_R = {
     "ols": "coef(ols(re78 ~ treat * age + factor(educ), data))",
-    "ols, clusters": "ols(re78 ~ treat, data, groups = 'educ')$std.error",
+    "ols, clusters": "ols(re78 ~ treat, data, cluster = 'educ')$std.error",
     "itt_table": "tidy(itt_table(data, c('re78', 're75'), 'treat', covariates = 'age'))$p.value",
     "itt_table, resampled": """tidy(itt_table(data, c('re78', 're75'), 'treat',
         adjust = 'romano-wolf', draws = 100, rng = 4))$p.adjusted""",
@@ -41,7 +41,8 @@ CALLS_IN_R = {
     "marginals": """sapply(protected(fit(marginals(~ treat + black, rest(coded)), 1, rng = 9,
         confirm = TRUE)), sum)""",
     "calibrated": """sapply(protected(fit(calibrated(re78 ~ treat, rest(data), treatment = 'treat',
-        assignment = half, covariates = 'filler', sd = list(re78 = 6500)), 1, rng = 10)), sum)""",
+        assignment = half, covariate_release = 'filler', sd = list(re78 = 6500)),
+        1, rng = 10)), sum)""",
     "assign_arms": "which(assign_arms(half, data, rng = 11)$treat == 1)",
     "plan": "plan(private_ate(re78 ~ treat, data, assignment = half), 1)$epsilon",
 }
@@ -99,7 +100,7 @@ class InPython:
         data, schema = self.data, self.schema
         return {
             "ols": lambda: dprct.ols("re78 ~ treat * age + C(educ)", data, schema).params,
-            "ols, clusters": lambda: dprct.ols("re78 ~ treat", data, schema, groups="educ").bse,
+            "ols, clusters": lambda: dprct.ols("re78 ~ treat", data, schema, cluster="educ").bse,
             "itt_table": lambda: self.table(covariates=["age"])["p.value"],
             "itt_table, resampled": lambda: self.table(adjust="romano-wolf", draws=100, rng=4)[
                 "p.adjusted"

@@ -67,7 +67,7 @@ def test_thornton_by_village(shared):
         outcomes=["got"],
         arms=["any"],
         covariates=["male", "hiv2004", "age", "age2", "rumphi", "balaka"],
-        groups="villnum",
+        cluster="villnum",
         style="aer",
     )
     row = table.displayed().iloc[:2, 1].tolist()

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
 from dprct.errors import FileError, SimulationError
 from dprct.io.compare import compare
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dprct.release.model import ReleaseModel
+    from dprct.release.release import ReleaseModel
     from dprct.schema import Schema
 
 METHODS = (MVHistogram, Marginals)
@@ -307,7 +307,7 @@ def _interrupted_at(call: int, step: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     import os
 
     from dprct.certificate.certificate import Certificate
-    from dprct.release import release as writing
+    from dprct.release import writing
 
     owner, name = {
         "open": (builtins, "open"),
@@ -399,7 +399,7 @@ def test_a_rehearsal_finds_what_the_file_cannot_hold(
     assert list(tmp_path.iterdir()) == []
     long = replace(schema, columns=tuple(
         replace(c, name="x" * 33) if c.name == "test" else c for c in schema.columns))  # fmt: skip
-    with pytest.raises(Exception, match="no Stata name"):
+    with pytest.raises(Exception, match="not a Stata name"):
         MVHistogram(data, long).rehearse(tmp_path / "out.dta")
 
 

@@ -153,7 +153,7 @@ def test_clusters_get_cluster_errors(make_trial: Trial, trial_schema: Schema) ->
         data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school")
     )
     release = model.fit(epsilon=8)
-    agrees(release, "earn ~ t + t2 + age", cov_type="CR1", groups="school")
+    agrees(release, "earn ~ t + t2 + age", cov_type="CR1", cluster="school")
     pairs = release.protected[["school", *ARMS]].drop_duplicates()
     assert len(pairs) == 60  # schools are whole, and each is in one arm
     assert sorted(release.protected["school"]) == sorted(data["school"])
@@ -391,7 +391,11 @@ def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schem
     [
         ("earn ~ t + t2 + age", {"specifications": [""]}, "calibrates one covariate set"),
         ("earn ~ t + t2", {}, "needs covariates"),
-        ("earn ~ t + t2 + age", {"share": 0.8, "covariate_release": "marginals"}, "lower share"),
+        (
+            "earn ~ t + t2 + age",
+            {"budget_shares": {"covariates": 1}, "covariate_release": "marginals"},
+            "a positive share for each of covariates, moments, earn",
+        ),
         ("earn ~ t + t2 + age", {"covariate_release": "filler"}, "nothing of this release uses it"),
     ],
 )
@@ -546,12 +550,15 @@ def test_rehearsal_writes_the_header_that_the_file_will_have(
         ("earn + works ~ t + t2 + works", {"missing": 0.0}, ParameterError, "outcome and a cov"),
         ("earn ~ t + t2", {"specifications": ["t"]}, ParameterError, "treatment column 't'"),
         ("earn ~ t + t2 + diary", {}, SchemaError, "'withheld'"),
-        ("earn ~ t + t2 + age", {"covariates": "bootstrap"}, ParameterError, "allowed: auto"),
+        ("earn ~ t + t2 + age", {"covariate_release": "bootstrap"}, ParameterError,
+         "allowed: auto"),
         ("earn ~ t + t2 + age", {"legal": "loose"}, ParameterError, "allowed: calibrated"),
-        ("earn ~ t + t2 + age", {"share": 1}, ParameterError, "between 0 and 1"),
+        ("earn ~ t + t2 + age", {"budget_shares": {"covariates": 1}}, ParameterError,
+         "budget_shares"),
         ("earn ~ t + t2", {"neighbors": "replace-one"}, ParameterError, "who is in which arm"),
-        ("earn ~ t + t2 + I(2 * old) + old", {"share": 0.1, "covariate_release": "filler"},
-         ParameterError, "costs nothing"),
+        ("earn ~ t + t2 + I(2 * old) + old",
+         {"budget_shares": {"covariates": 0.1, "earn": 0.9}, "covariate_release": "filler"},
+         ParameterError, "a positive share for each of earn"),
         ("works ~ t + t2", {}, SchemaError, "may be missing"),
     ],
 )  # fmt: skip

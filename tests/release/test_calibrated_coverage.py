@@ -72,7 +72,7 @@ class Scenario:
         rng = np.random.default_rng(seed)
         found: dict[float, Any] = dict.fromkeys(LEVELS, 0)
         formula = f"y ~ {' + '.join(self.arms)} + age"
-        how = {"cov_type": "CR1", "groups": "school"} if self.clusters else {}
+        how = {"cov_type": "CR1", "cluster": "school"} if self.clusters else {}
         for _ in range(runs):
             data, true = self.experiment(rng)
             design = Cluster(self.arms, cluster="school") if self.clusters else None

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dprct.release.calibrated.layout import Layout
+from dprct.release.calibrated.layout import Layout, regressions_of
 from dprct.release.calibrated.outcomes import Calibration, PublicRows, Target
-from dprct.release.calibrated.regressions import regressions_of
 from dprct.schema import Column, FileFacts, Schema
 
 N = 400

@@ -15,7 +15,7 @@ from dprct.errors import ColumnError, DprctError, SchemaError
 from dprct.io.compare import rows_are_sorted
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.release.columns import assembled, check_fates, released_schema, sorted_rows
-from dprct.release.model import modelled
+from dprct.release.release import modelled
 from dprct.schema import Column, FileFacts, Schema, Unit
 
 ALPHA = 1e-9

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import SchemaError
-from dprct.release.calibrated.layout import Layout, prepared_schema
-from dprct.release.calibrated.regressions import regressions_of
+from dprct.release.calibrated.layout import Layout, prepared_schema, regressions_of
 
 if TYPE_CHECKING:
     from dprct.schema import Schema

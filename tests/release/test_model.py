@@ -33,7 +33,7 @@ from dprct.schema import Column, Schema, Unit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.release.model import ReleaseModel
+    from dprct.release.release import ReleaseModel
 
 
 @pytest.fixture(params=[MVHistogram, Marginals], ids=lambda kind: kind.__name__)

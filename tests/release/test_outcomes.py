@@ -7,17 +7,15 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
+from dprct.release.calibrated.layout import continuous, differences_of, regressions_of
 from dprct.release.calibrated.outcomes import (
     PublicRows,
     Target,
     check_room,
     constructed,
-    continuous,
     covariate_matrices,
-    differences_of,
     legalised,
 )
-from dprct.release.calibrated.regressions import regressions_of
 from dprct.schema import Column, Schema
 
 RNG = np.random.Generator(np.random.PCG64(1))

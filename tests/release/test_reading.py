@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dprct.certificate.valid_regressions import Validity
-from dprct.release.calibrated.layout import breaks_of, reading_of
+from dprct.release.calibrated.outcomes import breaks_of, reading_of
 from dprct.release.calibrated.residuals import Specification, residuals
 from dprct.results.ols import ols
 from dprct.schema import Column, Schema
@@ -80,7 +80,7 @@ def test_clusters_have_ratio_one_and_others_do_not(rows, schema):
         arms=("treat",),
         covariates=(("age", "C(town)"),),
         cov_type="CR1",
-        groups="village",
+        cluster="village",
     )
     found = by_command(reading_of(rows, schema, valid, {"hours": [TARGET]}))
     assert found["regress y t x, vce(cluster village)"].smallest == pytest.approx(1, abs=1e-8)

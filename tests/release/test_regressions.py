@@ -4,7 +4,7 @@ import pytest
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial
 from dprct.errors import FormulaError, ParameterError
-from dprct.release.calibrated.regressions import (
+from dprct.release.calibrated.layout import (
     arm_terms,
     check_arms,
     check_covariates,

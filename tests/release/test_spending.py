@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.release.model import ReleaseModel
+    from dprct.release.release import ReleaseModel
     from dprct.schema import Schema
 
 METHODS = {MVHistogram: (histogram, "cell_counts"), Marginals: (histogram, "one_way_counts")}

@@ -16,8 +16,7 @@ from dprct.certificate.certificate import Certificate
 from dprct.errors import FileError, ParameterError
 from dprct.io.stata import read_dta, write_dta
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.release.release import write_protected
 from dprct.release.verify import INTEGRITY
 from dprct.schema import Column, FileFacts, Schema

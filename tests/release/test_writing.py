@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.errors import FileError, SchemaError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.release.writing import (
     NO_GUARANTEE,
     certificate_paths,

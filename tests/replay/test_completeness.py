@@ -109,7 +109,7 @@ def test_words_are_found_in_annotations() -> None:
     assert found["SyntheticControl", "donor_weights"] == {"ridge", "uniform", "auto"}
     assert found["PrivateATE", "effects"] == {"arms", "main", "factorial"}
     assert found["PrivateATE", "blocks"] == {"weight", "ignore"}
-    assert found["Calibrated", "covariates"] == {"auto", "histogram", "marginals", "filler"}
+    assert found["Calibrated", "covariate_release"] == {"auto", "histogram", "marginals", "filler"}
     assert found["Calibrated", "gamma"] == {"zero", "moments"}
 
 

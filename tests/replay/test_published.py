@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from dprct import Budget, published
+from dprct.estimate.synthetic_control.panel import scale_of
 from dprct.privacy import noise
 
 from .losses import Loss
@@ -138,7 +139,8 @@ def _control(name: str, **given: Any) -> None:
 
     def hidden(table: pd.DataFrame, model: Any) -> Any:
         series = table["y"].to_numpy().reshape(-1, PERIODS)[:-1, 4:]
-        return model.scale.clipped(series) / model.scale.bound
+        scale = scale_of(model.spec.bound, model.schema.column("y"))
+        return scale.clipped(series) / scale.bound
 
     case = Case(name, make, ("y",), panel=True, sizes=(5, 2), bounds=(NARROW, SIGNED))
     said = {"treated": "the last", **options}

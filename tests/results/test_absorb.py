@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.results import fixed_effects as absorb
-from dprct.results.fixed_effects import within, without_singletons
+from dprct.results import covariance as absorb
+from dprct.results.covariance import within, without_singletons
 
 
 def factors_of(rng, n, sizes):

@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from dprct.errors import ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.base import LinearResults
 
 NAMES = ["Intercept", "treat"]

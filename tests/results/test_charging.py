@@ -11,11 +11,10 @@ import pytest
 from dprct.certificate.certificate import Needed
 from dprct.errors import BudgetError, LedgerError, ParameterError
 from dprct.privacy.accountant import Accountant
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import source
-from dprct.results.charging import Receipt, charged, noted, resumable
+from dprct.results.plan import Receipt, charged, noted, resumable
 from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:

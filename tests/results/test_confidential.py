@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import DisclosureError, DprctWarning, ModelPicklingError
-from dprct.results.confidential import (
+from dprct.results.base import (
     WATERMARK,
     Confidential,
     HoldsRows,

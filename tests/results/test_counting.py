@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
-from dprct.results import fixed_effects as counting
-from dprct.results.fixed_effects import (
+from dprct.results import covariance as counting
+from dprct.results.covariance import (
     Absorbed,
     components,
     counted,

@@ -10,8 +10,7 @@ import pytest
 
 import dprct
 from dprct.errors import ColumnError, ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
 
@@ -28,7 +27,7 @@ def rows(n=90):
 DATA = rows()
 FITS = [
     dprct.ols("y ~ x", DATA),
-    dprct.ols("y ~ x + z + C(v)", DATA, groups="g"),
+    dprct.ols("y ~ x + z + C(v)", DATA, cluster="g"),
     dprct.ols("y ~ x + twice + x:C(v)", DATA),
 ]
 SCHEMA = Schema(
@@ -140,7 +139,7 @@ def test_guarantees_are_printed_once():
     ("arguments", "error", "says"),
     [
         (([],), ParameterError, "at least one fit"),
-        ((["y ~ x"],), ParameterError, "models= is list; give a list of a LinearResults"),
+        ((["y ~ x"],), ParameterError, r"model \(1\) is str; give results"),
     ],
 )
 def test_what_is_no_model(arguments, error, says):

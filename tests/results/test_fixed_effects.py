@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ColumnError, ParameterError
-from dprct.results.fixed_effects import FixedEffects
+from dprct.results.covariance import FixedEffects
 from dprct.results.ols import ols
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
@@ -39,7 +39,7 @@ def test_areg_is_what_r_computes(case, panel):
         "y ~ x + z",
         panel,
         cov_type=KINDS.get(case["vcov"], "HC1"),
-        groups=case["clusters"],
+        cluster=case["clusters"],
         weights=case["weights"],
         absorb=case["effects"],
     )
@@ -59,7 +59,7 @@ def test_fixest_is_what_pyfixest_computes(case, panel):
         "y ~ x + z",
         panel,
         cov_type=KINDS.get(case["vcov"], "HC1"),
-        groups=case["vcov"] if case["vcov"] in panel else None,
+        cluster=case["vcov"] if case["vcov"] in panel else None,
         weights=case["weights"],
         absorb=case["effects"],
         fe_df="fixest",
@@ -73,7 +73,7 @@ def test_fixest_is_what_pyfixest_computes(case, panel):
 @pytest.mark.parametrize("effects", [["firm"], ["firm", "year"], ["firm", "part"]])
 @pytest.mark.parametrize("weights", [None, ("w", "aweight"), ("year", "fweight")])
 def test_absorbed_effects_are_dummies(panel, groups, effects, weights):
-    options = {"groups": groups}
+    options = {"cluster": groups}
     if weights is not None:
         options |= {"weights": weights[0], "weights_type": weights[1]}
     within = ols("y ~ x + z", panel, absorb=effects, **options)
@@ -91,7 +91,7 @@ def corrected(result, parameters):
 
 def test_the_rules_differ_by_their_count_alone(panel):
     by = {
-        rule: ols("y ~ x + z", panel, absorb="firm", groups="region", fe_df=rule)
+        rule: ols("y ~ x + z", panel, absorb="firm", cluster="region", fe_df=rule)
         for rule in ("areg", "reghdfe", "fixest", "xtreg")
     }
     counts = {"areg": 2 + 23, "reghdfe": 2 + 1, "fixest": 2 + 1, "xtreg": 2 + 1}
@@ -114,10 +114,10 @@ def test_xtreg_without_clusters_is_areg(panel):
 
 
 def test_effects_that_are_not_nested_are_counted(panel):
-    result = ols("y ~ x", panel, absorb=["firm", "year"], groups="region", fe_df="reghdfe")
+    result = ols("y ~ x", panel, absorb=["firm", "year"], cluster="region", fe_df="reghdfe")
     assert result.absorbed.nested == (True, False)
     assert result.absorbed.parameters == 8  # the years, among them the constant
-    assert ols("y ~ x", panel, absorb="year", groups="region").absorbed.nested == (False,)
+    assert ols("y ~ x", panel, absorb="year", cluster="region").absorbed.nested == (False,)
 
 
 def test_reghdfe_counts_connected_components(panel):
@@ -178,7 +178,7 @@ def test_results_with_effects_hold_no_rows(panel):
         ({"cov_type": "HC3"}, "leverage of every row"),
         ({"absorb": ["firm", "year"], "fe_df": "xtreg"}, "for one factor"),
         ({"fe_df": "xtreg"}, "clustered by the panel"),
-        ({"fe_df": "xtreg", "groups": "year"}, "nested in the clusters"),
+        ({"fe_df": "xtreg", "cluster": "year"}, "nested in the clusters"),
     ],
 )
 def test_options_are_refused_in_one_sentence(panel, options, match):
@@ -211,6 +211,6 @@ def test_thornton_with_village_effects(shared):
     )
     rows = rows[(rows["test2004"] == 1) & rows["hiv2004"].isin([0, 1])]
     formula = "got ~ any + male + hiv2004 + age + age2"
-    within = ols(formula, rows, groups="villnum", absorb="villnum")
-    agree(within, ols(f"{formula} + C(villnum)", rows, groups="villnum"))
+    within = ols(formula, rows, cluster="villnum", absorb="villnum")
+    agree(within, ols(f"{formula} + C(villnum)", rows, cluster="villnum"))
     assert within.absorbed.levels == (119,)

@@ -11,8 +11,7 @@ import pytest
 
 import dprct
 from dprct.errors import ColumnError, FormulaError, ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.tables import Table
 from dprct.schema import Column, Schema
 
@@ -135,7 +134,7 @@ def test_collinear_columns_are_named():
 
 
 def test_rows_without_a_cluster_are_counted():
-    made = table(groups="village")
+    made = table(cluster="village")
     assert made.rows_without_group == DATA["village"].isna().sum()
     assert "Left out for want of a cluster: 5 rows." in made.to_text()
     assert "clustered by village" in made.to_text()
@@ -181,14 +180,14 @@ def test_the_side_chosen_after_the_estimate_is_named():
 
 
 def test_a_table_pickles_and_holds_no_row():
-    made = table(covariates=["age"], blocks=["block"], groups="village", adjust="holm")
+    made = table(covariates=["age"], blocks=["block"], cluster="village", adjust="holm")
     stored = pickle.dumps(made)
     assert pickle.loads(stored).to_text() == made.to_text()
     longer = table(
         data=pd.concat([DATA] * 20, ignore_index=True),
         covariates=["age"],
         blocks=["block"],
-        groups="village",
+        cluster="village",
         adjust="holm",
     )
     assert len(pickle.dumps(longer)) < len(stored) + 200
@@ -213,11 +212,11 @@ def test_a_table_pickles_and_holds_no_row():
         ({"covariates": {}}, ParameterError, "empty mapping"),
         ({"covariates": ["age ^ 2"]}, FormulaError, "at character"),
         ({"blocks": ["blok"]}, ColumnError, "did you mean 'block'"),
-        ({"cov_type": "cluster"}, ParameterError, "needs groups="),
+        ({"cov_type": "cluster"}, ParameterError, "needs cluster="),
         ({"cov_type": "robust"}, ParameterError, "HC1"),
-        ({"groups": "vilage"}, ColumnError, "did you mean 'village'"),
-        ({"groups": ["a"]}, ParameterError, "1 values for 240 rows"),
-        ({"groups": "word"}, ParameterError, "one cluster"),
+        ({"cluster": "vilage"}, ColumnError, "did you mean 'village'"),
+        ({"cluster": ["a"]}, ParameterError, "1 values for 240 rows"),
+        ({"cluster": "word"}, ParameterError, "one cluster"),
         ({"weights": -DATA["w"]}, ParameterError, "negative"),
         ({"weights": "weight"}, ColumnError, "'weight'"),
         ({"weights": "w", "weights_type": "iweight"}, ParameterError, "allowed: aweight"),

@@ -43,10 +43,10 @@ def made(**options):
     "options",
     [
         *({"cov_type": kind} for kind in ("HC1", "HC0", "HC2", "HC3", "nonrobust")),
-        {"groups": "g"},
+        {"cluster": "g"},
         {"weights": "w"},
         {"weights": "w", "weights_type": "fweight"},
-        {"weights": "w", "weights_type": "pweight", "groups": "g"},
+        {"weights": "w", "weights_type": "pweight", "cluster": "g"},
     ],
 )
 def test_the_regressions_are_those_of_ols(options):
@@ -125,7 +125,7 @@ def test_clusters_are_resampled_whole():
     person = np.tile(np.arange(len(data)), 20)
     options = {"outcomes": ["a", "b"], "arms": ARMS, "adjust": "romano-wolf", "draws": 3000}
     alone = dprct.itt_table(data, cov_type="HC1", rng=1, **options).estimates["p.adjusted"]
-    together = dprct.itt_table(copies, groups=person, rng=2, **options).estimates["p.adjusted"]
+    together = dprct.itt_table(copies, cluster=person, rng=2, **options).estimates["p.adjusted"]
     rows = dprct.itt_table(copies, rng=3, **options).estimates["p.adjusted"]
     assert np.abs(alone - together).max() < 0.1
     assert np.abs(alone - rows).max() > 0.2

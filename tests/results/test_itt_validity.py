@@ -69,7 +69,7 @@ def test_a_table_of_a_part_of_the_rows_is_an_artefact(rows, schema):
     ("options", "words"),
     [
         ({"cov_type": "nonrobust"}, "not nonrobust"),
-        ({"groups": "town"}, "not clusters town"),
+        ({"cluster": "town"}, "not clusters town"),
         ({"weights": "w"}, "weighted"),
         ({"covariates": ["C(wealth)"]}, "C(wealth) was not declared"),
         ({"covariates": ["school"], "adjust": "holm"}, "Adjusted p-values test at levels below"),

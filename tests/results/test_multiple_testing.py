@@ -172,7 +172,7 @@ def test_groupings():
         ({"one": ["y", "z"], "two": ["z"]}, None, ParameterError, "'z' is in two families"),
         ({"one": ["y", "z", "zz"]}, None, ColumnError, "'zz'"),
         ({"one": "y"}, None, ParameterError, "give a list"),
-        ("all", {"every": 9}, ParameterError, "'every', which is no family; allowed: all"),
+        ("all", {"every": 9}, ParameterError, "'every', which is not a family; allowed: all"),
         ("all", {"all": 1}, ParameterError, "family 'all' is 1; .* at least 2"),
         ("all", {"all": 2.5}, ParameterError, "at least 2"),
     ],

@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ColumnError, FormulaError, ParameterError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 
 REFERENCE = json.loads(
@@ -37,7 +36,7 @@ def fitted(case, cov_type):
         case["formula"],
         pd.DataFrame(case["data"]),
         cov_type=cov_type,
-        groups=case["groups"] if clustered else None,
+        cluster=case["groups"] if clustered else None,
         weights=case["weights"],
         weights_type=case["weights_type"] or "aweight",
     )
@@ -113,7 +112,7 @@ def test_thornton_table_4(shared):
     )
     rows = rows[(rows["test2004"] == 1) & rows["hiv2004"].isin([0, 1])]
     result = ols(
-        "got ~ any + male + hiv2004 + age + age2 + rumphi + balaka", rows, groups="villnum"
+        "got ~ any + male + hiv2004 + age + age2 + rumphi + balaka", rows, cluster="villnum"
     )
     assert f"{result.params['any']:.3f}" == "0.431"
     assert f"{result.bse['any']:.3f}" == "0.023"
@@ -159,8 +158,8 @@ def test_frequencies_are_repeated_rows(rows):
         assert weighted.rmse == pytest.approx(plain.rmse)
         assert weighted.fvalue == pytest.approx(plain.fvalue)
     same(
-        ols("y ~ x", rows, groups="g", weights="w", weights_type="fweight"),
-        ols("y ~ x", repeated, groups="g"),
+        ols("y ~ x", rows, cluster="g", weights="w", weights_type="fweight"),
+        ols("y ~ x", repeated, cluster="g"),
     )
 
 
@@ -174,23 +173,23 @@ def test_the_scale_of_weights_does_not_matter(rows, kind):
 
 
 def test_groups_by_name_by_array_and_as_text_agree(rows):
-    by_name = ols("y ~ x", rows, groups="g")
-    same(by_name, ols("y ~ x", rows, cov_type="CR1", groups=rows["g"].to_numpy()))
-    same(by_name, ols("y ~ x", rows, cov_type="cluster", groups=[f"v{g}" for g in rows["g"]]))
+    by_name = ols("y ~ x", rows, cluster="g")
+    same(by_name, ols("y ~ x", rows, cov_type="CR1", cluster=rows["g"].to_numpy()))
+    same(by_name, ols("y ~ x", rows, cov_type="cluster", cluster=[f"v{g}" for g in rows["g"]]))
     assert by_name.cov_type == "cluster"
     assert by_name.n_groups == 12
     assert by_name.df_inference == 11
 
 
 def test_every_row_its_own_cluster_is_hc1(rows):
-    clustered = ols("y ~ x + s", rows, groups=np.arange(len(rows)))
+    clustered = ols("y ~ x + s", rows, cluster=np.arange(len(rows)))
     same_but_degrees = ols("y ~ x + s", rows)
     np.testing.assert_allclose(clustered.bse, same_but_degrees.bse, rtol=1e-12)
 
 
 def test_the_order_of_rows_and_the_index_do_not_matter(rows):
     shuffled = rows.sample(frac=1, random_state=1)
-    same(ols("y ~ x + s", rows, groups="g"), ols("y ~ x + s", shuffled, groups="g"))
+    same(ols("y ~ x + s", rows, cluster="g"), ols("y ~ x + s", shuffled, cluster="g"))
 
 
 def test_missing_rows_are_dropped_and_counted(rows):
@@ -200,11 +199,11 @@ def test_missing_rows_are_dropped_and_counted(rows):
     holes.loc[2, "s"] = ""
     holes["g"] = holes["g"].astype(float)
     holes.loc[3, "g"] = np.nan
-    result = ols("y ~ x + s", holes, groups="g")
+    result = ols("y ~ x + s", holes, cluster="g")
     assert result.rows_dropped == 4
     assert result.nobs == 56
     assert "Rows dropped:" in result.summary()
-    same(result, ols("y ~ x + s", rows.iloc[4:], groups="g"))
+    same(result, ols("y ~ x + s", rows.iloc[4:], cluster="g"))
 
 
 def test_zero_weights_drop_rows_as_in_stata(rows):
@@ -225,11 +224,11 @@ def test_weights_may_be_missing_where_the_row_is_not_complete_anyway(rows):
 
 def test_polars_and_nullable_types_give_the_same(rows):
     pl = pytest.importorskip("polars")
-    expected = ols("y ~ x + s", rows, groups="g")
+    expected = ols("y ~ x + s", rows, cluster="g")
     columns = {name: rows[name].to_numpy() for name in ("y", "x", "g")} | {"s": rows["s"].tolist()}
-    same(expected, ols("y ~ x + s", pl.DataFrame(columns), groups="g"))
-    same(expected, ols("y ~ x + s", pl.LazyFrame(columns), groups="g"))
-    same(expected, ols("y ~ x + s", rows.convert_dtypes(), groups="g"))
+    same(expected, ols("y ~ x + s", pl.DataFrame(columns), cluster="g"))
+    same(expected, ols("y ~ x + s", pl.LazyFrame(columns), cluster="g"))
+    same(expected, ols("y ~ x + s", rows.convert_dtypes(), cluster="g"))
 
 
 def test_constant_regressors_and_outcomes_are_no_error(rows):
@@ -241,7 +240,7 @@ def test_constant_regressors_and_outcomes_are_no_error(rows):
 
 
 def test_results_hold_no_rows(rows):
-    result = ols("y ~ x + s", rows, groups="g", weights="w")
+    result = ols("y ~ x + s", rows, cluster="g", weights="w")
     bytes_of = pickle.dumps(result)
     for column in ("y", "x"):
         for value in rows[column]:
@@ -274,7 +273,7 @@ def test_a_released_guarantee_is_printed_with_what_the_errors_leave_out(rows):
 
 
 def test_glance_and_facts_count(rows):
-    result = ols("y ~ x + s", rows, groups="g")
+    result = ols("y ~ x + s", rows, cluster="g")
     row = result.glance().iloc[0]
     assert (row["nobs"], row["n_groups"], row["df"]) == (60, 12, 3)
     assert row["r.squared"] == result.rsquared
@@ -286,10 +285,10 @@ def test_glance_and_facts_count(rows):
     [
         ({"cov_type": "robust"}, "Stata's robust is HC1"),
         ({"cov_type": 3}, "cov_type= is 3; give text"),
-        ({"cov_type": "cluster"}, "needs groups="),
-        ({"cov_type": "HC3", "groups": "g"}, "leave out one"),
-        ({"groups": [1, 2]}, "2 values for 60 rows"),
-        ({"groups": np.ones(60)}, "at least two"),
+        ({"cov_type": "cluster"}, "needs cluster="),
+        ({"cov_type": "HC3", "cluster": "g"}, "leave out one"),
+        ({"cluster": [1, 2]}, "2 values for 60 rows"),
+        ({"cluster": np.ones(60)}, "at least two"),
         ({"weights": "w", "weights_type": "iweight"}, "no sampling meaning"),
         ({"weights": "w", "weights_type": "weight"}, "allowed: aweight, fweight, pweight"),
         ({"weights": "w", "weights_type": "pweight", "cov_type": "nonrobust"}, "need a robust"),
@@ -314,7 +313,7 @@ def test_formulas_that_ols_cannot_fit(rows):
     with pytest.raises(FormulaError, match="'s' holds text"):
         ols("s ~ x", rows)
     with pytest.raises(ColumnError, match="did you mean"):
-        ols("y ~ x", rows, groups="gg")
+        ols("y ~ x", rows, cluster="gg")
 
 
 def test_nothing_left_to_fit(rows):

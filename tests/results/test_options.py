@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dprct
+from dprct import custodian
 from dprct.errors import ParameterError
 from dprct.formula import design
 from dprct.results.ols import (
@@ -34,7 +36,7 @@ def test_names_of_covariances(given, groups, expected):
 
 @pytest.mark.parametrize(
     ("given", "groups", "says"),
-    [("robust", None, "HC1"), ("cluster", None, "groups="), ("HC3", "g", "leave out one")],
+    [("robust", None, "HC1"), ("cluster", None, "cluster="), ("HC3", "g", "leave out one")],
 )
 def test_covariances_that_do_not_exist(given, groups, says):
     with pytest.raises(ParameterError, match=says):
@@ -43,9 +45,9 @@ def test_covariances_that_do_not_exist(given, groups, says):
 
 def test_one_value_per_row():
     rows = pd.DataFrame({"g": [3, 1, 3]})
-    assert one_per_row("g", rows, 3, "groups").tolist() == [3, 1, 3]
+    assert one_per_row("g", rows, 3, "cluster").tolist() == [3, 1, 3]
     with pytest.raises(ParameterError, match="2 values for 3 rows"):
-        one_per_row([1, 2], rows, 3, "groups")
+        one_per_row([1, 2], rows, 3, "cluster")
 
 
 def test_clusters_are_coded_among_the_rows_used():
@@ -73,3 +75,9 @@ def test_a_missing_weight_of_an_incomplete_row_is_no_matter():
 def test_infinity_is_refused_by_name():
     with pytest.raises(ParameterError, match="'x' is infinite"):
         check_finite(design("y ~ x", pd.DataFrame({"y": [1.0, 2], "x": [1, np.inf]})))
+
+
+@pytest.mark.parametrize("call", [dprct.ols, dprct.itt_table, custodian.utility])
+def test_the_old_name_of_clusters_says_the_new_one(call):
+    with pytest.raises(ParameterError, match=r"no option groups=; it is called cluster= now"):
+        call(groups="village")

@@ -11,7 +11,7 @@ import pytest
 
 from dprct.errors import SchemaError
 from dprct.schema.columns import FLOAT_LIMITS, Column
-from dprct.schema.declare import DECLARABLE, declared
+from dprct.schema.schema import DECLARABLE, declared
 
 NAN, INF = float("nan"), float("inf")
 SENTINEL = 918273645.5

@@ -12,8 +12,7 @@ import pytest
 
 from dprct.errors import ColumnError, EngineError, MissingDependencyError, SchemaError
 from dprct.schema import Column, Schema, Unit
-from dprct.schema.tables import COMPANION, collected, row_count, table
-from dprct.schema.validate import validate
+from dprct.schema.tables import COMPANION, collected, row_count, table, validate
 
 NAN, INF = float("nan"), float("inf")
 

@@ -121,7 +121,7 @@ def test_nothing_is_run(tmp_path: object) -> None:
 def test_no_nesting_is_deep_enough_to_crash(expression: str) -> None:
     with pytest.raises(FormulaError) as caught:
         evaluate(expression, {"x": X})
-    assert "nested more than" in str(caught.value) or "is no expression" in str(caught.value)
+    assert "nested more than" in str(caught.value) or "is not an expression" in str(caught.value)
 
 
 def test_a_long_index_is_within_reason() -> None:

@@ -84,5 +84,5 @@ def test_the_origin_of_a_parent_can_be_declared_later() -> None:
 
 
 def test_what_is_no_expression_says_so() -> None:
-    with pytest.raises(FormulaError, match="is no expression"):
+    with pytest.raises(FormulaError, match="is not an expression"):
         Schema((Column("twice", derived="2 *"),)).column("twice")

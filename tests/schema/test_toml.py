@@ -303,3 +303,34 @@ def test_a_schema_saved_after_its_data_were_read_is_not_sealed_before(tmp_path: 
     assert not seal.before_opening
     opened.seal().save(path)
     assert Schema.load(path) == opened.seal()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("version = " + "9" * 10_000, "beyond 64 bits"),
+        ("version = 0x" + "f" * 10_000, "beyond 64 bits"),
+        (f"version = [{2**63}]", "beyond 64 bits"),
+        ("version = " + "[" * 50_000, "deep inside each other"),
+        ("version = " + "[" * 40 + "]" * 40, "deep inside each other"),
+        ("[" + ".".join("a" * 1_000_000) + "]\nx = 1", "deep inside each other"),
+        ("[" + ". ".join(['"a"'] * 17) + "]\nx = 1", "deep inside each other"),
+    ],
+)
+def test_what_no_schema_holds_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "hostile.toml"
+    path.write_text(text, "utf-8")
+    for read in (load, Schema(()).save):
+        with pytest.raises(SchemaError, match=says) as refusal:
+            read(path)
+        assert len(str(refusal.value)) < 500
+
+
+def test_a_long_list_is_not_read_by_the_parser_that_keeps_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tomlkit takes a minute for it."""
+    monkeypatch.setattr(tomlkit, "parse", lambda _: pytest.fail("tomlkit was asked"))
+    path = tmp_path / "long.toml"
+    path.write_text(f"levels = [{'1, ' * 300_000}]\nlabel = '{'1.' * 40}'\n", "utf-8")
+    assert len(read_toml(path, SchemaError)["levels"]) == 300_000

@@ -12,8 +12,7 @@ from dprct.errors import ColumnError, DprctError, SchemaError
 from dprct.missing import missing_numbers, tagged
 from dprct.schema import Column, Schema, Unit
 from dprct.schema.columns import stored
-from dprct.schema.tables import COMPANION, eager
-from dprct.schema.validate import broken_rules, validate
+from dprct.schema.tables import COMPANION, broken_rules, eager, validate
 
 NAN, INF = float("nan"), float("inf")
 SENTINEL = 81.625  # distinctive, and never part of a fact

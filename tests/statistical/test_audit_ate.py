@@ -17,7 +17,7 @@ import pytest
 
 from dprct.estimate.ate.release import Outcome, Released, mechanisms_of
 from dprct.privacy.noise import source
-from dprct.queries.arms import Arms
+from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import Frame, eager
 from tests.statistical.auditing import lower_bound

@@ -16,7 +16,7 @@ import pytest
 
 from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
 from dprct.privacy.noise import source
-from dprct.queries.arms import Arms
+from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 from tests.statistical.auditing import lower_bound

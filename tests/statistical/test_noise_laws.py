@@ -15,14 +15,13 @@ import pytest
 from scipy import stats
 
 from dprct.privacy.aggregates import IntegerVector, distinct_empty_cells
-from dprct.privacy.binomial import Tail, _invert
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import (
     AnalyticGaussian,
     DiscreteGaussian,
     DiscreteLaplace,
 )
-from dprct.privacy.noise import Secure, Simulated, unsaturated
+from dprct.privacy.noise import Secure, Simulated, Tail, _invert, unsaturated
 
 SEED = 20_250_101
 DRAWS = 40_000

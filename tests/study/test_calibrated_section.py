@@ -25,7 +25,7 @@ from dprct.study.calibrated_section import (
     calibrated_from,
 )
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
-from dprct.study.release_section import ReleaseSpec
+from dprct.study.sections import ReleaseSpec
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def test_the_plan_is_free_and_names_the_noise(study):
         ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
           ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster="),
         ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "'nobody' is not a group"),
-        ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is no outcome"),
+        ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is not an outcome"),
         ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "budget_shares="),
     ],
 )  # fmt: skip

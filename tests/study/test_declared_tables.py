@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError, StudyError
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.itt import itt_table
 from dprct.schema import Column, Schema
 from dprct.study.declared_tables import PLACE, STATISTICS, TableSpec, long_form, tables_from
@@ -54,7 +53,10 @@ def declared(**keys: Any) -> TableSpec:
         ({"blocks": ["site"]}, {"blocks": ["site"]}),
         ({"control": "none"}, {"control": "none"}),
         ({"errors": "HC3"}, {"cov_type": "HC3"}),
-        ({"errors": "cluster", "groups": "village"}, {"cov_type": "cluster", "groups": "village"}),
+        (
+            {"errors": "cluster", "cluster": "village"},
+            {"cov_type": "cluster", "cluster": "village"},
+        ),
         ({"weights": "w"}, {"weights": "w"}),
         ({"weights": "w", "weights_type": "pweight"}, {"weights": "w", "weights_type": "pweight"}),
         ({"alternative": "one-sided"}, {"alternative": "one-sided"}),
@@ -110,7 +112,7 @@ def test_the_same_seed_gives_the_same_draws(data: pd.DataFrame, schema: Schema) 
 def test_columns_are_all_that_the_table_needs_in_the_order_of_use() -> None:
     spec = declared(
         covariates={"one": ["age", "I(size ** 2)"], "two": ["C(site)", "age:size"]},
-        blocks=["stratum"], control="none", groups="village", weights="w",
+        blocks=["stratum"], control="none", cluster="village", weights="w",
     )  # fmt: skip
     assert spec.columns() == ["y", "z", "a", "b", "age", "size", "site", "stratum", "none",
                               "village", "w"]  # fmt: skip
@@ -145,8 +147,8 @@ def test_columns_that_the_file_lacks_are_named_with_a_hint() -> None:
         ({"digits": 99}, "digits=99"),
         ({"layout": "latex"}, "style='latex'"),
         ({"errors": "HC9"}, "'HC9'; allowed"),
-        ({"errors": "cluster"}, "needs groups"),
-        ({"errors": "HC2", "groups": "village"}, "has no groups"),
+        ({"errors": "cluster"}, "needs cluster"),
+        ({"errors": "HC2", "cluster": "village"}, "has no clusters"),
         ({"weights_type": "aw"}, "weights_type='aw'"),
         ({"alternative": "both"}, "alternative='both'; allowed"),
         ({"distribution": "chi2"}, "distribution='chi2'; allowed"),
@@ -200,8 +202,8 @@ def test_a_section_says_its_number() -> None:
         ({"control": "empty"}, {"empty": 0.0}, "control group is empty"),
         ({"arms": ["a", "empty"]}, {"empty": 0.0}, "arm 'empty' is empty"),
         ({"weights": "w"}, {"w": -417.25}, "'w' are negative"),
-        ({"groups": "village"}, {"village": np.nan}, "'y'"),
-        ({"groups": "village"}, {"village": 417.25}, "one cluster"),
+        ({"cluster": "village"}, {"village": np.nan}, "'y'"),
+        ({"cluster": "village"}, {"village": 417.25}, "one cluster"),
         ({"arms": ["a", "twin"], "control": "none"}, {"twin": "a"}, "overlap"),
         ({"outcomes": ["gone"]}, {}, "no column 'gone'"),
     ],
@@ -228,7 +230,7 @@ def test_collinear_columns_are_named_in_the_notes(data: pd.DataFrame) -> None:
 
 def test_rows_without_a_cluster_are_counted(data: pd.DataFrame, schema: Schema) -> None:
     data.loc[:9, "village"] = np.nan
-    made = declared(groups="village").made(data, schema)
+    made = declared(cluster="village").made(data, schema)
     assert "Left out for want of a cluster: 10 rows." in made.to_text()
 
 
@@ -244,3 +246,11 @@ def test_the_long_form_has_every_number_once(data: pd.DataFrame, schema: Schema)
     assert (entries[-1]["covariates"], entries[-1]["outcome"], entries[-1]["arm"]) == (
         record["covariates"], record["outcome"], record["arm"],
     )  # fmt: skip
+
+
+def test_the_old_key_of_clusters_is_still_read():
+    section = {"name": "t2", "outcomes": ["y"], "arms": ["cash"], "groups": "village"}
+    (found,) = tables_from([section])
+    assert found.cluster == "village"
+    with pytest.raises(StudyError, match="leave groups out"):
+        tables_from([section | {"cluster": "village"}])

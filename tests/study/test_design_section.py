@@ -4,7 +4,7 @@ import pytest
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
 from dprct.errors import StudyError
-from dprct.study.design_section import design_from
+from dprct.study.sections import design_from
 
 
 @pytest.mark.parametrize(

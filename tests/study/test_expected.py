@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.errors import FileError, StudyError
-from dprct.study.expected import HEADER, Mismatch, belongs_to, mismatches, written
+from dprct.study.declared_tables import HEADER, Mismatch, belongs_to, mismatches, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ def test_a_file_of_another_study_is_refused_by_name(path: Path) -> None:
 )
 def test_what_is_no_expected_csv_is_refused(content: bytes, path: Path) -> None:
     path.write_bytes(content)
-    with pytest.raises(StudyError, match=r"'expected.csv' is no expected.csv: its columns must be"):
+    with pytest.raises(StudyError, match=r"is not an expected.csv: its columns must be"):
         mismatches(path, "s", [])
     assert not belongs_to(path, "s")
 
@@ -118,7 +118,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
-    [("0.5", "half", "no number"), ("\ns,", "\ns,t,,y,a,estimate,1\ns,", "a number twice")],
+    [("0.5", "half", "not a number"), ("\ns,", "\ns,t,,y,a,estimate,1\ns,", "a number twice")],
 )
 def test_an_edited_file_is_refused(old: str, new: str, words: str, path: Path) -> None:
     text = kept(path, entry()).read_text("utf-8")

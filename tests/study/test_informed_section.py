@@ -17,7 +17,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.published import GenModel, Hybrid
 from dprct.schema import Column, Schema
 from dprct.study.package import bound_model, planned
-from dprct.study.release_section import ReleaseSpec
+from dprct.study.sections import ReleaseSpec
 from dprct.study.study import experiment_from, load_study
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct.certificate.certificate import Certificate
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft

@@ -11,7 +11,7 @@ import pytest
 
 import dprct
 from dprct.errors import DisclosureError, FileError, SimulationError
-from dprct.results.confidential import Confidential
+from dprct.results.base import Confidential
 from dprct.study.results_document import read_results, results_document, write_results
 
 if TYPE_CHECKING:

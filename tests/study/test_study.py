@@ -13,7 +13,7 @@ from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.informed_section import InformedExperiment
 from dprct.study.package import read_header
-from dprct.study.release_section import ReleaseSpec
+from dprct.study.sections import ReleaseSpec
 from dprct.study.study import Study, experiment_from, load_study, study_from
 
 

@@ -14,8 +14,8 @@ from scipy import special
 from dprct.errors import ParameterError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import columns_of
-from dprct.privacy.guarantee import Guarantee
-from dprct.results.confidential import WATERMARK, Confidential, marked
+from dprct.privacy.budget import Guarantee
+from dprct.results.base import WATERMARK, Confidential, marked
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
@@ -462,7 +462,7 @@ def _treated(values: pd.Series[Any], name: str, treated: Any) -> NDArray[np.bool
         )
     if treated is not None and treated not in codes:
         raise ParameterError(
-            f"treated={given(treated)} is no code of {name!r}; name one of the two"
+            f"treated={given(treated)} is not a code of {name!r}; name one of the two"
         )
     return np.asarray(values == (codes[1] if treated is None else treated), bool)
 

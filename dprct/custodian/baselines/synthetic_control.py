@@ -14,8 +14,8 @@ from scipy.optimize import minimize, nnls
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays, scale_of
-from dprct.privacy.guarantee import Guarantee
-from dprct.results.confidential import WATERMARK, Confidential, marked
+from dprct.privacy.budget import Guarantee
+from dprct.results.base import WATERMARK, Confidential, marked
 from dprct.schema.columns import given
 from dprct.schema.tables import eager
 
@@ -178,11 +178,11 @@ def published(weights: dict[str, float], names: tuple[str, ...]) -> ControlWeigh
     Raises
     ------
     ParameterError
-        If a name is no donor.
+        If a name is not a donor.
     """
     unknown = [name for name in weights if name not in names]
     if unknown:
-        raise ParameterError(f"weights name {unknown[0]!r}, which is no donor; name donors only")
+        raise ParameterError(f"weights name {unknown[0]!r}, which is not a donor; name donors only")
     return ControlWeights(np.array([float(weights.get(name, 0.0)) for name in names]))
 
 

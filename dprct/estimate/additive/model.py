@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dprct.estimate.additive.terms import Terms
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Column, Schema
 
@@ -207,41 +206,43 @@ class AdditiveSpec(ShapesSpec):
 
 
 class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults]):
-    """The mean of an outcome as a sum of shapes of features, under differential privacy.
+    """How the mean of an outcome varies with features, under differential privacy.
 
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  Rows of an engine
-        stay there: sums in the cells of features are all that it is asked for.
+        A table with one row per person in pandas, Polars (eager or lazy), DuckDB or PySpark.  If it
+        lives in an engine, its rows stay there; only sums within the levels of features are asked
+        for.
     schema : Schema
-        With bounds or levels for every feature, and bounds for the outcome.
+        Public facts: bounds or levels for every feature, and bounds for the outcome.
     outcome : str
-        A column of numbers with bounds.
+        A numeric column with bounds.
     features : sequence of str
-        Columns by whose levels the mean of the outcome is described.
+        Columns that the mean of the outcome may vary with.
     clip : number, optional
-        R: outcomes are clipped to the middle of their bounds plus or minus R; half their width if
-        not given.  Noise is proportional to it; public knowledge, never a fact of the data.
+        R: outcomes are clipped to the middle of their bounds plus or minus R, and noise is
+        proportional to R. It must come from public knowledge, never from the data.  By default,
+        half the width of the bounds.
     bins : int
-        Equal bins of a feature that declares none and has more legal values.
+        Number of equal bins for a feature that declares none and has more legal values than this.
     categorical : iterable of str
-        Features of numbers whose levels have no order.
+        Numeric features whose levels have no order.
     pairs : iterable of two names
-        Interactions; each costs what a feature costs.
+        Interactions; each costs as much as a feature.
     subgroups : iterable of str
-        Columns whose levels are subgroups with a mean of their own.
+        Columns whose levels are subgroups; the mean of each is released.
     projection : sequence of str
-        Features of numbers whose joint counts are released, for a linear projection on them.
+        Numeric features whose joint counts are released, for a linear projection on them.
     missing : number, optional
-        Stands for a missing outcome.
+        Number that replaces missing outcomes.
     neighbors : {"replace-one"}
         Which data sets are neighbours.
 
     Raises
     ------
     SchemaError, ColumnError, ParameterError
-        If a public fact is missing or the data are not legal.
+        If a public fact is missing, or the data are not legal in the schema.  Nothing is spent.
 
     Notes
     -----
@@ -257,7 +258,7 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
     Shapes are cubic polynomials in the number of the bin, shrunk towards the average:
     post-processing.
 
-    A level that nobody has, or a feature that is the same for everybody, is an ordinary case.
+    Levels that nobody has, and features that are the same for everybody, need no special treatment.
 
     References
     ----------

@@ -11,9 +11,8 @@ import numpy as np
 from dprct.defaults import PURE_COUNT_UNITS
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise
-from dprct.privacy.allocation import Allocation
-from dprct.privacy.guarantee import Guarantee
-from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
+from dprct.privacy.budget import Guarantee
+from dprct.privacy.mechanisms import Allocation, AnalyticGaussian, DiscreteLaplace
 from dprct.queries.additive import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
 from dprct.schema.columns import given
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.queries import Block
     from dprct.queries.additive import Codes
-    from dprct.queries.rows import Numbers
+    from dprct.queries.sums import Numbers
 
     Array = NDArray[np.float64]
 

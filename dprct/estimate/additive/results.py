@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.estimate.additive.fitted import AdditiveFit
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
 
     Array = NDArray[np.float64]
 
@@ -47,20 +47,20 @@ class AdditiveResults(Shown):
     guarantee : Guarantee
     outcome : str
     what : str
-        What the function is of, for titles and axes.
+        What the function describes, for titles and axes.
     ledger : str
         Where the budget was charged.
     no_sampling : str
-        Why intervals that contain sampling are refused; empty where they are proved.
+        Why intervals that contain sampling error are refused; empty if they are proved.
 
     Notes
     -----
-    **What intervals cover.**  ``part="all"``: the mean of the *clipped* target among people like
-    these (at a level of a feature, or in a subgroup), with privacy noise and sampling; the variance
-    within a level is taken to be that of everybody, two standard deviations of noise above what was
-    released.  ``part="noise"``: what these rows would give without noise.  Neither covers what
-    smoothing and shrinking do to ``estimate``, nor clipping; of
-    :meth:`predict` no interval is proved.
+    **What intervals cover.** With ``part="all"``, the mean of the *clipped* target among people
+    like these (at a level of a feature, or in a subgroup), allowing for privacy noise and sampling.
+    The variance within a level is taken to be that of everybody, two standard deviations of noise
+    above the released one.  With ``part="noise"``, what these rows would give without noise.
+    Neither covers the effect of smoothing and shrinking on ``estimate``, nor that of clipping.  No
+    interval is proved for :meth:`predict`.
     """
 
     fit: AdditiveFit
@@ -112,7 +112,7 @@ class AdditiveResults(Shown):
 
     @property
     def subgroups(self) -> tuple[str, ...]:
-        """Columns whose levels are released subgroups; features are, too."""
+        """Columns whose levels are released as subgroups; features are among them."""
         return self.fit.terms.names
 
     @property
@@ -122,18 +122,18 @@ class AdditiveResults(Shown):
 
     @property
     def models(self) -> dict[str, AdditiveFit]:
-        """Every fitted function by name; here the one."""
+        """Every fitted function by name; here there is one."""
         return {"fit": self.fit}
 
     def average_interval(self, alpha: float = 0.05, part: str = "all") -> tuple[float, float]:
-        """Return ends that contain the average, ``1 - alpha`` of times.
+        """Return an interval that contains the average with probability ``1 - alpha``.
 
         Parameters
         ----------
         alpha : float
             From 1e-6 to 1.
         part : {"all", "noise"}
-            Errors to be covered; see the notes of the class.
+            The errors that the interval covers; see the notes of the class.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class AdditiveResults(Shown):
         return self.average - half, self.average + half
 
     def predict(self, new_data: Any) -> Array:
-        """Return the function (m,) at public rows; numbers outside bounds count as the nearest.
+        """Return the function at public rows (m,); numbers outside bounds count as the nearest.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class AdditiveResults(Shown):
     def shape(
         self, feature: str, alpha: float = 0.05, *, part: str = "all", joint: bool = False
     ) -> pd.DataFrame:
-        """Return one row per level: the smoothed function, that of the level alone, and its band.
+        """Return one row per level: the smoothed function, the level's own mean, and its band.
 
         Parameters
         ----------
@@ -165,13 +165,13 @@ class AdditiveResults(Shown):
         alpha : float
         part : {"all", "noise"}
         joint : bool
-            Whether all levels are within the band at once (Bonferroni), rather than each of them.
+            Whether the band covers all levels at once (Bonferroni), rather than each one.
 
         Returns
         -------
         DataFrame
             ``level, middle, count, estimate, raw, std.error, std.error.noise, low, high``; the band
-            is of the level alone, about ``raw``, and is cut at the clip.
+            is around ``raw``, the level's own mean, and is cut at the clip.
         """
         self.fit.terms.place(feature)
         return self.fit.levels(feature, alpha, self._proved(part), joint=joint)
@@ -179,7 +179,7 @@ class AdditiveResults(Shown):
     def subgroup_means(
         self, column: str, alpha: float = 0.05, *, part: str = "all"
     ) -> pd.DataFrame:
-        """Return the mean of the target in every subgroup, as :meth:`shape` does, unsmoothed.
+        """Return the mean of the target in every subgroup, unsmoothed; columns as in :meth:`shape`.
 
         Notes
         -----
@@ -198,7 +198,7 @@ class AdditiveResults(Shown):
         Parameters
         ----------
         features : sequence of str
-            Numbers; of several, the pair or ``projection=`` must have been asked for.
+            Numeric features.  For several, ``pairs=`` or ``projection=`` must have included them.
         alpha : float
         part : {"all", "noise"}
 
@@ -221,7 +221,7 @@ class AdditiveResults(Shown):
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors of :attr:`params`; of the noise alone where sampling is not proved."""
+        """Standard errors of :attr:`params`; of the noise alone if no sampling error is proved."""
         return self._column("std.error")
 
     @property
@@ -371,7 +371,7 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
     Raises
     ------
     ParameterError
-        If a name is no text, a feature is no number, or joint counts were not released.
+        If a name is not text, a feature is not a number, or joint counts were not released.
 
     Notes
     -----
@@ -412,7 +412,7 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
 def _number(fit: AdditiveFit, name: str) -> int:
     j = fit.terms.place(name)
     if not fit.terms.smooth[j]:
-        raise ParameterError(f"{name!r} is no number in this model; a projection needs numbers")
+        raise ParameterError(f"{name!r} is not a number in this model; a projection needs numbers")
     return j
 
 

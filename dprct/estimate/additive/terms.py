@@ -97,7 +97,7 @@ class Terms:
         ColumnError
             If it is neither.
         ParameterError
-            If it is no text, such as a column in the place of its name.
+            If it is not text, such as a column in the place of its name.
         """
         if not isinstance(name, str):
             raise ParameterError(f"a {type(name).__name__} names no feature; give its name as text")
@@ -195,7 +195,7 @@ def terms_of(
     SchemaError
         If a column lacks bounds or levels.
     ParameterError
-        If a name is given twice or is no text, or a pair is no pair of features.
+        If a name is given twice or is not text, or a pair is no pair of features.
     """
     listed, grouped = distinct_names(features, "features"), distinct_names(subgroups, "subgroups")
     if not listed:
@@ -223,7 +223,7 @@ def distinct_pairs(pairs: object) -> tuple[tuple[str, str], ...]:
     Raises
     ------
     ParameterError
-        If this is no list of pairs of two different names.
+        If this is not a list of pairs of two different names.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int
 
 def _check_number(found: Terms, name: str) -> None:
     if not found.smooth[found.place(name)]:
-        raise ParameterError(f"projection= names {name!r}, which is no number in this model")
+        raise ParameterError(f"projection= names {name!r}, which is not a number in this model")
 
 
 def _cells(encoding: Any) -> tuple[tuple[Any, ...], ...]:

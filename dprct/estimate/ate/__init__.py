@@ -1,6 +1,7 @@
 """Private average treatment effects of an experiment."""
 
-from dprct.estimate.ate.model import ATEFacts, ATESpec, PrivateATE, public_facts
+from dprct.estimate.ate.facts import ATEFacts
+from dprct.estimate.ate.model import ATESpec, PrivateATE, public_facts
 from dprct.estimate.ate.plan import promise_of
 from dprct.estimate.ate.release import (
     ATEAllocation,

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design  # noqa: TC001  # read from annotations
-from dprct.assignment.groups import Level  # noqa: TC001
+from dprct.assignment.groups import (
+    Design,  # noqa: TC001  # read from annotations
+    Level,  # noqa: TC001
+)
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.ate.index import (
+from dprct.estimate.ate.facts import (
+    ATEFacts,
     Bounds,
     IndexRule,
     adjusted,
@@ -57,8 +60,8 @@ from dprct.estimate.experiment import (
 )
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
-from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
+from dprct.privacy.mechanisms import split
 from dprct.queries import observed_number
 from dprct.schema.arguments import check_not_named, distinct_names, listed_names
 from dprct.schema.columns import check_own, given
@@ -69,13 +72,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.estimate.ate.index import Index
+    from dprct.estimate.ate.facts import Index
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.ate.results import Contrast
+    from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
     from dprct.results.plan import Plan
@@ -83,52 +85,6 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Unit
 
 MissingRule = str | float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class ATEFacts(Facts):
-    """What is public of an experiment: no more than the guarantee of a fit lists.
-
-    Parameters
-    ----------
-    schema : Schema
-    n : int
-    comparison : Comparison
-        Which groups are compared.  An :class:`~dprct.estimate.experiment.Experiment`, with blocks
-        and clusters, where the design is public.
-    contrasts : tuple of Contrast
-        Which effects are reported.
-    outcomes : tuple of Outcome, HiddenOutcome or CountedOutcome
-        Who counts for each: public sizes of arms, or declared probabilities of being in them.
-    indexes : mapping from outcome to Index
-    """
-
-    comparison: Comparison
-    contrasts: tuple[Contrast, ...]
-    outcomes: tuple[AnyOutcome, ...]
-    indexes: Mapping[str, Index]
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """Names of the arms, the control group first."""
-        return self.comparison.arms
-
-    @property
-    def experiment(self) -> Experiment:
-        """Groups, blocks and clusters, where the design is public."""
-        assert isinstance(self.comparison, Experiment)
-        return self.comparison
-
-    @property
-    def design_columns(self) -> tuple[str, ...]:
-        """Treatment, blocks and clusters."""
-        design = self.comparison.design
-        return tuple(dict.fromkeys([*design.columns, *design.uses]))
-
-    @property
-    def counted(self) -> tuple[str, ...]:
-        """The outcomes of which it is private who has a value, so that values are counted."""
-        return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,7 +317,8 @@ class ATESpec(Spec[ATEFacts]):
 
     def plan(self, facts: ATEFacts, allocation: Allocation) -> Plan:
         """Return prices, noise and expected standard errors."""
-        return plan_of(self, facts, allocation.budget)
+        sds = sds_of(self.sd, self.outcome)
+        return plan_of(self.method, facts, allocation.budget, sds, self.alphas)
 
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table."""
@@ -421,85 +378,93 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Rows of
-        an engine stay there; public combinations of treatment, blocks and clusters are counted.
+        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        If it lives in an engine, its rows stay there; only counts of the public combinations of
+        treatment, blocks and clusters, and the sums that are released, leave it.
     schema : Schema
-        With bounds (or levels) for every outcome and a missing policy.
+        Public facts.  Every outcome needs bounds or levels, and a policy for missing values.
     outcome : str or sequence of str
-        Several outcomes divide the budget.
+        One or more outcome columns.  Several outcomes divide the budget among them.
     treatment : str or sequence of str, optional
-        0/1 columns of the arms.  Rows with all zeros form the control group.
+        0/1 treatment columns.  Rows with all zeros form the control group.
     assignment : Design, optional
-        How treatment was assigned; complete randomisation of rows if not given.
+        How treatment was assigned.  By default, complete randomisation of rows.
     control : str or float, optional
-        The group to compare with, where the design has no group that is in no arm.
+        The arm to compare the others with, if the design assigns every row to an arm.
     missing : {"public", "private"}, number, or mapping from outcome to these, optional
-        ``"public"``: who has no value is public, as part of the design; effects are among the
-        others.  ``"private"``: the same effects, and who has no value is protected: values are
-        counted with noise.  A number: what is missing is that number, by declaration; another
-        estimand.
-        Needed for every outcome that may be missing.
+        What to do with missing outcomes; required for every outcome that may be missing.
+        ``"public"`` takes it as public whose outcome is missing, and estimates the effect among the
+        others.  ``"private"`` estimates the same effect and protects whose outcome is missing; the
+        number of observed outcomes is then noisy.  A number replaces missing outcomes, which
+        changes the estimand.
     budget_shares : mapping from outcome to number, optional
-        Shares of the budget, of sum one; equal if not given.
+        Shares of the budget, which sum to one.  By default, equal shares.
     sd : mapping from outcome to number, optional
-        Declared standard deviations, for :meth:`plan` only; without, the largest that the bounds
-        allow.
+        Standard deviations known from elsewhere, used by :meth:`plan` and :meth:`power` only.  By
+        default, the largest that the bounds allow.
     effects : {"arms", "main", "factorial"}
-        Each arm against control; or, for a :class:`~dprct.Factorial` design, the main effect of
-        every factor, averaged over the others; or these and all interactions.
+        ``"arms"`` compares each arm with control.  For a :class:`~dprct.Factorial` design,
+        ``"main"`` gives the main effect of every factor, averaged over the other factors, and
+        ``"factorial"`` adds all interactions.
     blocks : {"weight", "ignore"} or mapping from block to name of a pool
-        Average over the blocks of the design by their sizes, or leave them out, which is
-        conservative where everybody has the same shares and refused elsewhere.  A mapping pools
-        some blocks of the same shares, where an arm has fewer than two people, and weights the
-        rest.
+        ``"weight"`` averages the effects within blocks, weighted by block size.  ``"ignore"``
+        leaves blocks out of the estimate; this is conservative if treatment shares are the same in
+        every block, and refused otherwise.  A mapping pools blocks in which an arm has fewer than
+        two people with others that have the same shares, and weights the rest.
     privacy_unit : {"person", "cluster"}
-        What is protected where clusters were assigned.
+        Who is protected if whole clusters were assigned: a person, or a cluster with everybody in
+        it.
     largest_cluster : int, optional
-        Most rows that a cluster can have; needed for ``privacy_unit="cluster"``.
+        Public upper limit on the rows of a cluster; required for ``privacy_unit="cluster"``.
     index : callable, str, path, or mapping from outcome to these, optional
-        A public index g0(X): the outcome less it is clipped to ``index_bounds``, which buys
-        narrower bounds.  A function of a data frame of ``index_columns`` that computes each row
-        from that row alone; a formula with fixed coefficients, ``"12 + 30*age"``; or the file of a
-        public pilot, on which the outcome is fitted to ``index_columns`` by least squares.
+        A public prediction g0(X) of the outcome.  The method works with the outcome minus g0(X),
+        clipped to ``index_bounds``; narrower bounds mean less noise.  Give a function of a data
+        frame of ``index_columns`` that computes each row from that row alone; a formula with fixed
+        coefficients, ``"12 + 30*age"``; or the file of a public pilot, on which the outcome is
+        regressed on ``index_columns``.
     index_columns : sequence of str, optional
-        Covariates, for a function or a pilot.  They stay private.
+        Covariates of the function or the pilot regression.  They stay private.
     index_bounds : (low, high), or mapping from outcome to such, optional
-        Bounds of the outcome less its index, from public knowledge; needed with ``index``.
+        Bounds of the outcome minus its index, from public knowledge; required with ``index``.
     alphas : sequence of float
-        Sizes of tests at which ``params -+ z bse`` is to be valid.
+        Test sizes at which ``params -+ z bse`` is a valid interval.
     attrition : bool
-        Rows were lost after the assignment: shares are not held against it.
+        Whether rows were lost after the assignment.  If so, arm sizes need not match the shares.
     neighbors : {"replace-one-design-public", "replace-one"}
-        Which data sets are neighbours.  ``"replace-one"``: treatment is private too, and the
-        probabilities that ``assignment`` declares are public instead of arm sizes; the same for
-        everybody, and no clusters.  Blocks are not used, and the assignment is not held against the
-        design, for that would tell of it: the schema must allow only rows that are in a group, by
-        the levels of treatment columns and ``exclusive=`` for several arms.
+        Which data sets are neighbours.  By default, treatment is public.  With ``"replace-one"`` it
+        is private too: instead of the arm sizes, the probabilities declared by ``assignment`` are
+        public, which must be the same for everybody, without clusters.  Blocks are not used, and
+        the realised assignment is not compared with the design, because the outcome of that check
+        would reveal treatment.  Instead, the schema must rule out rows that belong to no group,
+        through the levels of the treatment columns and, for several arms, ``exclusive=``.
 
     Raises
     ------
     SchemaError, ColumnError, ParameterError
-        If a public fact is missing, or data, schema and design contradict each other.
+        If a public fact is missing, or data, schema and design contradict each other.  Nothing is
+        spent.
 
     Notes
     -----
-    Relation: one person's outcomes and covariates are replaced; n, treatment, arm sizes, blocks
-    and declared missingness are public.  With two arms, ``tau + Laplace(b)`` is released,
-    b = w / (min(n1, n0) .67 epsilon) for bounds w apart, and V + Laplace(b_V),
-    b_V = w^2 / (min(n1, n0)^2 .28 epsilon); the control mean takes .05.  With more arms, every arm
-    mean and its variance, at .7 and .3, in parallel.  Intervals are quantiles of
-    N(0, V~) + Laplace, V~ = max(0, V + Laplace + c b_V), where c makes them cover whatever V is.
-    Main effects, interactions and :meth:`PrivateATEResults.contrast` are post-processing of arm
-    means, with one Laplace draw per arm.  With an index, row i is clip(y_i - g0(x_i)), a function
-    of record i alone, so that sensitivities are those of ``index_bounds`` although covariates are
-    private too (:mod:`dprct.queries.covariates`); the effect is the same if nothing is clipped.
+    Relation: one person's outcomes and covariates are replaced by any others.  The number of rows
+    n, treatment, arm sizes, blocks and declared missingness are public.  With two arms, ``tau +
+    Laplace(b)`` is released, b = w / (min(n1, n0) .67 epsilon) for bounds of width w, and V +
+    Laplace(b_V), b_V = w^2 / (min(n1, n0)^2 .28 epsilon); the control mean takes the remaining .05
+    of epsilon.  With more arms, the mean and the variance of every arm are released, at .7 and .3
+    of epsilon; arms hold different people, so they do not add up.  Intervals are quantiles of N(0,
+    V~) + Laplace, where V~ = max(0, V + Laplace + c b_V), and c is chosen so that they cover
+    whatever V is.  Main effects, interactions and :meth:`PrivateATEResults.contrast` are
+    post-processing of arm means, with one Laplace draw per arm.  With an index, row i enters as
+    clip(y_i - g0(x_i)), a function of record i alone.  The sensitivities are therefore those of
+    ``index_bounds``, although covariates are private too (:mod:`dprct.queries.covariates`). If
+    nothing is clipped, the estimand is the same.
 
     Under ``"replace-one"`` the estimate is a centred Horvitz-Thompson mean
     (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing="private"`` a ratio of
     noisy sums (:class:`~dprct.estimate.ate.release.CountedOutcome`).
 
-    The estimand is the effect on the **clipped** outcome.  It is assumed that the difference in
-    means is about normal, as for every z-interval.
+    The estimand is the effect on the **clipped** outcome.  As for every z-interval, the difference
+    in means is assumed to be approximately normal.
 
     Examples
     --------
@@ -551,18 +516,18 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
-        """Estimate the effects of the arms that a formula names; other arguments as for the class.
+        """Return the model of ``"y1 + y2 ~ t1 + t2"``; other arguments as for the class.
 
         Raises
         ------
         FormulaError
-            If it names anything but outcomes and 0/1 columns of arms.
+            If it names anything but outcomes and 0/1 treatment columns.
         """
         check_not_named(options, ("outcome",))
         return cls(data, schema, **{**ATESpec.of_formula(formula), **options})
 
     def power(self, epsilon: Real) -> pd.DataFrame:
-        """Return expected errors, noise and detectable effects as a table; free, from public facts.
+        """Return expected errors, noise and detectable effects; free, from public facts alone.
 
         Parameters
         ----------
@@ -572,8 +537,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
         Returns
         -------
         DataFrame
-            One row per outcome and effect; :func:`dprct.estimate.ate.plan.power_table` says of
-            what.
+            One row per outcome and effect; :func:`dprct.estimate.ate.plan.power_table` explains the
+            columns.
         """
         return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon)))
 
@@ -686,8 +651,8 @@ def policy_of(
         raise no_policy(policy, column)
     if policy is None:
         raise SchemaError(
-            f"outcome {column.name!r} may be missing; say missing='public' (who has no value "
-            "is public), missing='private' (who has none is private), or a number that stands for "
+            f"outcome {column.name!r} may be missing; say missing='public' (it is public whose "
+            "value is missing), missing='private' (it is private), or a number that replaces "
             "it, or declare missing='never'"
         )
     return policy

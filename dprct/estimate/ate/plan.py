@@ -13,21 +13,19 @@ import pandas as pd
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.noise_law import quantile
-from dprct.privacy.budget import exact
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee, exact
 from dprct.queries import EXTREMES
-from dprct.queries.arms import Arms
 from dprct.queries.horvitz_thompson import PrivateArms
+from dprct.queries.sums import Arms
 from dprct.results.plan import Plan, PlannedNumber
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dprct.estimate.ate.model import ATEFacts, ATESpec
+    from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.ate.results import Contrast
-    from dprct.estimate.effects import NoisyEffect
+    from dprct.estimate.effects import Contrast, NoisyEffect
     from dprct.privacy.budget import Budget
 
 
@@ -333,10 +331,15 @@ def promise_of(budget: Budget, facts: ATEFacts) -> Guarantee:
     )
 
 
-def plan_of(spec: ATESpec, facts: ATEFacts, budget: Budget) -> Plan:
+def plan_of(
+    method: str,
+    facts: ATEFacts,
+    budget: Budget,
+    sds: Mapping[str, float],
+    alphas: Sequence[float],
+) -> Plan:
     """Return prices, noise and expected standard errors of effects at a budget."""
-    names, epsilon, alphas = facts.arms, budget.epsilon, spec.alphas
-    sds = sds_of(spec.sd, spec.outcome)
+    names, epsilon = facts.arms, budget.epsilon
     shown = {"n": f"{facts.n:,} rows", "arms": ", ".join(names)}
     warnings: list[str] = []
     numbers: list[PlannedNumber] = []
@@ -353,7 +356,7 @@ def plan_of(spec: ATESpec, facts: ATEFacts, budget: Budget) -> Plan:
         + (" except by the public index" if facts.indexes else ""),
         "the estimand is the effect on the outcome clipped to its bounds",
     )
-    return Plan(spec.method, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+    return Plan(method, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
 
 
 def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:
@@ -385,6 +388,6 @@ def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) 
     for name in mapping:
         if name not in names:
             raise ParameterError(
-                f"{what}= names {given(name)}, which is no outcome of this fit; it has "
+                f"{what}= names {given(name)}, which is not an outcome of this fit; it has "
                 f"{', '.join(names)}"
             )

@@ -17,25 +17,23 @@ from dprct.defaults import (
 from dprct.errors import LedgerError, ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, against_control, combined
 from dprct.estimate.noise_law import LARGEST_RHO
-from dprct.privacy.allocation import Allocation
-from dprct.privacy.mechanisms import DiscreteLaplace
-from dprct.queries.arms import arm_aggregates, difference_aggregates
+from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
 from dprct.queries.horvitz_thompson import (
     PrivateArms,
     horvitz_thompson_difference,
     horvitz_thompson_sums,
 )
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
-from dprct.queries.sums import GRID, Clipped
+from dprct.queries.sums import GRID, Clipped, arm_aggregates, difference_aggregates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dprct.estimate.ate.results import Contrast
+    from dprct.estimate.effects import Contrast
     from dprct.model import BoundTable
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.arms import Arms
+    from dprct.queries.sums import Arms
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table
 

@@ -16,7 +16,7 @@ import pandas as pd
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
-from dprct.estimate.effects import combined, effects_plot
+from dprct.estimate.effects import Contrast, combined, effects_plot
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.schema.arguments import check_choice
 from dprct.schema.columns import given
@@ -27,34 +27,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from dprct.assignment.base import Design
     from dprct.assignment.factorial import Combination
-    from dprct.estimate.ate.index import Index
-    from dprct.estimate.ate.model import ATEFacts
+    from dprct.assignment.groups import Design
+    from dprct.estimate.ate.facts import ATEFacts, Index
     from dprct.estimate.ate.release import AnyOutcome, Released
     from dprct.estimate.effects import NoisyEffect, NoisyMean
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
 
 
 EffectRule = Literal["arms", "main", "factorial"]
 
 _TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d+)?|\.\d+)\s*\*\s*)?(`[^`]+`|[^\s+\-*`]+)\s*")
 _SUM_TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """A comparison of arm means.
-
-    Parameters
-    ----------
-    name : str
-    weights : tuple of Fraction, length A
-        Of sum zero, the control group first.
-    """
-
-    name: str
-    weights: tuple[Fraction, ...]
 
 
 def arm_contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
@@ -134,7 +118,7 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
     unknown = [name for name in wanted if name not in arms]
     if unknown or not wanted:
         got = given(unknown[0]) if unknown else "nothing"
-        raise ParameterError(f"contrast names {got}, which is no arm; arms are {', '.join(arms)}")
+        raise ParameterError(f"contrast names {got}, not an arm; arms are {', '.join(arms)}")
     weights = [_weight(wanted.get(arm, 0)) for arm in arms]
     if abs(float(sum(weights))) > _SUM_TOLERANCE or not any(weights):
         raise ParameterError(
@@ -280,7 +264,7 @@ def _covariance(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class PrivateATEResults(LinearResults):
-    """Private average treatment effects, with intervals by the closed law of their noise.
+    """Private average treatment effects, with intervals that contain sampling and privacy noise.
 
     Parameters
     ----------
@@ -289,7 +273,8 @@ class PrivateATEResults(LinearResults):
     alphas : tuple of float
         Sizes of tests at which ``params -+ z bse`` is valid.
     control : (q,) DataFrame
-        ``mean`` of the control group of each outcome (clipped), and ``noise`` of it (one sd).
+        For each outcome, the ``mean`` of the control group (clipped), and the standard deviation of
+        its ``noise``.
     ledger : str
         Where the budget was charged.
     arms : tuple of str, length A
@@ -301,10 +286,10 @@ class PrivateATEResults(LinearResults):
 
     Notes
     -----
-    ``bse`` is the largest half width over z of the declared alphas, so that a reader who takes
-    1.96 standard errors gets the valid interval.  :meth:`conf_int` uses the law itself and is
-    valid at every level.  ``cov_params`` is NaN between outcomes: their sampling covariance was
-    not released.
+    ``bse`` is the largest half width divided by z over the declared alphas, so that the usual 1.96
+    standard errors give a valid interval.  :meth:`conf_int` uses the exact law of the noise and is
+    valid at every level.  ``cov_params`` is NaN between outcomes: their sampling covariance was not
+    released.
     """
 
     effects: tuple[NoisyEffect, ...]
@@ -353,14 +338,14 @@ class PrivateATEResults(LinearResults):
         Raises
         ------
         ParameterError
-            If it is no contrast of the arms; or, with two arms, another than arm - control, for
-            then only that difference was released.
+            If it is not a contrast of the arms; or if there are two arms and it is not ``arm -
+            control``, because only that difference was released.
 
         Notes
         -----
         Sampling variances and noise of the arms add up with squared weights; the law is normal plus
-        one Laplace draw per arm.  Choosing a contrast after seeing the results costs no privacy; it
-        is a choice among tests all the same.
+        one Laplace draw per arm.  Choosing a contrast after seeing the results costs no privacy,
+        but it remains a choice among tests.
         """
         wanted = parse_contrast(contrast, self.arms)
         effects = [
@@ -387,7 +372,7 @@ class PrivateATEResults(LinearResults):
         Parameters
         ----------
         outcome : str, optional
-            The first if not given; :meth:`plot_outcomes` draws all of them.
+            By default the first; :meth:`plot_outcomes` draws all of them.
         alpha : float
             Intervals have level ``1 - alpha``.
         ax : Axes, optional
@@ -396,7 +381,8 @@ class PrivateATEResults(LinearResults):
         Returns
         -------
         Axes
-            A thin line is the interval, the thick one in it what privacy noise alone would give.
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone.
 
         Raises
         ------
@@ -425,7 +411,8 @@ class PrivateATEResults(LinearResults):
         Returns
         -------
         list of Axes
-            A thin line is the interval, the thick one in it what privacy noise alone would give.
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone.
 
         Raises
         ------
@@ -440,7 +427,7 @@ class PrivateATEResults(LinearResults):
 
     def _facets(self, alpha: float) -> list[tuple[str, list[str], tuple[NoisyEffect, ...]]]:
         """Return outcomes with the names and the effects of each."""
-        self.conf_int(alpha)  # refuses what is no level
+        self.conf_int(alpha)  # refuses what is not a level
         outcomes = self.outcomes or (self.outcome,)
         each = len(self.effects) // len(outcomes)
         names = [str(name) for name in self.params.index]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import narwhals as nw
 
 from dprct.arguments import checked
-from dprct.assignment.base import Design
+from dprct.assignment.groups import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encoding import encodings
 from dprct.errors import ParameterError, SchemaError
@@ -47,9 +47,8 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.estimate.additive.release import AdditiveAllocation
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget, Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
 
@@ -150,66 +149,69 @@ class CATESpec(ShapesSpec):
 
 
 class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
-    """The effect of a treatment as a sum of shapes of features, under differential privacy.
+    """How the effect of a treatment varies with features, under differential privacy.
 
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  With one part, rows
-        of an engine stay there, and sums in the cells of features are all that it is asked for;
-        with several, codes of all rows are read once (a byte per feature and row, and five).
+        A table with one row per person in pandas, Polars (eager or lazy), DuckDB or PySpark.  If it
+        lives in an engine and there is one part, rows stay there, and only sums within the levels
+        of features are asked for.  With several parts, the codes of all rows are read once (one
+        byte per feature and row, plus five bytes per row).
     schema : Schema
-        With bounds for the outcome, bounds or levels for the features, levels 0 and 1 for the
-        treatment.
+        Public facts: bounds for the outcome, bounds or levels for the features, and levels 0 and 1
+        for the treatment.
     outcome : str
-        A column of numbers with bounds.
+        A numeric column with bounds.
     features : sequence of str
         Columns that the effect may vary with.
     treatment : str
-        A column of 0 and 1; it is confidential.
+        A 0/1 column.  Treatment is confidential.
     assignment : Design, optional
-        Of a randomised experiment, with the same probability for everybody: the propensity is
-        known then.
+        The design of a randomised experiment in which everybody has the same probability of
+        treatment; the propensity is then known.
     propensity : number, optional
         The known probability of treatment, instead of a design.
     learner : {"dr", "r", "s"}
-        Doubly robust pseudo-outcomes; residuals on residuals; treatment as a feature of an additive
-        model of the outcome, which gives the same effect to everybody.
+        ``"dr"`` uses doubly robust pseudo-outcomes, ``"r"`` regresses residuals on residuals, and
+        ``"s"`` makes treatment a feature of an additive model of the outcome, which gives everybody
+        the same effect.
     clip : number, optional
-        R: pseudo-outcomes are clipped to [-R, R], and noise is proportional to R.  The width of the
-        outcome's bounds if not given (:func:`dprct.defaults.effect_clip`); public knowledge, never
-        a fact of the data.
+        R: pseudo-outcomes are clipped to [-R, R], and noise is proportional to R. It must come from
+        public knowledge, never from the data.  By default, the width of the outcome's bounds
+        (:func:`dprct.defaults.effect_clip`).
     parts : mapping from {"propensity", "outcome", "effect"} to number, optional
-        Shares of the rows, of sum one.  With known propensity all rows are for the effect unless an
-        ``"outcome"`` part is asked for; otherwise a quarter, a quarter and a half.
+        Shares of the rows, which sum to one.  By default, all rows are used for the effect if the
+        propensity is known; otherwise a quarter each for propensity and outcome, and half for the
+        effect.
     trim : number
         Estimated propensities are kept within [trim, 1 - trim].
     bins, categorical, pairs, subgroups, projection, missing
-        As for :class:`dprct.PrivateAdditive`; subgroups have average effects of their own.
+        As for :class:`dprct.PrivateAdditive`; each subgroup gets its own average effect.
     neighbors : {"replace-one"}
         Which data sets are neighbours.
 
     Raises
     ------
     SchemaError, ColumnError, ParameterError
-        If a public fact is missing or the data are not legal.
+        If a public fact is missing, or the data are not legal in the schema.  Nothing is spent.
 
     Notes
     -----
     Relation: one person's whole row (treatment too) is replaced by any other legal one; n is
-    public.  Rows are put into parts of fixed sizes at random, whatever they hold; each part pays
-    the whole budget, once, for one joint release (:class:`dprct.PrivateAdditive`), and as one
-    person is in one part, all of it together costs that budget (parallel composition).
+    public.  Rows are divided at random into parts of fixed sizes, independently of their values.
+    Each part spends the whole budget once, on one joint release (:class:`dprct.PrivateAdditive`).
+    Because each person is in one part, all of it together costs that budget (parallel composition).
 
     - *DR*: psi = mu1 - mu0 + T (y - mu1) / e - (1 - T)(y - mu0) / (1 - e); without an outcome part
       mu0 = mu1 is the middle of the bounds.  With known e its mean given x is the effect.
-    - *R*: (y - m) / (T - e) with weights (T - e)^2.  They depend on the data, so that their sums
-      are released in place of counts (free in L2: see
+    - *R*: (y - m) / (T - e) with weights (T - e)^2. These weights depend on the data, so their sums
+      are released instead of counts, which costs nothing in L2 (see
       :class:`~dprct.queries.additive.AdditiveLayout`).
     - *S*: the difference of the means of treated and untreated.
 
-    Intervals contain sampling where the propensity is known and the learner is not ``"r"``; else
-    they are refused, because none is proved.
+    Intervals contain sampling error if the propensity is known and the learner is not ``"r"``.
+    Otherwise such intervals are refused, because none is proved.
 
     References
     ----------
@@ -274,8 +276,8 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         Raises
         ------
         FormulaError
-            If the formula has anything but columns, ``C()`` and pairs.  The treatment is given
-            beside it: features are what the effect may vary with.
+            If the formula has anything but columns, ``C()`` and pairs.  It lists the features that
+            the effect may vary with; the treatment is an argument of its own.
         """
         check_not_named(options, ("outcome", "features"))
         return cls(data, schema, **{**CATESpec.of_formula(formula), **options})

@@ -21,7 +21,7 @@ from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
 from dprct.queries import Block
 from dprct.queries.additive import CodedRows, CompactRows, EngineRows, doubly_robust, residual_ratio
-from dprct.queries.rows import over, within
+from dprct.queries.sums import over, within
 from dprct.schema.columns import given
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def shares_of(
     Raises
     ------
     ParameterError
-        If this is no mapping, a part is unknown, superfluous, needed and not there, or shares do
+        If this is not a mapping, a part is unknown, superfluous, needed and not there, or shares do
         not sum to one.
 
     Examples
@@ -329,7 +329,7 @@ class ConstantEffect(AdditiveFit):
 
     Notes
     -----
-    With T a feature beside x, mu(x, 1) - mu(x, 0) is the shape of T at 1 less that at 0, whatever x
+    With T a feature besides x, mu(x, 1) - mu(x, 0) is its shape at 1 minus that at 0, for any x
     is: without interactions there is nothing else to learn.  The shapes of x are of no use for it,
     so that the budget is spent on the shape of T alone.
     """

@@ -21,11 +21,11 @@ LEARNERS = {"dr": "DR-learner", "r": "R-learner", "s": "S-learner (a constant ef
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CATEResults(AdditiveResults):
-    """A private effect function, its average, subgroups, projections, and every nuisance.
+    """A private effect function: its average, shapes, subgroups and projections.
 
-    Everything of :class:`dprct.estimate.additive.AdditiveResults` holds of the effect: ``average``
-    is the average effect, ``shape`` the effect along a feature, ``projection`` the best linear
-    projection of the effect.
+    Everything in :class:`dprct.estimate.additive.AdditiveResults` applies to the effect:
+    ``average`` is the average effect, ``shape`` the effect along a feature, ``projection`` the best
+    linear projection of the effect.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class CATEResults(AdditiveResults):
     propensity : str
         Which propensity was used, in words.
     nuisances : mapping of name to AdditiveFit
-        Fitted functions of the first stage; releasable, as all of this is.
+        Fitted functions of the first stage; like everything here, they may be published.
     """
 
     learner: str
@@ -53,12 +53,12 @@ class CATEResults(AdditiveResults):
         return {**self.nuisances, "effect": self.fit}
 
     def effect(self, new_data: Any) -> NDArray[np.float64]:
-        """Return the effect (m,) at public rows or on a declared grid.
+        """Return the effect at public rows or on a declared grid; (m,).
 
         Parameters
         ----------
         new_data : data frame
-            With the features; numbers outside their bounds count as the nearest.
+            Rows with the features.  Numbers outside their bounds count as the nearest bound.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class CATEResults(AdditiveResults):
 
     @property
     def subgroups(self) -> tuple[str, ...]:
-        """Columns whose levels have an effect of their own; of an S-learner none."""
+        """Columns whose levels have an effect of their own; an S-learner has none."""
         return () if self.learner == "s" else self.fit.terms.names
 
     def _facts(self) -> tuple[tuple[str, str], ...]:

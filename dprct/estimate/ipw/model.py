@@ -14,7 +14,6 @@ from dprct.arguments import checked
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.experiment import levels_of, with_bounds
-from dprct.estimate.ipw.plan import facts_of, warnings_of
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -22,15 +21,16 @@ from dprct.estimate.ipw.release import (
     Noise,
     Released,
     check_delta,
+    facts_of,
     parts_of,
     released,
+    warnings_of,
 )
 from dprct.estimate.ipw.results import IPWResults, results_of
 from dprct.formula import Factor, parse
 from dprct.model import Facts, Model, Spec
-from dprct.privacy.allocation import split
-from dprct.privacy.budget import exact
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee, exact
+from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
 from dprct.results.plan import Plan
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.propensity import Covariates
     from dprct.queries.weighting import CompactTable
@@ -96,7 +96,7 @@ class IPWSpec(Spec[Facts]):
         Raises
         ------
         FormulaError
-            If its left side is not one column, or it has no intercept.
+            If the left side is not one column, or the formula has no intercept.
         """
         parsed = parse(formula)
         if len(parsed.outcomes) != 1 or parsed.outcomes[0].kind != "name":
@@ -284,86 +284,96 @@ class Roles:
 
 
 class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
-    """The effect of a treatment by inverse probability weighting, with covariates protected too.
+    """The effect of a treatment that was not randomised, by inverse probability weighting.
 
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, one per person, legal in
-        ``schema``.  Of an engine's table, ``fit`` reads the columns it uses once, coded.
+        A table of n rows, one per person, in pandas, Polars (eager or lazy), DuckDB or PySpark,
+        legal in ``schema``. If it lives in an engine, ``fit`` reads the columns it uses once,
+        coded.
     schema : Schema
-        With bounds (or levels) of the outcome and of covariates, two levels of the treatment, and
-        a missing policy for each.
+        Public facts: bounds or levels of the outcome and of every covariate, two levels of the
+        treatment, and a policy for the missing values of each.
     treatment : str
     covariates : sequence of str, or of terms of a parsed formula
-        Of the propensity model; text columns and ``C(x)`` enter by their declared levels.
+        Covariates of the propensity model.  Text columns and ``C(x)`` enter by their declared
+        levels.
     outcome : str
-        The column that treatment may have changed.
+        The outcome column.
     estimand : {"ate", "att", "atc"}
-        The effect on everybody, on the treated, or on the others.
+        The average effect on everybody, on the treated, or on the untreated.
     neighbors : {"replace-one", "replace-one-design-public"}
-        Which data sets are neighbours; the second, for ATT and ATC, takes treatment as public.
+        Which data sets are neighbours.  With the second, for ATT and ATC only, treatment is public.
     noise : {"laplace", "gaussian"}
-        Of the effect; Laplace noise is less.
+        Noise of the effect; Laplace noise is the smaller of the two.
     lam : number, optional
-        Penalty of the propensity model; :func:`dprct.defaults.propensity_penalty` if not given.
+        Ridge penalty of the propensity model.  By default, chosen from public facts
+        (:func:`dprct.defaults.propensity_penalty`).
     trim : number, optional
-        c in (0, .5): propensities are trimmed to [c, 1 - c];
-        :func:`dprct.defaults.propensity_trim` if not given.
+        c in (0, .5): propensities below c or above 1 - c are set to these.  By default, chosen from
+        public facts (:func:`dprct.defaults.propensity_trim`).
     split : number, optional
-        Share of the rows for the propensity model; one half if not given.
+        Share of the rows on which the propensity model is fitted.  By default, one half.
     budget_shares : mapping from part to number, optional
-        Of epsilon on the other rows, of sum one; :meth:`plan` names the parts.
+        Shares of epsilon on the other rows, which sum to one; :meth:`plan` names the parts.
     hajek : bool, optional
-        Divide by the (released) sum of weights of each arm; if neither this nor ``budget_shares``
-        is given, where those sums are expected to be far from their noise at the budget of the
-        fit: :meth:`plan` says.
+        Whether to divide by the sum of weights of each arm, which is then released too.  If neither
+        this nor ``budget_shares`` is given, the method does so where these sums are expected to be
+        large compared with their noise; :meth:`plan` says which.
     missing : number, or mapping from column to number, optional
-        What stands for a missing outcome; in a mapping, also for missing covariates, which have an
-        indicator of their own without it.
+        Number that replaces missing outcomes; in a mapping, also missing covariates.  A covariate
+        that is not in the mapping gets an indicator of its missing values instead.
     treated : number or str, optional
-        Code or label of the treated; the larger of the two codes if not given.
+        Code or label of the treated.  By default, the larger of the two codes.
     balance : sequence of str
-        Numeric covariates whose weighted difference is released; each has its price.
+        Numeric covariates whose weighted difference between the arms is released.  Each one takes a
+        part of the budget.
     overlap : bool
-        Release noisy counts of each arm by propensity, at a price.
+        Whether to release noisy counts of each arm by propensity, which takes a part of the budget.
     errors : {"total", "conditional"}
-        Whether errors contain what the propensity weights add, for a price; or are conditional on
-        them.
+        Whether standard errors contain the error of the propensity model, which takes a part of the
+        budget, or are conditional on that model.
     alphas : sequence of float
-        Sizes of tests at which ``params -+ z bse`` is to be valid.
+        Test sizes at which ``params -+ z bse`` is a valid interval.
     weights : None
         Sampling weights are refused.
 
     Raises
     ------
     SchemaError, ColumnError, ParameterError, FormulaError
-        If a public fact is missing, or data and schema contradict each other.
+        If a public fact is missing, or data and schema contradict each other.  Nothing is spent.
 
     Notes
     -----
-    Relation: one person's row is replaced by any other legal one; n is public.  Rows are put into
-    two parts at random, whatever they hold; z = (x / sqrt(K), 1) / sqrt(2) has norm at most 1 by
-    declared bounds and levels (:class:`~dprct.queries.propensity.Covariates`).
+    Relation: one person's row is replaced by any other legal one; n is public.  Rows are divided
+    into two parts at random, independently of their values.  With K terms, z = (x / sqrt(K), 1) /
+    sqrt(2) has norm at most 1 because of the declared bounds and levels
+    (:class:`~dprct.queries.propensity.Covariates`).
 
-    1. On n1 rows: ridge-logistic weights w, L2 sensitivity 2 / (n1 lam) and the solver's tolerance
-       (:mod:`dprct.queries.propensity`), with Gaussian noise of sd s1 for (epsilon, delta).
-    2. On the other n2: odds exp(-+ z'w - s1^2 ||z||^2 / 2), without bias from the noise, trimmed.
-       The sum of phi = t y / e - (1 - t) y / (1 - e), y centred at the middle of its bounds and
-       within -+R, moves by at most 2R / c: ATE = that / n2, with Laplace noise.  ATT and ATC divide
-       by a noisy count (sensitivity 1), or the public one; Hajek means by noisy sums of weights.
-    3. For errors: the sum of squared influences, and the gradient in w.
+    1. On n1 rows, ridge-logistic coefficients w are fitted.  Their L2 sensitivity is 2 / (n1 lam)
+       plus the solver's tolerance (:mod:`dprct.queries.propensity`); they get Gaussian noise of
+       standard deviation s1 for (epsilon, delta).
+    2. On the other n2 rows, odds are exp(-+ z'w - s1^2 ||z||^2 / 2), from which the noise-induced
+       bias is removed, and then trimmed.  With y centred at the middle of its bounds and within
+       -+R, the sum of phi = t y / e - (1 - t) y / (1 - e) moves by at most 2R / c.  The ATE is this
+       sum, with Laplace noise, over n2. ATT and ATC divide by a noisy count (sensitivity 1) or by
+       the public one; Hajek means divide by noisy sums of weights.
+    3. Standard errors use the noisy sum of squared influences and, for total errors, the noisy
+       gradient in w.
 
-    A row is in one part only, and the parts' sizes and members do not depend on values, nor does
-    the law of the parts on the order of the rows (:func:`~dprct.estimate.ipw.release.released`):
-    the whole keeps the larger of both, (epsilon, delta).  Sums are sums of integers, one function
-    of one row each, and noise is exact.
+    Each row is in one part only.  The sizes and members of the parts do not depend on values, and
+    the law of the parts does not depend on the order of rows
+    (:func:`~dprct.estimate.ipw.release.released`). The whole therefore costs the larger of the two
+    prices, (epsilon, delta). All sums are sums of integers, each term is a function of one row, and
+    noise is drawn exactly.
 
-    Assumed for the effect, not for privacy: treatment is as if randomised given covariates, and
-    the logistic model holds.  The estimand is of the outcome clipped to its bounds.  Penalty and
-    trimming bias towards the unadjusted difference.
+    The effect, but not the privacy guarantee, rests on two assumptions: given the covariates,
+    treatment is as good as random, and the logistic model holds.  The estimand is the effect on the
+    outcome clipped to its bounds.  Penalty and trimming bias the estimate towards the unadjusted
+    difference.
 
-    A doubly robust form is not offered: for its outcome models no sensitivity is proved here.
+    There is no doubly robust form, because no sensitivity is proved here for its outcome models.
 
     References
     ----------
@@ -424,12 +434,12 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     def from_formula(
         cls, formula: str, data: Any, schema: Schema, *, outcome: str, **options: Any
     ) -> Self:
-        """Estimate with the propensity model ``treatment ~ covariates``; others as for the class.
+        """Return the model of ``"treatment ~ covariates"``; other arguments as for the class.
 
         Raises
         ------
         FormulaError
-            If its left side is not one column, or it has no intercept.
+            If the left side is not one column, or the formula has no intercept.
         """
         check_not_named(options, IPWSpec.formula_gives)
         return cls(data, schema, outcome=outcome, **IPWSpec.of_formula(formula), **options)
@@ -446,7 +456,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         names: Sequence[str] | None = None,
         **options: Any,
     ) -> Self:
-        """Estimate from arrays in memory; other arguments as for the class.
+        """Return the model of arrays in memory; other arguments are those of the class.
 
         Parameters
         ----------
@@ -454,11 +464,12 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         t : (n,) array of 0 and 1
         y : (n,) array
         bounds : (low, high)
-            Of ``y``, from public knowledge; what is outside counts as the nearest bound.
+            Bounds of ``y``, from public knowledge; values outside count as the nearest bound.
         x_bounds : (low, high), or p of them
-            Of the columns of ``X``, likewise.
+            Bounds of the columns of ``X``, likewise.
         names : sequence of str, length p, optional
-            One like that of a z-score is refused, as in a table; only a schema says what it is.
+            Names of the columns of ``X``. As in a table, a name that looks like a z-score is
+            refused, because only a schema can declare how such a column was built.
         """
         data, schema, names = arrays_as_table(X, t, y, bounds, x_bounds, names)
         return cls(data, schema, treatment="t", covariates=names, outcome="y", **options)
@@ -588,7 +599,7 @@ def treated_code(schema: Schema, column: Column, asked: object) -> tuple[float |
     if asked is not None:
         if asked not in (*ordered, *words) or isinstance(asked, bool):
             raise ParameterError(
-                f"treated={given(asked)} is no level of {name!r}; allowed: {', '.join(words)}"
+                f"treated={given(asked)} is not a level of {name!r}; allowed: {', '.join(words)}"
             )
         place = ordered.index(asked) if asked in ordered else words.index(str(asked))
         code, word = ordered[place], words[place]
@@ -609,7 +620,7 @@ def fills_of(missing: object, outcome: Column) -> tuple[float | None, dict[str, 
     SchemaError
         If the outcome may be missing and nothing stands for it.
     ParameterError
-        If something stands for it that is no number, or out of bounds.
+        If something stands for it that is not a number, or out of bounds.
     """
     own: Any = missing.get(outcome.name) if isinstance(missing, Mapping) else missing
     others = dict(missing) if isinstance(missing, Mapping) else {}
@@ -688,7 +699,7 @@ def balanced_names(design: Covariates, names: Sequence[str]) -> tuple[str, ...]:
     for name in wanted:
         if name not in numeric:
             raise ParameterError(
-                f"balance= names {name!r}, which is no numeric covariate; allowed: "
+                f"balance= names {name!r}, which is not a numeric covariate; allowed: "
                 f"{', '.join(numeric) or 'none'}"
             )
     return wanted

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.estimate.ipw.release import IPWAllocation, Released
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.queries.propensity import Covariates
     from dprct.queries.weighting import Scheme
 
@@ -103,38 +103,39 @@ class NormalEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class IPWResults(LinearResults):
-    """A private effect by inverse probability weighting.
+    """A private effect by inverse probability weighting, with its interval and its diagnostics.
 
     Parameters
     ----------
     effect : NoisyEffect or NormalEffect
-        What was released, and the law by which it is read.
+        The released effect and the law of its error.
     errors : {"total", "conditional on the propensity model"}
-        What the errors contain.
+        What the standard errors contain.
     scheme : Scheme
         Estimand and trimming.
     alphas : tuple of float
         Sizes of tests at which ``params -+ z bse`` is valid.
     propensity_params : (d,) Series
-        Released propensity weights of z = (x / sqrt(K), 1) / sqrt(2), K terms.
+        Released coefficients of the propensity model in z = (x / sqrt(K), 1) / sqrt(2), K terms.
     weight_sd : float
-        Noise of each weight, one standard deviation.
+        Standard deviation of the noise of each coefficient.
     lam : float
         The penalty.
     design : Covariates
-        How rows become z: public.
+        How rows become z; public.
     balance_table : DataFrame or None
-        By covariate: ``smd``, the weighted difference of the arms over its root mean square about
-        the middle of its bounds, and ``noise`` of it (one sd).
+        By covariate: ``smd``, the weighted difference of the arms divided by the covariate's root
+        mean square around the middle of its bounds, and ``noise``, the standard deviation of its
+        noise.
     overlap_table : DataFrame or None
-        By bin of the propensity: noisy counts of the ``treated`` and of the ``control``.
+        By bin of the propensity: noisy counts of the ``treated`` and of the ``control`` group.
     ledger : str
         Where the budget was charged.
 
     Notes
     -----
-    ``bse`` is the largest half width over z of the declared alphas; :meth:`conf_int` uses the law
-    itself.
+    ``bse`` is the largest half width divided by z over the declared alphas; :meth:`conf_int` uses
+    the exact law of the error.
     """
 
     effect: NoisyEffect | NormalEffect
@@ -172,16 +173,17 @@ class IPWResults(LinearResults):
         return interval_frame(self.params, self.effect.half_width(checked_alpha(alpha)))
 
     def propensity(self, data: Any) -> NDArray[np.float64]:
-        """Return the released propensity of rows that you may see, trimmed; (n,).
+        """Return the trimmed propensity of rows that you may see, by the released model; (n,).
 
         Parameters
         ----------
         data : data frame
-            With the covariates of the formula, such as public or invented rows.
+            Rows with the covariates of the model, such as public or invented ones.
 
         Notes
         -----
-        Free: a function of released weights.  What it returns is as confidential as ``data``.
+        Free, because it uses released coefficients only.  The result is as confidential as
+        ``data``.
         """
         u = self.design.of_table(eager(data)) @ self.propensity_params.to_numpy()
         e = 1 / (1 + np.exp(-u.clip(-700, 700)))
@@ -200,14 +202,15 @@ class IPWResults(LinearResults):
         Returns
         -------
         Axes
-            A thin line is the interval, the thick one in it what privacy noise alone would give.
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone.
 
         Raises
         ------
         MissingDependencyError
             Without matplotlib.
         """
-        self.conf_int(alpha)  # refuses what is no level
+        self.conf_int(alpha)  # refuses what is not a level
         name = [str(self.params.index[0])]
         watermark = "" if self.guarantee.holds else "simulation: no guarantee"
         facets: Any = [(self.outcome, name, (self.effect,))]

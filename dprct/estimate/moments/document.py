@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct import disk
+from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place
@@ -21,8 +23,7 @@ from dprct.estimate.moments.release import (
 )
 from dprct.estimate.moments.scores import DrawnScores
 from dprct.estimate.moments.variables import Atom, variable_of
-from dprct.io.atomic import atomic_write, file_error, path_of
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
 from dprct.schema import Column, Schema
 from dprct.schema.columns import check_storage_type
@@ -107,10 +108,26 @@ def digest_of(content: Mapping[str, Any]) -> str:
 def write_document(moments: Moments, path: str | Path) -> Path:
     """Write a release; whole or not at all."""
     target = path_of(path)
-    text = json.dumps(document_of(moments), indent=1, ensure_ascii=False) + "\n"
+    text = text_of(document_of(moments))
     with atomic_write(target, "w") as file:
         file.write(text)
     return target
+
+
+def text_of(content: Mapping[str, Any]) -> str:
+    """Return a document as it is written."""
+    return json.dumps(dict(content), indent=1, ensure_ascii=False) + "\n"
+
+
+def content_of(path: Path) -> dict[str, Any] | None:
+    """Return what a document holds, unchecked; None if it is no document of moments."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        found = json.loads(disk.content(path, LARGEST), parse_constant=_no_constant)
+    except (OSError, ValueError, RecursionError, FileError):
+        return None
+    return found if isinstance(found, dict) and "moments" in found else None
 
 
 def read_document(path: str | Path) -> dict[str, Any]:
@@ -129,18 +146,29 @@ def read_document(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise file_error(error, source, "read") from None
     except UnicodeDecodeError:
-        raise _no_document(source, "it is not text in UTF-8") from None
+        raise _no_document(source.name, "it is not text in UTF-8") from None
     try:
         content = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise _no_document(source, "it is not JSON") from None
+        raise _no_document(source.name, "it is not JSON") from None
+    return parts_of(content, source.name)
+
+
+def parts_of(content: Any, name: str) -> dict[str, Any]:
+    """Return the parts of a release that the content of a document says; ``name`` is its file's.
+
+    Raises
+    ------
+    FileError
+        If it is no such document, or was changed after it was written.
+    """
     if not isinstance(content, dict) or "moments" not in content:
-        raise _no_document(source, "it has no key 'moments'")
+        raise _no_document(name, "it has no key 'moments'")
     if content["moments"] != VERSION or isinstance(content["moments"], bool):
-        raise _no_document(source, f"its version is not {VERSION}; use a newer dprct")
+        raise _no_document(name, f"its version is not {VERSION}; use a newer dprct")
     if content.get("digest") != digest_of(content):
         raise FileError(
-            f"{source.name} was changed after it was written: its digest is not that of its "
+            f"{name} was changed after it was written: its digest is not that of its "
             "content; get it again from whoever published it"
         )
     try:
@@ -148,12 +176,12 @@ def read_document(path: str | Path) -> dict[str, Any]:
     except (DprctError, KeyError, TypeError, ValueError, IndexError, ArithmeticError,
             AttributeError, AssertionError, RecursionError) as error:  # fmt: skip
         why = str(error) if isinstance(error, DprctError) else "a part of it is missing or wrong"
-        raise _no_document(source, why) from None
+        raise _no_document(name, why) from None
 
 
-def _no_document(source: Path, why: str) -> FileError:
+def _no_document(name: str, why: str) -> FileError:
     return FileError(
-        f"{source.name} is no file of released moments ({why}); give one that Moments.save wrote"
+        f"{name} is no file of released moments ({why}); give one that Moments.save wrote"
     )
 
 

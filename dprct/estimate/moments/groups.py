@@ -18,7 +18,7 @@ from dprct.queries.sums import present
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.assignment.base import Design
+    from dprct.assignment.groups import Design
     from dprct.estimate.experiment import Comparison
     from dprct.model import BoundTable
     from dprct.schema import Column, Schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import narwhals as nw
 import numpy as np
 
-from dprct.errors import ParameterError, SchemaError
+from dprct.arguments import checked
+from dprct.assignment.groups import (
+    Design,  # noqa: TC001 -- read by @checked
+    Level,  # noqa: TC001
+)
+from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
 from dprct.estimate.moments.groups import check_subgroups, grouping_of, public_subgroups
 from dprct.estimate.moments.layout import (
@@ -53,15 +58,13 @@ from dprct.schema.columns import check_own, given
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dprct.assignment.base import Design
-    from dprct.assignment.groups import Level
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.groups import Grouping
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.guarantee import Guarantee, Relation
+    from dprct.privacy.budget import Guarantee, Relation
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
     from dprct.schema import Schema
@@ -98,7 +101,7 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     method: ClassVar[str] = "PrivateMoments (one Gaussian release of first and second moments)"
 
-    released: tuple[str, ...] = ()
+    released: tuple[str, ...] = field(default=(), metadata={"key": "columns"})
     formulas: tuple[str, ...] = ()
     assignment: Design | None = None
     control: Level | None = None
@@ -368,6 +371,15 @@ class MomentsSpec(Spec[MomentsFacts]):
         sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
         return allocation_of(facts.layout.grid, len(facts.grouping.groups), budget, sizes)
 
+    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return why no table of this header can be fitted: the noise follows from the layout."""
+        try:
+            sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
+            allocation_of(self.layout(facts.schema).grid, 1, budget, sizes)
+        except DprctError as error:
+            return error
+        return None
+
     def guarantee(self, facts: MomentsFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
         return promise_of(self, facts, allocation.budget)
@@ -452,6 +464,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
 
     saved_types = (DrawnMoments, DrawnScores)
 
+    @checked
     def __init__(
         self,
         data: Any,

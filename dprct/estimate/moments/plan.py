@@ -10,13 +10,13 @@ from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.moments.scores import SHARE
 from dprct.estimate.moments.variables import INTERCEPT, key_of, main_part, regressors_of
 from dprct.formula import parse
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.results.plan import Plan
 
 if TYPE_CHECKING:
     from dprct.estimate.moments.model import MomentsFacts, MomentsSpec
-    from dprct.privacy.allocation import Allocation
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import Allocation
 
 VIF = 1.2
 """Variance inflation that a plan takes covariates to have."""
@@ -176,9 +176,11 @@ def _regression(
         atoms = regressor.without(spec.group_columns)
         if regressor.name == INTERCEPT:
             continue
-        spread = layout.h / 2 if not atoms else places[key_of(atoms)].spread
-        noise = VIF * cells * s2**2 / (2 * n * spread**2)
-        eta += (VIF / (n * spread**2)) ** 2 * cells * s2**2 / 2
+        # two arms of n / A rows each: noise s1^2 (A / n)^2, s1^2 = s2^2 / 2 h^2, sampling A / n
+        spread = layout.h if not atoms else places[key_of(atoms)].spread
+        inflation = VIF if atoms else 1.0
+        noise = inflation * cells * s2**2 / (2 * n * spread**2)
+        eta += (inflation / (n * spread**2)) ** 2 * cells * s2**2 / 2
         ratio = math.sqrt(1 + noise * (1 + w**2 * GUESS) / ((1 - GUESS) * w**2))
         lines.append(f"{regressor.name} {ratio:.3g}")
     found[formula] = (

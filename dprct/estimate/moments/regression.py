@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.noisy import NoisyMoments
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
 
     Array = NDArray[np.floating[Any]]
 

@@ -12,8 +12,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.scores import SHARE, DrawnScores
 from dprct.estimate.synthetic_control.allocation import Part, mechanisms_of
-from dprct.privacy.allocation import Allocation
-from dprct.privacy.mechanisms import AnalyticGaussian
+from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.ball import STEPS, moment_sums
 from dprct.queries.scores import SCORE_SQUARED, score_sums
 
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.scores import Scored
     from dprct.model import BoundTable
-    from dprct.privacy.budget import Budget
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.ball import MomentsGrid
     from dprct.queries.scores import ScoreMap

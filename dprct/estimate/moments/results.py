@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Atom
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.queries.scores import ScoreMap
     from dprct.results.itt import ITTTable
     from dprct.schema import Schema
@@ -131,11 +131,11 @@ class Moments:
         """Return what was drawn with the public facts that it is read by."""
         grouping, layout = facts.grouping, facts.layout
         used = [name for place in layout.places for name in place.variable.columns]
-        names = dict.fromkeys([*used, *grouping.treatment, *grouping.subgroups])
+        names = list(dict.fromkeys([*used, *grouping.treatment, *grouping.subgroups]))
         schema = facts.schema
         released = [name for name in outcomes if name in layout.names]
         return cls(
-            schema=schema.select(list(names)),
+            schema=schema.select(tuple(names)),
             layout=layout,
             groups=grouping.groups,
             totals=grouping.totals,

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise
-from dprct.privacy.allocation import Allocation
 from dprct.privacy.budget import Budget
-from dprct.privacy.calibration import concentrated_scale
 from dprct.privacy.composition import (
     SLACK_SHARE,
     gdp_delta,
@@ -22,7 +20,13 @@ from dprct.privacy.composition import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteGaussian, DiscreteLaplace
+from dprct.privacy.mechanisms import (
+    Allocation,
+    AnalyticGaussian,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    concentrated_scale,
+)
 from dprct.queries.donors import RidgeGrid
 from dprct.queries.sums import GRID
 

@@ -44,8 +44,8 @@ from dprct.estimate.synthetic_control.plan import (
 from dprct.estimate.synthetic_control.release import Series, UnitRelease, public_norm, released
 from dprct.estimate.synthetic_control.results import SyntheticControlResults
 from dprct.model import Facts, Model, Spec
-from dprct.privacy.allocation import split
 from dprct.privacy.budget import exact
+from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, check_schema, one_name
@@ -56,9 +56,8 @@ if TYPE_CHECKING:
 
     from dprct.estimate.synthetic_control.allocation import Rule
     from dprct.estimate.synthetic_control.panel import Panel
-    from dprct.privacy.allocation import Allocation
-    from dprct.privacy.budget import Budget, Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Budget, Guarantee, Real
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.donors import Scale
     from dprct.schema import Schema
@@ -245,76 +244,82 @@ class SyntheticControlSpec(Spec[PanelFacts]):
 class SyntheticControl(
     OfArrays, Model[SyntheticControlSpec, PanelFacts, Drawn, SyntheticControlResults]
 ):
-    """The path of a treated unit without treatment, from donors that are protected.
+    """Synthetic control with protected donors: the path of a treated unit without treatment.
 
-    One record is one donor's whole series: a donor may be a state, not a person.  The people in a
-    state are not the unit of this guarantee, and the treated unit is public by default.
+    One donor's whole series is protected: a donor may be a state, not a person, and the people who
+    live in a state are then not the unit of the guarantee.  The treated unit is public by default.
 
     Parameters
     ----------
     data : data frame
-        pandas or Polars, one row per unit and period, in any order; balanced and complete.
+        A pandas or Polars table with one row per unit and period, in any order, balanced and
+        complete.
     schema : Schema
-        With bounds for the outcome, unless ``bound`` is given.
+        Public facts, with bounds for the outcome unless ``bound`` is given.
     outcome : str
-        A column of numbers with bounds, complete in all units and periods.
+        A numeric column with bounds, without missing values.
     treated : str or number
         The treated unit: its name, its code, or the label of its code.
     treatment_time : number
         The first period with treatment.
     unit, time : str, optional
-        Columns; by default what ``xtset`` noted in the .dta file.
+        The columns of units and periods.  By default, those that ``xtset`` noted in the .dta file.
     donors : iterable of str or number, optional
-        Units to use; all others by default.
+        Units to use as donors.  By default, all but the treated one.
     donor_weights : {"ridge", "uniform", "auto"}
-        Ridge weights (noisy, then shrunk to equal ones and put on the simplex); equal weights,
-        which cost nothing; or whichever :func:`dprct.defaults.ridge_pays` expects to be better,
-        from public facts.
+        ``"ridge"`` fits weights, adds noise, shrinks them towards equal weights and projects them
+        on the simplex.  ``"uniform"`` gives all donors the same weight, which costs nothing.
+        ``"auto"`` takes the one that :func:`dprct.defaults.ridge_pays` expects to be better, from
+        public facts alone.
     lam : number, optional
-        Penalty, for data divided by the bound; ``20 T0`` if not given.
+        Ridge penalty, for data divided by the bound.  By default, ``20 T0``, where T0 is the number
+        of periods before treatment.
     bound : number or (low, high), optional
         Public bounds of the outcome, instead of those of the schema.
     protect_treated : bool
-        Whether the treated unit's series is confidential too; the effect then has its noise.
+        Whether the treated unit's series is confidential too.  If so, noise is added to it as well.
     mean_effect : bool
-        Whether the mean after treatment is released by itself too, for part of the path's share;
-        it makes ``att`` more precise where there are more than three periods after treatment.
+        Whether the mean after treatment is also released by itself, for part of the path's share.
+        This makes ``att`` more precise if there are more than three periods after treatment.
     pre_fit : bool
-        Whether the synthetic path before treatment is released; it has its price.
+        Whether the synthetic path before treatment is released, which takes a part of the budget.
     placebos : "all", or iterable of str or number
-        Donors to be treated in pretence; each run has its price.
+        Donors for which the method is run as if they were treated.  Each run takes a part of the
+        budget.
     budget_shares : mapping from part to number, optional
-        Of the budget, of sum one, for each of ``donor_weights``, ``prediction``, ``mean``,
-        ``pre_fit`` and ``placebos`` that there is; :mod:`dprct.defaults` if not given.
+        Shares of the budget, which sum to one, for those of ``donor_weights``, ``prediction``,
+        ``mean``, ``pre_fit`` and ``placebos`` that are released.  By default, those of
+        :mod:`dprct.defaults`.
     noise : {"laplace", "gaussian", "concentrated"}
-        Pure privacy; Gaussian differential privacy; zero-concentrated privacy.  The last two need
-        ``delta``.
+        Noise for pure differential privacy, Gaussian differential privacy, or zero-concentrated
+        differential privacy.  The last two need a delta above 0.
     neighbors : {"replace-one"}
         Which data sets are neighbours.
 
     Raises
     ------
     SchemaError, ColumnError, ParameterError
-        If the panel is unbalanced, incomplete or too small, or a public fact is missing.
+        If the panel is unbalanced, incomplete or too small, or a public fact is missing.  Nothing
+        is spent.
 
     Notes
     -----
-    Relation: one donor's series is replaced by any other within the bounds; who the donors are, n,
-    periods, bounds and lam are public, and so is the treated unit unless ``protect_treated``.
-    With data divided by B = max |bound| and y the treated unit:
+    Relation: one donor's series is replaced by any other within the bounds.  The names and number n
+    of donors, the periods, bounds and lam are public; so is the treated unit, unless
+    ``protect_treated``. Data are divided by B = max |bound|, and y is the treated unit:
 
     1. ``f = (X X' + lam/2)^-1 X y`` on the pre-periods, rounded to a grid, with noise from
        :func:`~dprct.privacy.ridge_sensitivity.ridge_l1` (Laplace) or
        :func:`~dprct.privacy.ridge_sensitivity.ridge_l2`;
     2. ``g``: f shrunk towards equal weights and projected on the simplex, by post-processing;
-    3. ``X_post' g`` with noise: one donor moves each of the T - T0 values by at most
-       ``max(g) (high - low)``, and their mean, if it is asked for, by as much.
+    3. ``X_post' g`` with noise.  One donor moves each of the T - T0 values, and their mean if it is
+       released, by at most ``max(g) (high - low)``.
 
-    What is protected besides donors moves f by ``target_l2`` and its own path by ``high - low``.
-    The noise of steps 1 and 3 is exact, on integers.  Series outside the bounds count as the
-    nearest bound.  The noise of step 3 follows the released g in the unit of the outcome, and its
-    cost does not: :class:`~dprct.estimate.synthetic_control.allocation.ControlAllocation` proves
-    it.
+    A treated unit that is protected moves f by ``target_l2`` and its own path by ``high - low``.
+    The noise of steps 1 and 3 is drawn exactly, on integers.  Values outside the bounds count as
+    the nearest bound.  The scale of the noise in step 3, in units of the outcome, depends on the
+    released g, but its cost does not:
+    :class:`~dprct.estimate.synthetic_control.allocation.ControlAllocation` proves it.
 
     References
     ----------
@@ -399,7 +404,7 @@ class SyntheticControl(
 
     @property
     def n(self) -> int:
-        """Donors, each of which is one record."""
+        """Number of donors, each of which is one record."""
         return len(self.facts.panel.names)
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
@@ -497,7 +502,7 @@ def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
     unknown = [name for name in names if name not in panel.names]
     if unknown or len(set(names)) < len(names):
         raise ParameterError(
-            "placebos= names what is no donor, or a donor twice; name donors as the weights do"
+            "placebos= names what is not a donor, or a donor twice; name donors as the weights do"
         )
     if names and len(panel.names) < 3:
         raise ParameterError("a placebo takes one donor away; it needs at least 3 donors")

@@ -17,8 +17,7 @@ from dprct.queries.donors import Scale
 from dprct.schema import Column, Schema
 from dprct.schema.arguments import is_data, one_name
 from dprct.schema.columns import given, shown
-from dprct.schema.tables import eager, numbers_of, text_of
-from dprct.schema.validate import broken_rules
+from dprct.schema.tables import broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -244,7 +243,7 @@ def number(value: object) -> float:
 
 def _numbers(values: ArrayLike, name: str) -> Array:
     """Return a copy as floats; NumPy's own message would show a value."""
-    refusal = ParameterError(f"{name} is no array of numbers; give numbers in rows of one length")
+    refusal = ParameterError(f"{name} is not an array of numbers; give rows of equal length")
     with withheld(lambda _: refusal):
         return np.array(values, np.float64)
 
@@ -303,7 +302,7 @@ def noted_name(schema: Schema, what: str, name: str | None) -> str:
             if noted[key] in schema.names:
                 return noted[key]
             raise ColumnError(
-                f"{what} is not given, and the file's xtset names {noted[key]!r}, which is no "
+                f"{what} is not given, and the file's xtset names {noted[key]!r}, which is not a "
                 f"column; give {what}=, one of {', '.join(schema.names[:8])}"
             )
     raise ParameterError(f"{what} is not given, and the file notes no xtset; give {what}=")
@@ -395,7 +394,7 @@ def _roles(
     if isinstance(donors, str):
         raise ParameterError(f"donors={given(donors)} is one name; give a list of names")
     if is_data(donors) and not set(np.asarray(donors).tolist()) <= {*names, *labels}:
-        raise ParameterError(f"donors= has what is no {unit!r} of the data; give a list of units")
+        raise ParameterError(f"donors= names a {unit!r} that is not in the data; list units")
     pool = [_find(name, names, labels, "donors", unit) for name in donors]
     if index in pool or len(set(pool)) < len(pool):
         raise ParameterError(
@@ -412,7 +411,7 @@ def _find(
             if isinstance(wanted, (str, Real)) and name == wanted:
                 return i
     raise ParameterError(
-        f"{argument}={given(wanted)} is no {unit!r} of the data; give its name, code or label"
+        f"{argument}={given(wanted)} is not a {unit!r} of the data; give its name, code or label"
     )
 
 
@@ -469,7 +468,7 @@ class OfArrays:
         T0 : int
             Pre-periods, the first columns.
         bound : number or (low, high)
-            Public; numbers outside count as the nearest bound.
+            Public bounds of the outcome; numbers outside count as the nearest bound.
         names : sequence of str, optional
         treated : str
         times : (T,) array, optional

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dprct.estimate.synthetic_control.allocation import placebo_name
 from dprct.estimate.synthetic_control.panel import RECORD
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

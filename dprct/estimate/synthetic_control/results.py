@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.noise_law import PathNoise
     from dprct.estimate.synthetic_control.release import UnitRelease
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
 
     Array = NDArray[np.float64]
 
@@ -48,16 +48,16 @@ _HEADS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SyntheticControlResults(Shown):
-    """A private counterfactual path, the effect, and the law of their noise.
+    """A private counterfactual path and the effect, with bands for the privacy noise.
 
-    One record is one donor's whole series: a donor may be a state, not a person.
+    One donor's whole series is protected: a donor may be a state, not a person.
 
     Parameters
     ----------
     released : UnitRelease
         Of the treated unit.
     placebos : tuple of UnitRelease
-        Of donors that are treated in pretence; their own series are noisy.
+        Donors for which the method was run as if they were treated; their own series are noisy.
     times : (T,) array
     T0 : int
         Pre-periods.
@@ -72,10 +72,10 @@ class SyntheticControlResults(Shown):
 
     Notes
     -----
-    Bands and intervals are of the privacy noise **alone**: they cover the path that the released
+    Bands and intervals cover the privacy noise **alone**: they contain the path that the released
     weights give without noise.  They do not cover how far these weights are from the best ones
-    (through noise on the weights, the penalty, or because no weights fit), nor chance in the
-    outcomes: the effect has no standard error here.
+    (because of their noise, of the penalty, or because no weights fit), nor chance in the outcomes,
+    for which no standard error is given.
     """
 
     released: UnitRelease
@@ -113,24 +113,24 @@ class SyntheticControlResults(Shown):
 
     @property
     def counterfactual(self) -> pd.Series[float]:
-        """The path without treatment by time; the pre-periods only where they were paid for."""
+        """The path without treatment, by time; periods before treatment only with ``pre_fit``."""
         return self._series("prediction")
 
     @property
     def observed(self) -> pd.Series[float]:
-        """The treated unit's series by time: public, or noisy where it is protected."""
+        """The treated unit's series by time; noisy if it is protected."""
         if self.target is not None:
             return pd.Series(self.target, index=self._index(slice(None)))
         return self._series("target")
 
     @property
     def effect(self) -> pd.Series[float]:
-        """Observed less counterfactual after treatment, by time."""
+        """Observed minus counterfactual path after treatment, by time."""
         return pd.Series(self.released.post.effect, index=self._index(slice(self.T0, None)))
 
     @property
     def att(self) -> float:
-        """Mean effect after treatment; with ``mean_effect`` more precise than the path's mean."""
+        """Mean effect after treatment; more precise than the path's mean with ``mean_effect``."""
         return self.released.att
 
     @property
@@ -152,11 +152,11 @@ class SyntheticControlResults(Shown):
 
     @property
     def pre_rmse(self) -> float:
-        """Root mean squared gap before treatment less what its noise adds; NaN if not paid for."""
+        """Root mean squared gap before treatment, without the noise; NaN without ``pre_fit``."""
         return _pre_rmse(self.released)
 
     def att_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Return ends that contain the mean effect without privacy noise, ``1 - alpha`` of times.
+        """Return an interval for the mean effect without privacy noise, at level ``1 - alpha``.
 
         Parameters
         ----------
@@ -167,14 +167,14 @@ class SyntheticControlResults(Shown):
         return self.att - half, self.att + half
 
     def band(self, alpha: float = 0.05, *, joint: bool = False) -> pd.DataFrame:
-        """Return a band for the effect path without privacy noise; of the noise alone.
+        """Return a band for the effect path; it covers the privacy noise alone.
 
         Parameters
         ----------
         alpha : float
             From 1e-6 to 1.
         joint : bool
-            Whether all periods are within it at once, rather than each of them.
+            Whether the band covers all periods at once, rather than each one.
 
         Returns
         -------
@@ -187,17 +187,18 @@ class SyntheticControlResults(Shown):
         return pd.DataFrame({"low": effect - half, "high": effect + half})
 
     def placebo_effects(self) -> pd.DataFrame:
-        """Return the effect path of every placebo, (K, placebos); each has noise of its own."""
+        """Return the effect path of every placebo, (K, placebos), each with noise of its own."""
         paths = {one.unit: one.post.effect for one in self.placebos}
         return pd.DataFrame(paths, index=self._index(slice(self.T0, None)))
 
     def placebo_table(self) -> pd.DataFrame:
-        """Return one row per unit: mean effect, its noise (one sd), and the gap before treatment.
+        """Return one row per unit: mean effect, sd of its noise, and gap before treatment.
 
         Notes
         -----
-        The ranks of placebos are no test unless their noise is small beside the treated unit's
-        effect: a placebo's series is confidential, so that it has more noise than a public unit's.
+        Ranking the placebos is not a test unless their noise is small compared with the treated
+        unit's effect: a placebo's own series is confidential and therefore noisier than a public
+        unit's.
         """
         return _placebo_table(self)
 
@@ -208,7 +209,7 @@ class SyntheticControlResults(Shown):
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard deviations of the privacy noise, the only error that is known here."""
+        """Standard deviations of the privacy noise, the only known error of this method."""
         return self.bse_noise
 
     @property
@@ -218,7 +219,7 @@ class SyntheticControlResults(Shown):
         return self._rows(pd.Series(sd, index=self.effect.index), self.att_noise.sd)
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of the privacy noise alone; see the notes of the class.
+        """Return intervals that cover the privacy noise alone; see the notes of the class.
 
         Parameters
         ----------
@@ -269,7 +270,7 @@ class SyntheticControlResults(Shown):
         ----------
         kind : {"paths", "gap", "placebos", "weights"}
         alpha : float
-            Of the band of the noise.
+            The band covers the noise with probability ``1 - alpha``.
         ax : Axes, optional
         """
         drawings: dict[str, Any] = {

@@ -3,4 +3,24 @@
 Importing this package registers them all; a new file is imported here.
 """
 
-__all__ = ["budgets", "checks", "designs", "models", "regressions", "schemas", "session"]
+from dprct.rbridge.api import (
+    budgets,
+    checks,
+    designs,
+    models,
+    moments,
+    regressions,
+    schemas,
+    session,
+)
+
+__all__ = [
+    "budgets",
+    "checks",
+    "designs",
+    "models",
+    "moments",
+    "regressions",
+    "schemas",
+    "session",
+]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
-from dprct.privacy.together import unit_words
+from dprct.privacy.charges import unit_words
 from dprct.rbridge.convert import Record
 from dprct.rbridge.registry import export
 
@@ -80,6 +80,7 @@ def accountant_state(accountant: Accountant) -> dict[str, Any]:
         "spent": _numbers(accountant.spent),
         "remaining": _numbers(accountant.remaining),
         "together": [] if together is None else together.sentences(),
+        "in_memory": accountant.in_memory,
         "ledger": pd.DataFrame(entries, columns=columns),
     }
 

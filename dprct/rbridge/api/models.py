@@ -11,9 +11,10 @@ import numpy as np
 import dprct
 from dprct import published
 from dprct.errors import FormulaError, ParameterError
-from dprct.estimate import PrivateATE
+from dprct.estimate import Moments, PrivateATE
 from dprct.formula import names
 from dprct.rbridge.api.designs import design_of
+from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
@@ -36,6 +37,7 @@ STRICT = (
     "IPW",
     "CATE",
     "PrivateAdditive",
+    "PrivateMoments",
 )
 PUBLISHED = ("MVHistogram", "Hybrid", "GenModel", "SyntheticControl", "IPW", "CATE")
 METHODS = (*STRICT, *(f"published.{name}" for name in PUBLISHED))
@@ -130,6 +132,8 @@ def fit(
     method = model.method
     asked = _taken(method.fit, delta=delta, confirm=confirm)
     found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)
+    if isinstance(found, Moments):
+        return moments_record(found)
     return result_record(found, like=model.like)
 
 

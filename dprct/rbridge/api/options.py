@@ -108,8 +108,9 @@ def _words(annotation: str) -> list[str]:
 
 
 def _renamed(function: Callable[..., Any]) -> Mapping[str, str]:
-    """Return the old names of options, where ``function`` is a method with a specification."""
+    """Return the old names of options, where ``function`` keeps them."""
     if isinstance(function, type) and issubclass(function, Model):
         found: Mapping[str, str] = function.specification().renamed
         return found
-    return {}
+    kept: Mapping[str, str] = getattr(function, "renamed", {})
+    return kept

@@ -17,11 +17,13 @@ from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.registry import export
 from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import ols as least_squares
+from dprct.results.protected import Origin
 from dprct.schema.columns import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dprct.privacy.budget import Guarantee
     from dprct.rbridge.convert import Record, Table
     from dprct.results.ols import OLSResults
     from dprct.schema.schema import Schema
@@ -41,11 +43,12 @@ def ols(
     formula: str,
     data: Table,
     cov_type: str = "HC1",
-    groups: str | None = None,
+    cluster: str | None = None,
     weights: str | None = None,
     weights_type: Any = "aweight",
     absorb: Any = None,
     spelling: Mapping[str, Any] | None = None,
+    standing: str | None = None,
 ) -> Record:
     """Return least squares with Stata's inference, its coefficients named as R asks."""
     result = least_squares(
@@ -53,14 +56,22 @@ def ols(
         data.data,
         data.schema,
         cov_type,
-        groups,
+        cluster,
         weights,
         weights_type,
         absorb=() if absorb is None else absorb,
+        guarantee=_promised(data, standing),
     )
     levels = _levels(parse(formula, functions=True), data.data)
     shown = result if spelling is None else spelled(result, spelling)
     return estimate_record(shown, "dprct_ols", live=Fitted(result, shown, levels))
+
+
+def _promised(data: Table, standing: str | None) -> Guarantee | None:
+    """Return what a frame of a release says of it, held against the columns that came."""
+    if standing is None:
+        return None
+    return Origin.from_json(standing).promised(data.data, [str(n) for n in data.data.columns])
 
 
 def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
@@ -106,11 +117,13 @@ def itt_table(
     covariates: Any = None,
     blocks: Any = None,
     options: Mapping[str, Any] | None = None,
+    standing: str | None = None,
 ) -> Record:
     """Return a table of effects in the layout of experimental papers."""
     asked = {"outcomes": outcomes, "arms": arms, "covariates": covariates, "blocks": blocks}
     given = options_for(table_of_effects, {**asked, **(options or {})})
     if "rng" in given:
         given["rng"] = whole(given["rng"], "rng")
-    found = table_of_effects(data.data, data.schema, **given)
+    promised = _promised(data, standing)
+    found = table_of_effects(data.data, data.schema, guarantee=promised, **given)
     return table_record(found, estimates=found.tidy())

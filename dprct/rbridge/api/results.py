@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dprct.certificate.certificate import Certificate
-from dprct.certificate.digest import digest_of
+from dprct.certificate.certificate import Certificate, digest_of
 from dprct.errors import ParameterError, SimulationError
+from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.registry import export, revives
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
+from dprct.results.protected import Origin
+from dprct.results.tables import Table as ResultTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee
     from dprct.results.plan import Plan
-    from dprct.results.tables import Table as ResultTable
 
 
 _VIEWS = {
@@ -93,7 +94,8 @@ def release_record(release: Release, like: Likeness | None = None) -> Record:
             "guarantee": guarantee_record(release.guarantee),
             "plan": plan_record(release.plan),
             "ledger": release.ledger,
-            "certificate": _certificate(release),
+            "certificate": (certificate := _certificate(release)),
+            "standing": _standing(release, certificate),
             "text": release.summary(),
         },
         live=release,
@@ -106,6 +108,12 @@ def _certificate(release: Release) -> str | None:
         return None
     values = digest_of(release.protected, release.schema)
     return json.dumps(replace(release.issued, values=values).to_dict())
+
+
+def _standing(release: Release, certificate: str | None) -> str:
+    """Return what a frame of the release carries, so that a fit on it knows its guarantee."""
+    found = None if certificate is None else Certificate.from_dict(json.loads(certificate)).values
+    return Origin("the certificate of the release", release.guarantee, found).to_json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +222,15 @@ def table_record(table: ResultTable, **more: Any) -> Record:
         },
         live=table,
     )
+
+
+@export("result_text")
+def result_text(result: Any, width: float) -> str | None:
+    """Return a result as text of at most so many characters a line; None where it has no table."""
+    shown = getattr(result, "shown", result)
+    if isinstance(shown, LinearResults):
+        return shown.summary().as_text(whole(width, "width"))
+    return str(shown.to_text(whole(width, "width"))) if isinstance(shown, ResultTable) else None
 
 
 @export("result_view")

@@ -16,9 +16,8 @@ from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
 from dprct.schema.columns import Unit, given, shown
-from dprct.schema.declare import declared
 from dprct.schema.frames import date_kind
-from dprct.schema.schema import Schema
+from dprct.schema.schema import Schema, declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +48,7 @@ def schema_read(path: str) -> Record:
     """Return the schema of a .dta file's header, or of a TOML file."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".dta", ".toml"):
-        raise ParameterError(f"{Path(path).name!r} is no .dta or .toml file; give one of these")
+        raise ParameterError(f"{Path(path).name!r} is not a .dta or .toml file; give one of these")
     found = Schema.from_dta(path) if suffix == ".dta" else Schema.load(path)
     return schema_record(found)
 

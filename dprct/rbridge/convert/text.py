@@ -125,5 +125,5 @@ def _utf8(value: str, what: str) -> bytes:
         return value.encode("utf-8")
     except UnicodeEncodeError:
         raise ConversionError(
-            f"{what} holds characters that no encoding has; decode it anew"
+            f"{what} holds characters that no encoding has; decode it again"
         ) from None

@@ -17,7 +17,6 @@ from dprct.defaults import (
 )
 from dprct.encoding import decoded, encodings
 from dprct.errors import SchemaError
-from dprct.privacy.allocation import Allocation
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
     HistogramRelease,
@@ -28,7 +27,7 @@ from dprct.privacy.histograms import (
     draw_independent_rows,
     draw_rows,
 )
-from dprct.privacy.mechanisms import AnalyticGaussian
+from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries import moments
 from dprct.queries.covariates import features_of
 from dprct.queries.moments import MomentsLayout
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import NoisyVector
     from dprct.privacy.noise import NoiseSource
-    from dprct.release.model import ReleaseFacts, ReleaseModel
+    from dprct.release.release import ReleaseFacts, ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
@@ -141,7 +140,7 @@ class Covariates:
         return {"rule": rule, **engine._state(drawn)}, drawn
 
     def revived(self, state: Mapping[str, Any]) -> Drawn:
-        """Return what :meth:`draw` drew, from the state that it returned beside it."""
+        """Return what :meth:`draw` drew, from the state that it returned."""
         rule = state["rule"]
         if rule == "filler":
             return None

@@ -1,244 +1,392 @@
-"""What becomes of every column of a calibrated file, and what its readers find."""
+"""What becomes of every column of a calibrated file, and the regressions that fix it."""
 
 from __future__ import annotations
 
-import math
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.assignment.groups import CONTROL
 from dprct.certificate.certificate import PermittedDifference
-from dprct.certificate.valid_regressions import ErrorRatio, Reading, term_key
-from dprct.errors import DprctError, SchemaError
-from dprct.formula import design, parse
-from dprct.formula.design_matrix import is_missing
-from dprct.release.calibrated.outcomes import continuous, differences_of, with_sysmiss
-from dprct.results.covariance import Weighting, classical, cr1, fit_several, hc0, hc1, leverage
-from dprct.results.ols import cluster_codes, ols
+from dprct.certificate.valid_regressions import terms_of
+from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.formula import parse
+from dprct.schema.arguments import is_data, listed_names
 from dprct.schema.expressions import parents
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from dprct.certificate.valid_regressions import Validity
-    from dprct.formula.design_matrix import Design, Mask
-    from dprct.release.calibrated.regressions import Regressions
-    from dprct.release.release import Release
-    from dprct.results.covariance import Array, Codes, LeastSquares
-    from dprct.results.fixed_effects import FeRule
+    from dprct.assignment.groups import Design
+    from dprct.formula import Formula
     from dprct.schema.columns import Column, Fate
 
 
-Targets = Mapping[str, Sequence[float]]
-Found = tuple[str, str, str, float]
+TermSet = tuple[str, ...]
 
-_EXACT_FIT = 1e-10
+RELATION = "replace-one-design-public"
+"""The relation of a calibrated release."""
 
 
-def reading_of(
-    table: pd.DataFrame,
-    schema: Schema,
-    valid: Validity,
-    targets: Targets,
-    original: Schema | None = None,
-) -> Reading:
-    """Return what a reader of a calibrated file finds.
+@dataclass(frozen=True, slots=True)
+class Regressions:
+    """What a reader may run: every outcome on the arms and each set of covariates.
 
     Parameters
     ----------
-    table : (n, ...) DataFrame
-        The released table.
-    schema : Schema
-        Of the released file.
-    valid : Validity
-    targets : mapping of outcome to (k,) sequence of float
-        Released errors of the effects, in units of the outcome and in their order.
-    original : Schema, optional
-        Of the confidential file: which outcomes had codes, integers or bounds.
-
-    Returns
-    -------
-    Reading
-
-    Notes
-    -----
-    Post-processing: a function of the released table, the released errors and public facts.
+    outcomes : tuple of str
+    arms : tuple of str
+        Terms of the treatment, in the order of the effects.
+    covariates : tuple of tuple of str
+        Sets of terms besides the arms.
     """
-    ratios: dict[str, list[Found]] = {}
-    for one in _found(table, schema, valid, targets):
-        ratios.setdefault(one[0], []).append(one)
-    return Reading(
-        tuple(_ratio(command, entries) for command, entries in ratios.items()),
-        breaks_of(table, valid, original or schema),
-    )
+
+    outcomes: tuple[str, ...]
+    arms: tuple[str, ...]
+    covariates: tuple[TermSet, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the covariate terms use, each once."""
+        found = [name for terms in self.covariates for name in right_side(terms).regressor_names]
+        return tuple(dict.fromkeys(found))
+
+    def formulas(self) -> tuple[str, ...]:
+        """Return the regressions as text."""
+        return tuple(
+            f"{outcome} ~ {' + '.join((*self.arms, *terms))}"
+            for outcome in self.outcomes
+            for terms in self.covariates
+        )
 
 
-def _found(
-    table: pd.DataFrame, schema: Schema, valid: Validity, targets: Targets
-) -> Iterator[Found]:
-    """Yield command, outcome, coefficient and error over released error."""
-    for terms in valid.covariates:
-        for outcomes in _by_rows(table, valid):
-            for outcome, command, errors in _errors(table, schema, valid, outcomes, terms):
-                yield from _compared(command, outcome, errors, targets)
-    if valid.subsets_valid and () not in valid.covariates:
-        for outcome in valid.outcomes:
-            fit = ols(_formula(valid, outcome, ()), table, schema, groups=valid.groups)
-            errors = dict(zip(fit.bse.index[1:], fit.bse.to_numpy()[1:].tolist(), strict=True))
-            yield from _compared(f"regress y t, {valid.errors}", outcome, errors, targets)
+def right_side(terms: Iterable[str]) -> Formula:
+    """Return the parsed right side of covariate terms, an intercept included.
+
+    Examples
+    --------
+    >>> right_side(["age", "C(town)"]).regressor_names
+    ('age', 'town')
+    """
+    return parse("~ " + (" + ".join(terms) or "1"))
 
 
-def _compared(
-    command: str, outcome: str, errors: Mapping[str, float], targets: Targets
-) -> Iterator[Found]:
-    for (name, error), target in zip(errors.items(), targets[outcome], strict=True):
-        yield command, outcome, name, error / target
+def treatment_of(
+    formula: str, treatment: str | Sequence[str] | None, assignment: Design | None
+) -> tuple[str, ...]:
+    """Return the treatment columns of a formula: as named, else those of the design.
+
+    Raises
+    ------
+    FormulaError
+        If neither is given.
+    """
+    if treatment is not None:
+        return (treatment,) if isinstance(treatment, str) else tuple(treatment)
+    if assignment is None:
+        raise FormulaError(
+            f"neither treatment= nor assignment= says which terms of {formula!r} are the "
+            "treatment; name its columns"
+        )
+    return tuple(assignment.columns)
 
 
-def _by_rows(table: pd.DataFrame, valid: Validity) -> list[list[str]]:
-    """Return the outcomes, those with the same rows together: they share a decomposition."""
-    groups: dict[bytes, list[str]] = {}
-    for outcome in valid.outcomes:
-        groups.setdefault(is_missing(table[outcome]).tobytes(), []).append(outcome)
-    return list(groups.values())
-
-
-def _errors(
-    table: pd.DataFrame,
-    schema: Schema,
-    valid: Validity,
-    outcomes: list[str],
-    terms: tuple[str, ...],
-) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield outcome, command and the errors of the effects that it finds, by coefficient."""
-    keep = np.ones(len(table), bool)
-    if valid.groups is not None:
-        keep = ~is_missing(table[valid.groups])
-    left = "` + `".join(outcomes)
-    frame = design(parse(_formula(valid, left, terms), functions=True), table, schema, keep=keep)
-    shared = fit_several(frame.X, frame.y, Weighting.of(None, "aweight", len(frame.X)))
-    arms = {term_key(arm) for arm in valid.arms}
-    names, of_terms = _kept(frame, shared.kept)
-    places = [j for j, term in enumerate(of_terms) if term_key(term) in arms]
-    effects = [names[j] for j in places]
-    remaining = 1 - leverage(shared.fits[0], shared.X)
-    groups = None if valid.groups is None else cluster_codes(table[valid.groups], frame.used)
-    for outcome, fit in zip(outcomes, shared.fits, strict=True):
-        for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
-            yield outcome, command, dict(zip(effects, _roots(covariance), strict=True))
-        for command, absorbed in _absorbing(table, schema, valid, outcome, terms):
-            yield outcome, command, {name: absorbed.get(name, math.nan) for name in effects}
-
-
-def _covariances(
-    fit: LeastSquares,
-    X: Array,
-    places: list[int],
-    remaining: Array,
-    groups: Codes | None,
-    valid: Validity,
-) -> Iterator[tuple[str, Array]]:
-    """Yield each command's covariance of the effects: what the other columns leave of them."""
-    inner = fit.bread[np.ix_(places, places)]
-    own = X @ fit.bread[:, places] @ np.linalg.inv(inner)
-    few = replace(fit, bread=inner, rank=len(places), absorbed=fit.rank - len(places))
-    if groups is not None:
-        yield f"regress y t x, vce(cluster {valid.groups})", cr1(few, own, groups)
-    yield "regress y t x, vce(robust)", hc1(few, own)
-    yield "regress y t x", classical(few, own)
-    # a row that is fitted exactly has no HC2 and no HC3
-    left = np.where(remaining < _EXACT_FIT, np.nan, remaining)
-    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=fit.resid / np.sqrt(left)), own)
-    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=fit.resid / left), own)
-
-
-def _roots(covariance: Array) -> list[float]:
-    return [float(root) for root in np.sqrt(np.diag(covariance))]
-
-
-def _kept(frame: Design, kept: Mask) -> tuple[list[str], list[str]]:
-    """Return names and terms of the columns that are kept."""
-    places = np.flatnonzero(kept)
-    return [frame.columns[j] for j in places], [frame.terms[j] for j in places]
-
-
-def _formula(valid: Validity, outcome: str, terms: Iterable[str]) -> str:
-    return f"`{outcome}` ~ {' + '.join([*valid.arms, *terms])}"
-
-
-def _absorbing(
-    table: pd.DataFrame, schema: Schema, valid: Validity, outcome: str, terms: tuple[str, ...]
-) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Yield the commands that take factors out instead of coding them."""
-    factors = [term[2:-1].strip("`") for term in terms if term.startswith("C(")]
-    formula = _formula(valid, outcome, [term for term in terms if not term.startswith("C(")])
-    rules: tuple[FeRule, ...] = ("areg", "reghdfe") if len(factors) == 1 else ("reghdfe",)
-    for rule in rules if factors else ():
-        command = f"{rule} y t x, absorb() {valid.errors}"
-        try:
-            fit = ols(formula, table, schema, groups=valid.groups, absorb=factors, fe_df=rule)
-            yield command, {str(name): float(error) for name, error in fit.bse.items()}
-        except DprctError:  # the rule has no such errors, or no regressor is left
-            yield command, {}
-
-
-def _ratio(command: str, entries: list[Found]) -> ErrorRatio:
-    values = [ratio for *_, ratio in entries if not math.isnan(ratio)]
-    if not values:
-        return ErrorRatio(command, math.nan, math.nan)
-    smallest = min((one for one in entries if not math.isnan(one[3])), key=lambda one: one[3])
-    return ErrorRatio(command, min(values), max(values), f"{smallest[1]} on {smallest[2]}")
-
-
-def breaks_of(table: pd.DataFrame, valid: Validity, original: Schema) -> tuple[str, ...]:
-    """Return the idioms that stop on a calibrated file, or give artefacts.
+def split(formula: str, treatment: Sequence[str]) -> tuple[list[str], TermSet, TermSet]:
+    """Return outcomes, treatment terms and covariate terms of a formula.
 
     Parameters
     ----------
-    table : (n, ...) DataFrame
-        The released table.
-    valid : Validity
-    original : Schema
-        Of the confidential file.
+    formula : str
+    treatment : sequence of str
+        The treatment columns.
+
+    Raises
+    ------
+    FormulaError
+        If an outcome is no plain column, there is no intercept, or treatment interacts.
+
+    Examples
+    --------
+    >>> split("y ~ t + age + C(town)", ["t"])
+    (['y'], ('t',), ('age', 'C(town)'))
     """
-    arms = ", ".join(valid.arms)
-    lines = [
-        line
-        for name in valid.outcomes
-        for line in _of_outcome(table[name].to_numpy(np.float64), original.column(name))
-    ]
-    return (
-        *lines,
-        f"coefficients other than those of {arms}, R-squared and tests of covariates: artefacts",
-        f"balance tables (covariates on {arms}): the assignment was drawn afresh and the "
-        "covariates are protected, so they show chance, not the experiment",
-        "subgroups, interactions, weights, and transformed or winsorised outcomes: artefacts",
-    )
-
-
-def _of_outcome(values: Array, column: Column) -> Iterator[str]:
-    """Yield what breaks with one outcome that is a real number now."""
-    there = values[~np.isnan(values)]
-    name = column.name
-    if column.levels is not None:
-        codes = [float(level) for level in column.levels if not isinstance(level, str)]
-        others = int((~np.isin(there, codes)).sum())
-        if others:
-            shown = ", ".join(f"{code:g}" for code in codes[:3]) + (", ..." if codes[3:] else "")
-            yield (
-                f"assert inlist({name}, {shown}) fails: {others:,d} of {len(there):,d} values are "
-                f"no declared code; tabulate {name} has as many rows, value labels do not show"
+    parsed = parse(formula)
+    if not parsed.outcomes or any(factor.kind != "name" for factor in parsed.outcomes):
+        raise FormulaError(
+            f"{formula!r} has no plain outcome on its left; declare a derived column with its "
+            "own bounds and name it"
+        )
+    if not parsed.intercept:
+        raise FormulaError(
+            f"{formula!r} has no intercept, so that its coefficients are means and not effects; "
+            "leave out '- 1' or '+ 0'"
+        )
+    outcomes = [factor.names[0] for factor in parsed.outcomes]
+    labels = terms_of(parsed)
+    arms = []
+    for label, term in zip(labels, parsed.terms, strict=True):
+        used = {name for factor in term for name in factor.names}
+        if not used & set(treatment):
+            continue
+        if len(term) > 1 or term[0].kind == "expression":
+            raise FormulaError(
+                f"{label!r} interacts or transforms the treatment, whose effect is released for "
+                "everybody together: its coefficient would be an artefact; leave it out, or "
+                "declare the subgroup's outcome as one of its own"
             )
-        if codes == [0.0, 1.0] and not (there == 0).any():
-            yield f"logit {name}, probit {name} stop: no value is 0"
-    if column.bounds is not None:
-        outside = int(((there < column.bounds[0]) | (there > column.bounds[1])).sum())
-        if outside:
-            yield f"{outside:,d} of {len(there):,d} values of {name} lie outside its bounds"
+        arms.append(label)
+    absent = [name for name in treatment if name not in parsed.regressor_names]
+    if absent:
+        raise FormulaError(
+            f"{formula!r} lacks the treatment {', '.join(absent)}; all columns of the treatment "
+            "belong into the regression"
+        )
+    return outcomes, tuple(arms), tuple(label for label in labels if label not in arms)
+
+
+def regressions_of(
+    outcomes: Sequence[str],
+    arms: TermSet,
+    terms: Sequence[str],
+    more: Iterable[str | Sequence[str]],
+    public: Iterable[str],
+) -> Regressions:
+    """Return the declared regressions, checked.
+
+    Parameters
+    ----------
+    outcomes : sequence of str
+    arms : tuple of str
+        From :func:`arm_terms`.
+    terms : sequence of str
+        Covariate terms of the first regression.
+    more : iterable of str or of sequences of str
+        Further sets, as terms or as the right side of a formula; ``""`` is none.
+    public : iterable of str
+        The treatment columns, which no covariate term may use.
+
+    Raises
+    ------
+    ParameterError
+        If an outcome is a covariate too, or a set uses the treatment.
+    """
+    one = isinstance(more, str) or is_data(more) or not isinstance(more, Iterable)
+    others: Iterable[Any] = [more] if one else more
+    sets = [_listed(terms, "covariates"), *(_listed(one, "specifications") for one in others)]
+    found = Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets)))
+    both = [name for name in found.columns if name in found.outcomes]
+    if both:
+        raise ParameterError(
+            f"{both[0]!r} is an outcome and a covariate; an outcome is what the treatment may "
+            "have changed, and its released values know nothing of each other"
+        )
+    treated = [name for name in found.columns if name in set(public)]
+    if treated:
+        raise ParameterError(
+            f"a covariate set uses the treatment column {treated[0]!r}; effects of interactions "
+            "are not released, and the arms are in every regression already"
+        )
+    return found
+
+
+def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
+    """Return how a regression names the arms, in the order of the effects.
+
+    Parameters
+    ----------
+    design : Design
+    arms : sequence of str
+        Names of the groups, control first.
+
+    Raises
+    ------
+    ParameterError
+        If no regression on the file's columns has one coefficient per arm against control.
+
+    Examples
+    --------
+    >>> from dprct.assignment import Complete
+    >>> arm_terms(Complete(["cash", "therapy"]), ["control", "cash", "therapy"])
+    ('cash', 'therapy')
+    """
+    groups = design.groups
+    if set(arms[1:]) <= set(groups.columns):
+        return tuple(arms[1:])
+    if len(groups.columns) == 1:
+        (column,) = groups.columns
+        levels = sorted(value for (value,) in groups.values)
+        first = levels[0] if isinstance(levels[0], str) else f"{levels[0]:g}"
+        if first != arms[0]:
+            raise ParameterError(
+                f"a regression on C({column}) compares with its first level {first}, not with "
+                f"{arms[0]}; say control={levels[0]!r}"
+            )
+        return (column,) if levels == [0.0, 1.0] else (f"C({column})",)
+    raise ParameterError(
+        f"columns {', '.join(groups.columns)} together say who is in which arm, so that no "
+        f"regression has one coefficient per arm against {CONTROL}; record every combination in a "
+        "0/1 column of its own (arms= of the design)"
+    )
+
+
+def check_arms(written: TermSet, expected: TermSet) -> None:
+    """Refuse a formula whose treatment terms are not those of the arms.
+
+    Raises
+    ------
+    FormulaError
+    """
+    if set(written) != set(expected):
+        raise FormulaError(
+            f"the formula has the treatment terms {', '.join(written)}, the effects are those of "
+            f"{', '.join(expected)}; write the latter"
+        )
+
+
+_KNOWN = (
+    "attrition",
+    "blocks",
+    "control",
+    "effects",
+    "index",
+    "index_bounds",
+    "index_columns",
+    "largest_cluster",
+    "missing",
+    "neighbors",
+    "privacy_unit",
+    "sd",
+)
+_OWN = (
+    "alphas",
+    "assignment",
+    "budget_shares",
+    "covariate_release",
+    "covariates",
+    "gamma",
+    "keep",
+    "legal",
+    "specifications",
+)
+
+_RENAMED = {
+    "terms": "covariates= lists the covariate terms",
+    "levels": "the sizes of tests are alphas=",
+    "share": 'the share of covariates is a part of budget_shares=, as in {"covariates": 0.3, '
+    '"y": 0.7}',
+}
+"""Options that have another name now, and what it is."""
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Refuse unknown options, and effects that no regression with a coefficient per arm returns.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for name in options:
+        if name in _RENAMED:
+            raise ParameterError(f"Calibrated has no option {name}= now; {_RENAMED[name]}")
+        if name not in _KNOWN:
+            close = difflib.get_close_matches(name, (*_KNOWN, *_OWN), n=1)
+            known = ", ".join(sorted((*_KNOWN, *_OWN)))
+            hint = f"did you mean {close[0]}=?" if close else f"allowed: {known}"
+            raise ParameterError(f"Calibrated has no option {name}=; {hint}")
+    if options.get("neighbors", RELATION) != RELATION:
+        raise ParameterError(
+            f"neighbors={options['neighbors']!r}; a calibrated file shows who is in which arm, so "
+            f"it is offered under {RELATION!r} only"
+        )
+    if options.get("effects", "arms") != "arms":
+        raise ParameterError(
+            f"effects={options['effects']!r}; a calibrated regression returns each arm against "
+            "control; take other contrasts from the estimates, where they are free"
+        )
+
+
+def check_covariates(covariates: object) -> None:
+    """Refuse, as covariates of the regression, the word that said how these are drawn."""
+    if isinstance(covariates, str) and covariates in ("auto", "histogram", "marginals", "filler"):
+        raise ParameterError(
+            f"covariates={covariates!r} says how covariates are drawn, which is "
+            f"covariate_release={covariates!r}; covariates= lists the covariate terms of the "
+            "regression"
+        )
+
+
+def check_slopes(regressions: Regressions) -> None:
+    """Refuse coefficients of covariates where no regression, or several, would show them.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if len(regressions.covariates) > 1:
+        raise ParameterError(
+            "gamma='moments' calibrates one covariate set: with fewer covariates the regression "
+            "would return other effects; leave specifications= out, or say gamma='zero'"
+        )
+    if not regressions.covariates[0]:
+        raise ParameterError("gamma='moments' needs covariates in the regression; name some")
+
+
+def cluster_column(design: Design) -> str | None:
+    """Return the column by which a reader clusters errors."""
+    columns = tuple(getattr(design, "cluster_columns", ()))
+    if len(columns) > 1:
+        raise ParameterError(
+            f"clusters are combinations of {', '.join(columns)}, and a regression clusters by one "
+            "column; give the clusters a column of their own"
+        )
+    return columns[0] if columns else None
+
+
+def _listed(terms: str | Sequence[str], parameter: str) -> TermSet:
+    text = " + ".join(listed_names(terms, parameter))
+    if not text.strip():
+        return ()
+    parsed = parse(f"~ {text}")
+    if not parsed.intercept:
+        raise FormulaError(f"covariates {text!r} take out the intercept; leave it in")
+    return terms_of(parsed)
+
+
+def continuous(column: Column) -> Column:
+    """Return the column as a real number, which a calibrated outcome is."""
+    return replace(
+        with_sysmiss(column),
+        type="double",
+        value_label="",
+        bounds=None,
+        levels=None,
+        integer=False,
+        decimals=None,
+        bins=None,
+    )
+
+
+def with_sysmiss(column: Column) -> Column:
+    """Return an outcome that may be missing with the code ``.``, which a calibrated file has."""
+    if not column.missing:
+        return column
+    return replace(column, missing=tuple(dict.fromkeys((".", *column.missing))))
+
+
+def differences_of(column: Column, schema: Schema) -> Iterator[PermittedDifference]:
+    """Yield the ways in which a calibrated outcome's column differs from the original's."""
+    if column.type != "double":
+        yield PermittedDifference("type", column.name, "double: calibrated to the last digit")
+    if column.value_label:
+        reason = "a calibrated outcome is a real number, not a code"
+        yield PermittedDifference("value-label", column.name, reason)
+        for other in schema.columns:
+            if other.value_label == column.value_label and other.fate != "drop":
+                yield PermittedDifference("sharing", other.name, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,22 +500,8 @@ class Layout:
             *scattered,
         )
 
-    def announced(self, release: Release, valid: Validity) -> Release:
-        """Return the release with the columns' new facts, and what its readers will find."""
-        coded = [c.name for c in self.outcomes if c.is_integer or c.levels is not None]
-        schema = valid.stamped(self.released(release.schema), coded)
-        issued = release.issued
-        if issued is not None:
-            errors = np.split(release.estimates.bse.to_numpy(), len(valid.outcomes))
-            targets = {y: part.tolist() for y, part in zip(valid.outcomes, errors, strict=True)}
-            issued = replace(
-                issued,
-                differences=(*issued.differences, *self._differences()),
-                reading=reading_of(release.protected, schema, valid, targets, self.schema),
-            )
-        return replace(release, schema=schema, issued=issued)
-
-    def _differences(self) -> Iterable[PermittedDifference]:
+    def differences(self) -> Iterable[PermittedDifference]:
+        """Yield the ways in which the file differs from the original's."""
         if not self.strict:
             for column in self.outcomes:
                 yield from differences_of(column, self.schema)

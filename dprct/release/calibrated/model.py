@@ -24,35 +24,44 @@ from dprct.estimate.ate import (
     states_of,
 )
 from dprct.estimate.ate import released as released_effects
-from dprct.privacy.allocation import Allocation
-from dprct.privacy.allocation import split as split_budget
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import sequential
+from dprct.privacy.mechanisms import Allocation
+from dprct.privacy.mechanisms import split as split_budget
 from dprct.privacy.noise import source
-from dprct.queries.arms import observed
+from dprct.queries.sums import observed
 from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
-from dprct.release.calibrated.layout import Layout, prepared_schema
-from dprct.release.calibrated.outcomes import (
-    Calibration,
-    PublicRows,
-    Target,
-    check_room,
-    targets_of,
-)
-from dprct.release.calibrated.regressions import (
+from dprct.release.calibrated.layout import (
+    Layout,
     arm_terms,
     check_arms,
     check_covariates,
     check_options,
     check_slopes,
     cluster_column,
+    prepared_schema,
     regressions_of,
     split,
     treatment_of,
 )
+from dprct.release.calibrated.outcomes import (
+    Calibration,
+    PublicRows,
+    Target,
+    check_room,
+    reading_of,
+    targets_of,
+)
 from dprct.release.columns import key_limits
-from dprct.release.model import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.release.release import Release, released
+from dprct.release.release import (
+    Release,
+    ReleaseFacts,
+    ReleaseModel,
+    ReleaseSpec,
+    fated,
+    modelled,
+    released,
+)
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, listed_names
 
@@ -61,15 +70,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.assignment.base import Design
+    from dprct.assignment.groups import Design
+    from dprct.certificate.valid_regressions import Validity
     from dprct.estimate.ate import ATEFacts, ATESpec
-    from dprct.privacy.budget import Real
-    from dprct.privacy.guarantee import Guarantee
+    from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Mechanism
     from dprct.privacy.noise import NoiseSource
     from dprct.release.calibrated.covariates import Covariates, Rule
     from dprct.release.calibrated.covariates import Drawn as DrawnCovariates
-    from dprct.release.calibrated.regressions import Regressions
+    from dprct.release.calibrated.layout import Regressions
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
 
@@ -363,73 +372,78 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
 
 class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
-    """Release a synthetic file on which the reader's own regression returns private effects.
+    """A synthetic file on which the authors' own regression returns private treatment effects.
 
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, n rows, legal in ``schema``.  Of an
-        engine, columns of the design and other public ones are read into memory.
+        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        If it lives in an engine, the columns of the design and other public columns are read into
+        memory.
     schema : Schema
-        With a fate for every column, bounds or levels and a missing policy for outcomes and
-        covariates.
+        Public facts: a fate for every column, and bounds or levels and a policy for missing values
+        for outcomes and covariates.
     outcome : str or sequence of str
-        Several outcomes divide the budget.
+        One or more outcome columns.  Several outcomes divide the budget among them.
     treatment : str or sequence of str, optional
-        The 0/1 columns of the arms; who is in none is a control.
+        0/1 treatment columns.  Rows with all zeros form the control group.
     covariates : sequence of str
         Covariate terms of the regression, such as ``["age", "C(block)"]``.
     assignment : Design, optional
-        How treatment was assigned; complete randomisation of rows if not given.
+        How treatment was assigned.  By default, complete randomisation of rows.
     covariate_release : {"auto", "histogram", "marginals", "filler"}
-        How the modelled covariates are drawn: from their joint histogram, column by column, or
-        uniformly over their public domain, which costs nothing.  ``"auto"`` spends on them only
-        where they will resemble the originals (:func:`dprct.defaults.resembles_jointly`).
+        How the modelled covariates are drawn: ``"histogram"`` from their joint histogram,
+        ``"marginals"`` column by column, ``"filler"`` uniformly over their public domain, which
+        costs nothing.  ``"auto"`` spends budget on them only if they will then resemble the
+        originals (:func:`dprct.defaults.resembles_jointly`).
     specifications : sequence of str or of sequences of str
-        Further covariate sets for which the file is calibrated; ``""`` is none.
+        Further covariate sets for which the regression is to return the same effects; ``""`` is the
+        regression without covariates.
     budget_shares : mapping from part to number, optional
-        Shares of epsilon, of sum one: of ``"covariates"`` unless they are filler, of ``"moments"``
-        with ``gamma="moments"``, and of each outcome.  A mapping that names the outcomes alone
-        divides among them what is left; covariates and moments get a fifth each then, as they do
-        if nothing is given.  Covariates that ``"auto"`` does not draw leave their share to the
-        outcomes.
+        Shares of epsilon, which sum to one: for ``"covariates"`` unless they are filler, for
+        ``"moments"`` with ``gamma="moments"``, and for each outcome.  By default, covariates and
+        moments get a fifth each, and outcomes divide the rest equally.  A mapping that names the
+        outcomes alone divides that rest.  If ``"auto"`` decides against private covariates, their
+        share goes to the outcomes.
     alphas : sequence of float
-        Sizes of tests at which ``coefficient -+ z error`` is to be valid.
+        Test sizes at which ``coefficient -+ z error`` is a valid interval.
     legal : {"calibrated", "strict"}
-        Outcomes are real numbers, stored as double; or they are rounded and clipped to legal
-        values, which breaks the calibration by what the release then reports.
+        With ``"calibrated"``, synthetic outcomes are real numbers, stored as double.  With
+        ``"strict"``, they are rounded and clipped to legal values, so that the regression no longer
+        returns the private effects exactly; the release reports by how much it differs.
     gamma : {"zero", "moments"}
-        Whether outcomes move with covariates: not at all, or by coefficients from noisy moments,
-        which take a fifth of epsilon and need a delta; they make the file look like the original
-        and buy the effects nothing.
+        Whether synthetic outcomes vary with covariates: not at all, or by coefficients from noisy
+        moments.  Moments take a fifth of epsilon and need a delta.  They make the file look more
+        like the original, but do not improve the effects.
     keep : iterable of str
-        Characteristics to keep besides the allow-list.
+        Characteristics of the .dta file to keep in addition to those on the allow-list.
     **options
-        Of :class:`dprct.PrivateATE`: ``missing``, ``blocks``, ``privacy_unit``, ``sd``,
+        Options of :class:`dprct.PrivateATE`: ``missing``, ``blocks``, ``privacy_unit``, ``sd``,
         ``control``, ``largest_cluster``, ``index``, ``index_columns``, ``index_bounds``,
         ``attrition``.
 
     Raises
     ------
     SchemaError, ColumnError, ParameterError, FormulaError
-        If a public fact is missing, the data break one, or the regression cannot be calibrated.
+        If a public fact is missing, the data contradict one, or the regression cannot be made to
+        return the effects.  Nothing is spent.
 
     Notes
     -----
-    Relation: replace-one with the design public; the price is that of the covariates (their
-    histogram, replace-one) plus that of the effects (and of the moments, with
-    ``gamma="moments"``), by sequential composition.  Everything else is post-processing: with
-    ``W = [T, 1, X]``, ``y = m_0 + sum_j tau_j T_j + e``, where e is orthogonal to W and makes the
-    HC1 errors (CR1 where clusters were assigned) equal to those of the released effects, sampling
-    and privacy noise together.
+    Relation: replace-one with the design public.  The price of covariates (their histogram,
+    replace-one) and that of the effects (and moments, with ``gamma="moments"``) add up by
+    sequential composition.  Everything else is post-processing.  With ``W = [T, 1, X]``, outcomes
+    are ``y = m_0 + sum_j tau_j T_j + e``, where e is orthogonal to W and makes the HC1 errors (CR1
+    if clusters were assigned) equal to those of the released effects, which contain sampling and
+    privacy noise.
 
-    With ``missing="private"`` the rows with a value are drawn at random within arms, as many as
-    the released noisy counts say, and enough for the declared regressions: also post-processing.
-    Columns of the design are written as they are; a design whose column has another declared fate
-    than ``"public"`` is refused.
+    With ``missing="private"``, rows with an outcome are drawn at random within arms, as many as the
+    released noisy counts say and at least as many as the declared regressions need; this is
+    post-processing too.  Columns of the design are written as they are.  A design is refused if the
+    declared fate of one of its columns is not ``"public"``.
 
-    Only the treatment coefficients of the declared regressions carry information.  Coefficients
-    of covariates, R-squared, subgroups and interactions are artefacts.
+    Only the treatment coefficients of the declared regressions carry information.  Coefficients of
+    covariates, R-squared, subgroup effects and interactions are artefacts.
 
     References
     ----------
@@ -528,12 +542,13 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
-        """Calibrate the regression that a formula writes; other arguments as for the class.
+        """Return the model of ``"y ~ t1 + t2 + x"``; other arguments as for the class.
 
         Raises
         ------
         FormulaError
-            If it has no plain outcome, no intercept, lacks the treatment or interacts it.
+            If the outcome is not a column, there is no intercept, or the treatment is absent or
+            interacted.
         """
         if "covariates" in options:
             check_covariates(options["covariates"])
@@ -547,7 +562,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         return model
 
     def power(self, epsilon: Real, delta: Real = 0) -> pd.DataFrame:
-        """Return what the effects can be expected to show, at this budget of the whole release.
+        """Return expected errors, noise and detectable effects at this budget of the release.
 
         Parameters
         ----------
@@ -557,8 +572,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Returns
         -------
         DataFrame
-            As :meth:`dprct.PrivateATE.power`; ``_half``, ``_double`` and ``equal_epsilon`` suppose
-            that the budget is divided in the same way.
+            As :meth:`dprct.PrivateATE.power`. Columns ``_half``, ``_double`` and ``equal_epsilon``
+            assume that the budget is divided in the same way.
         """
         allocation = self._allocated(Budget.asked(epsilon, delta))
         assert isinstance(allocation, CalibratedAllocation)
@@ -627,7 +642,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
         valid = found.valid(self.spec.effects.alphas, subsets=self.spec.gamma == "zero")
-        return self.facts.layout.announced(replace(made, estimates=estimates), valid)
+        return _announced(replace(made, estimates=estimates), valid, self.facts.layout)
 
     def _calibrated(
         self,
@@ -683,3 +698,19 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """Return the schema that the protected file will have, its longest note included."""
         announced = self.facts.layout.released(super()._announced(guarantee))
         return self._valid.stamped(announced)
+
+
+def _announced(release: Release, valid: Validity, layout: Layout) -> Release:
+    """Return the release with the columns' new facts, and what its readers will find."""
+    coded = [c.name for c in layout.outcomes if c.is_integer or c.levels is not None]
+    schema = valid.stamped(layout.released(release.schema), coded)
+    issued = release.issued
+    if issued is not None:
+        errors = np.split(release.estimates.bse.to_numpy(), len(valid.outcomes))
+        targets = {y: part.tolist() for y, part in zip(valid.outcomes, errors, strict=True)}
+        issued = replace(
+            issued,
+            differences=(*issued.differences, *layout.differences()),
+            reading=reading_of(release.protected, schema, valid, targets, layout.schema),
+        )
+    return replace(release, schema=schema, issued=issued)

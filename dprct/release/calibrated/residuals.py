@@ -166,7 +166,7 @@ class Basis:
         return self.about_without(self.about_without(v))  # removes the rounding of the first
 
     def about_without(self, v: Array) -> Array:
-        """Return it up to rounding that is small beside ``v``, in half the time."""
+        """Return it up to rounding that is small compared with ``v``, in half the time."""
         return v - self.vectors @ (self.vectors.T @ v)
 
 

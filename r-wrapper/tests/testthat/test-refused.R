@@ -34,7 +34,7 @@ test_that("what is not offered is refused, and nothing answers NULL", {
     expect_error(deviance(x), "not kept", class = "dprct_parameter_error")
     if (!identical(x, ours)) expect_error(sigma(x), "ols", class = "dprct_parameter_error")
   }
-  expect_error(predict(ours, data, se.fit = TRUE), "unused argument 'se.fit'",
+  expect_error(predict(ours, data, type = "terms"), "unused argument 'type'",
     class = "dprct_parameter_error"
   )
 })
@@ -48,14 +48,20 @@ test_that("sigma, update and clusters as a formula work as for lm", {
   expect_equal(coef(wider), coef(lm(re78 ~ treat + age, data)), tolerance = 1e-8)
   expect_identical(update(ours, cov_type = "HC3")$cov_type, "HC3")
   clustered <- ols(re78 ~ treat, data, cluster = ~educ)
-  expect_identical(vcov(clustered), vcov(ols(re78 ~ treat, data, groups = "educ")))
-  expect_error(ols(re78 ~ treat, data, cluster = ~ educ + age), "not one column",
+  expect_identical(vcov(clustered), vcov(ols(re78 ~ treat, data, cluster = "educ")))
+  expect_error(ols(re78 ~ treat, data, cluster = ~ educ + age), "in several ways are not offered",
     class = "dprct_parameter_error"
   )
-  expect_error(ols(re78 ~ treat, data, cluster = "educ"), "give a formula",
+  expect_error(ols(re78 ~ treat, data, cluster = 1:3), "not one column",
     class = "dprct_parameter_error"
   )
-  expect_error(ols(re78 ~ treat, data, groups = "age", cluster = ~educ), "leave groups out",
+  expect_error(ols(re78 ~ treat, data, groups = "educ"), "it is called cluster now",
     class = "dprct_parameter_error"
   )
+  expect_error(
+    itt_table(data, outcomes = "re78", arms = "treat", groups = "educ"), "it is called cluster now",
+    class = "dprct_parameter_error"
+  )
+  table <- itt_table(data, outcomes = "re78", arms = "treat", cluster = ~educ)
+  expect_equal(table$estimates$std.error, clustered$std.error[["treat"]], tolerance = 1e-12)
 })

@@ -26,13 +26,13 @@ test_that("lmtest tests by the degrees of freedom of the fit", {
   skip_if_not_installed("lmtest")
   set.seed(1)
   data <- data.frame(y = rnorm(600), x = rnorm(600), g = rep(1:40, 15))
-  for (ours in list(ols(y ~ x, data, groups = "g"), ols(y ~ x, data))) {
+  for (ours in list(ols(y ~ x, data, cluster = "g"), ols(y ~ x, data))) {
     tested <- lmtest::coeftest(ours)
     expect_identical(attr(tested, "df"), df.residual(ours))
     expect_equal(tested[, "Pr(>|t|)"], ours$p.value, tolerance = 1e-12)
     expect_equal(unname(lmtest::coefci(ours)), unname(confint(ours)), tolerance = 1e-12)
   }
-  expect_identical(df.residual(ols(y ~ x, data, groups = "g")), 39)
+  expect_identical(df.residual(ols(y ~ x, data, cluster = "g")), 39)
   expect_identical(df.residual(ols(y ~ x, data)), 598)
   exact <- fit(nsw_ate(), epsilon = 1, rng = 1)
   expect_identical(df.residual(exact), exact$df.inference)
@@ -46,7 +46,7 @@ test_that("ols takes clusters, weights and absorbed effects", {
   absorbed <- ols(y ~ x, data, absorb = "g")
   expect_equal(coef(absorbed)["x"], coef(dummies)["x"], tolerance = 1e-10)
   expect_error(predict(absorbed, data), "absorbed", class = "dprct_parameter_error")
-  expect_identical(ols(y ~ x, data, groups = "g")$cov_type, "cluster")
+  expect_identical(ols(y ~ x, data, cluster = "g")$cov_type, "cluster")
   weighted <- ols(y ~ x, data, weights = "w")
   expect_equal(unname(coef(weighted)), unname(coef(lm(y ~ x, data, weights = w))))
   expect_error(ols(y ~ x, data, cov_type = "HC9"), "HC1", class = "dprct_parameter_error")
@@ -204,7 +204,7 @@ test_that("only the columns that a call names cross to Python, and only they can
     expect_identical(coef(ols(y ~ x, wide)), coef(alone))
     expect_identical(unname(coef(ols("y ~ x", wide))), unname(coef(alone)))
     expect_named(coef(ols(y ~ `odd name`, wide)), c("(Intercept)", "`odd name`"))
-    clustered <- ols(y ~ x, wide, groups = "g", weights = "w")
+    clustered <- ols(y ~ x, wide, cluster = "g", weights = "w")
     expect_identical(clustered$cov_type, "cluster")
     table <- itt_table(wide, c(Outcome = "y"), "arm", covariates = list(few = "w"))
     expect_identical(nrow(tidy(table)), 1L)
@@ -255,7 +255,7 @@ test_that("subset= takes a condition, as lm does", {
   limit <- 20
   ours <- ols(y ~ x, data, subset = age > limit)
   expect_equal(coef(ours), coef(lm(y ~ x, data, subset = age > limit)), tolerance = 1e-10)
-  expect_identical(nobs(ols(y ~ x, data, subset = 1:12, groups = "g")), 12L)
+  expect_identical(nobs(ols(y ~ x, data, subset = 1:12, cluster = "g")), 12L)
   expect_identical(nobs(ols(y ~ x, tibble::as_tibble(data), subset = age > limit)), nobs(ours))
   expect_error(ols(y ~ x, data, subset = "age > 20"), "subset is not a condition",
     class = "dprct_parameter_error"

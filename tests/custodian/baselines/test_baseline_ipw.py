@@ -12,7 +12,7 @@ import pytest
 
 from dprct.custodian.baselines import IPW
 from dprct.errors import DisclosureError, FormulaError, ParameterError
-from dprct.results.confidential import is_confidential
+from dprct.results.base import is_confidential
 
 R = json.loads((Path(__file__).parents[2] / "reference" / "ipw_r.json").read_text(encoding="utf-8"))
 STACKED = {
@@ -125,7 +125,7 @@ def test_nothing_of_it_leaves() -> None:
         ({"estimator": "matching"}, "allowed: ipw, aipw"),
         ({"estimand": "late"}, "allowed: ate, att, atc"),
         ({"cov_type": "HC1"}, "allowed: stacked, known"),
-        ({"treated": 3}, "is no code of 't'"),
+        ({"treated": 3}, "is not a code of 't'"),
     ],
 )
 def test_each_mistake_has_its_sentence(options, words) -> None:

@@ -11,7 +11,7 @@ import pytest
 import dprct
 from dprct.custodian.baselines import SyntheticControl
 from dprct.errors import DisclosureError, ParameterError
-from dprct.results.confidential import is_confidential
+from dprct.results.base import is_confidential
 
 ADH = {"Utah": 0.334, "Nevada": 0.234, "Montana": 0.199, "Colorado": 0.164, "Connecticut": 0.069}
 
@@ -86,7 +86,7 @@ def test_nothing_of_it_leaves() -> None:
         ({"donor_weights": "lasso"}, "allowed: ridge, simplex, robust, uniform, did"),
         ({"rank": 9}, "rank=9; give a whole number from 1 to 5"),
         ({"lam": -1}, "give a number above 0"),
-        ({"donor_weights": {"x": 1.0}}, "which is no donor"),
+        ({"donor_weights": {"x": 1.0}}, "which is not a donor"),
     ],
 )
 def test_each_mistake_has_its_sentence(options, words) -> None:

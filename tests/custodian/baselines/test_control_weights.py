@@ -74,5 +74,5 @@ def test_published_weights_are_put_in_order() -> None:
         0,
         0.75,
     ]
-    with pytest.raises(ParameterError, match="weights name 'd', which is no donor"):
+    with pytest.raises(ParameterError, match="weights name 'd', which is not a donor"):
         rules.published({"d": 1.0}, ("a",))

@@ -59,7 +59,7 @@ def test_levels_have_names_middles_and_an_order(schema):
         ({"bins": 8.0}, "from 2 to 200"),
         ({"pairs": [("x", "x")]}, "two different"),
         ({"pairs": ["xz"]}, "two different"),
-        ({"projection": ["town"]}, "no number"),
+        ({"projection": ["town"]}, "not a number"),
     ],
 )
 def test_what_is_refused(schema, options, words):

@@ -17,7 +17,7 @@ from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
 from dprct.estimate.ate.results import arm_contrasts
 from dprct.privacy.noise import source
-from dprct.queries.arms import Arms
+from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

@@ -13,7 +13,7 @@ import pytest
 from dprct.assignment import Complete
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.index import Linear, indexes_of, is_file, pilot_index
+from dprct.estimate.ate.facts import Linear, indexes_of, is_file, pilot_index
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def secret(rows: pd.DataFrame) -> Any:
         ({"index": "exp(age)", **BOUNDS}, FormulaError, "exp"),
         ({"index": "__import__('os')", **BOUNDS}, FormulaError, "__import__"),
         ({"index": "age", "index_columns": ["town"], **BOUNDS}, ParameterError, "leave index_col"),
-        ({"index": {"z": "age"}, **BOUNDS}, ParameterError, "no outcome"),
+        ({"index": {"z": "age"}, **BOUNDS}, ParameterError, "which is no outcome of this fit"),
         ({"index": "height", **BOUNDS}, SchemaError, "height"),
     ],
 )

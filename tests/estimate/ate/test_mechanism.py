@@ -10,7 +10,7 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import Outcome, Released, mechanisms_of, state_of
 from dprct.privacy.noise import source
-from dprct.queries.arms import Arms
+from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
 

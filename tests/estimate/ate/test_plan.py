@@ -23,8 +23,8 @@ from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.results import arm_contrasts
 from dprct.estimate.noise_law import cdf
 from dprct.privacy.budget import Budget
-from dprct.queries.arms import Arms
 from dprct.queries.horvitz_thompson import PrivateArms
+from dprct.queries.sums import Arms
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from dprct.estimate.ate.results import (
 )
 from dprct.estimate.effects import NoisyMean, NoisyVariance, combined
 from dprct.estimate.experiment import compared
-from dprct.privacy.budget import Budget
-from dprct.privacy.guarantee import Guarantee
-from dprct.queries.arms import Arms
+from dprct.privacy.budget import Budget, Guarantee
+from dprct.queries.sums import Arms
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def test_contrasts_are_read_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("contrast", "words"),
     [
-        ("a - c", "'c', which is no arm"),
+        ("a - c", "names 'c', not an arm"),
         ("a + b", "do not sum to zero"),
         ("a - a", "all zero"),
         ("a b", "not read at character"),
@@ -187,7 +186,7 @@ def test_arms_are_compared_with_each_other_after_the_fit(
     three = result.contrast("t - 0.5*t2 - 0.5*control")
     assert len(three.effects[0].scales) == 3
     assert "contrast t - t2 of arm means" in found.summary()
-    with pytest.raises(ParameterError, match="no arm"):
+    with pytest.raises(ParameterError, match="not an arm"):
         result.contrast("t - u")
 
 

@@ -8,9 +8,8 @@ import pytest
 from dprct.defaults import PROPENSITY_NOISE_MOST
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.release import WEIGHTS, Form, gradient_l2, parts_of
-from dprct.privacy.allocation import split
 from dprct.privacy.budget import Budget
-from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
+from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace, split
 from dprct.queries.propensity import least_penalty
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import Scheme

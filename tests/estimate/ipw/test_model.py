@@ -249,7 +249,7 @@ REFUSED: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"errors": "robust"}, ParameterError, "errors="),
     ({"neighbors": "add-remove"}, ParameterError, "neighbors="),
     ({"neighbors": "replace-one-design-public"}, ParameterError, "ATT and the ATC"),
-    ({"weights": "w"}, SchemaError, "weights"),
+    ({"weights": "w"}, ParameterError, "weights"),
     ({"split": 1}, ParameterError, "split="),
     ({"split": 0.999}, ParameterError, "fewer than 10"),
     ({"budget_shares": {"effect": 1}}, ParameterError, "budget_shares= names"),

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from dprct import IPW
-from dprct.estimate.ipw.plan import effect_sd, expected_error, slope_kept
-from dprct.estimate.ipw.release import Form
-from dprct.privacy.allocation import split
+from dprct.estimate.ipw.release import Form, effect_sd, expected_error, slope_kept
+from dprct.privacy.mechanisms import split
 from dprct.queries.weighting import Scheme
 
 if TYPE_CHECKING:

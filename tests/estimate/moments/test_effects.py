@@ -12,7 +12,7 @@ from dprct.estimate.moments.effects import (
     effects_of,
     means_of,
 )
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 
 NONE = Guarantee.none("these are made-up rows")
 ARMS = {"cash": (-1, 1, 0), "both": (-1, 0, 1)}

@@ -8,7 +8,7 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import effects_of
 from dprct.estimate.moments.indices import index_of
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 
 NONE = Guarantee.none("these are made-up rows")
 ARMS = {"one": (-1, 1, 0), "two": (-1, 0, 1)}

@@ -11,7 +11,7 @@ from scipy import stats
 from dprct.errors import ParameterError
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.system import Regressor
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 
 NONE = Guarantee.none("these are made-up rows")
 CONSTANT = Regressor("Intercept")

@@ -259,7 +259,7 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["late"], "missing": 99}, ParameterError, "outside the bounds"),
     ({"columns": ["wage"], "sd": {"wage": 0}}, ParameterError, "above 0"),
     ({"columns": ["wage"], "sd": {"age": 1}}, ParameterError, "no column of this release"),
-    ({"columns": ["wage"], "sd": 3}, ParameterError, "give a mapping"),
+    ({"columns": ["wage"], "sd": 3}, ParameterError, "give a dict"),
     ({"columns": ["wage"], "radius": 0}, ParameterError, "radius=0"),
     ({"columns": ["wage"], "radius": "ball"}, ParameterError, "radius='ball'"),
     ({"columns": ["I(age / wage)"]}, FormulaError, "no product of columns"),
@@ -321,7 +321,7 @@ def test_questions_to_a_release_that_it_cannot_answer() -> None:
         (lambda: m.effects(where={"age": 1}), "makes no groups"),
         (lambda: m.effects(where={"trained": 7}), "levels are 0.0, 1.0"),
         (lambda: m.ols("wage + wage ~ 1", cov_type="HC1"), "allowed: by group"),
-        (lambda: dprct.ols("wage ~ 1", m, groups="region"), "released moments take a formula"),
+        (lambda: dprct.ols("wage ~ 1", m, cluster="region"), "released moments take a formula"),
         (lambda: model(columns=["wage"]).fit(epsilon=1, delta=1e-6).effects(), "has no arms"),
     ):
         with pytest.raises(DprctError) as caught:

@@ -13,7 +13,7 @@ from dprct.estimate.moments.regression import regression_of
 from dprct.estimate.moments.system import (
     Regressor,
 )
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 
 NONE = Guarantee.none("these are made-up rows")
 CONSTANT = Regressor("Intercept")

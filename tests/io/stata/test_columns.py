@@ -10,15 +10,21 @@ import pytest
 
 from dprct.errors import SchemaError, StataFormatError
 from dprct.io.stata.columns import (
-    _MOST_REMEMBERED,
-    Decoded,
     mark_missing,
     pack_label_sets,
     packed_numbers,
     packed_strings,
     read_label_sets,
 )
-from dprct.io.stata.layout import LAYOUTS, MISSING_START, NUMPY_TYPE, RELEASES, Cursor
+from dprct.io.stata.layout import (
+    _MOST_REMEMBERED,
+    LAYOUTS,
+    MISSING_START,
+    NUMPY_TYPE,
+    RELEASES,
+    Cursor,
+    Decoded,
+)
 from dprct.missing import missing_numbers, tagged
 from dprct.schema import Column
 

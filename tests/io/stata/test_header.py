@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from dprct.errors import StataFormatError
-from dprct.io.stata import header, read_dta, write_dta
-from dprct.io.stata.layout import RELEASES, Cursor
+from dprct.io.stata import read_dta, write_dta
+from dprct.io.stata.layout import RELEASES, Cursor, parsed_header
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
 
 
 def parsed(content):
-    return header.read(Cursor(io.BytesIO(content), len(content)))
+    return parsed_header(Cursor(io.BytesIO(content), len(content)))
 
 
 @pytest.mark.parametrize(("release", "order"), CASES)

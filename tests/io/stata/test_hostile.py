@@ -10,8 +10,8 @@ import warnings
 import pytest
 
 from dprct.errors import DprctWarning, StataFormatError
-from dprct.io.stata import header, read_dta, read_header, write_dta
-from dprct.io.stata.layout import LAYOUTS, RELEASES, Cursor
+from dprct.io.stata import read_dta, read_header, write_dta
+from dprct.io.stata.layout import LAYOUTS, RELEASES, Cursor, parsed_header
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
 MOST_MEMORY = 40  # times the size of the file, plus what every call needs
@@ -168,7 +168,7 @@ def test_labels_that_hang_in_the_air_are_read(content, attempt):
 def test_a_pattern_between_two_missing_codes_is_refused(content, attempt, tmp_path):
     (tmp_path / "whole.dta").write_bytes(content)
     with (tmp_path / "whole.dta").open("rb") as file:
-        found = header.read(Cursor(file, len(content)))
+        found = parsed_header(Cursor(file, len(content)))
     damaged = bytearray(content)
     at = found.data_at + found.dtype.fields["c4"][1]
     struct.pack_into(found.byteorder + "d", damaged, at, 1.5e308)

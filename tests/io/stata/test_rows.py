@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from dprct.errors import SchemaError
-from dprct.io.stata import read_dta, rows, write_dta
+from dprct.io.stata import files, read_dta, write_dta
 from dprct.schema import Column, Schema
 
 
 def test_more_rows_than_a_piece_keep_their_order(tmp_path, monkeypatch, same):
-    monkeypatch.setattr(rows, "_CHUNK_BYTES", 1)
-    monkeypatch.setattr(rows, "_CHUNK_ROWS", 7)
+    monkeypatch.setattr(files, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(files, "_CHUNK_ROWS", 7)
     columns = (Column("x", "int", "%8.0g"), Column("s", "str4", "%9s"), Column("t", "strL", "%9s"))
     data = pd.DataFrame(
         {

@@ -9,8 +9,8 @@ import pytest
 
 from dprct.errors import ParameterError, SchemaError
 from dprct.io.stata import read_dta, read_header, write_dta
+from dprct.io.stata.files import check_fits
 from dprct.io.stata.layout import LAYOUTS, RELEASES
-from dprct.io.stata.write import check_fits
 from dprct.schema import Column, FileFacts, Schema
 
 CASES = [(release, order) for release in RELEASES for order in "<>"]
@@ -168,7 +168,7 @@ def test_names_that_stata_knows(name):
 
 @pytest.mark.parametrize("name", ["", "2nd", "my col", "a.b", "x" * 33, "x\n"])
 def test_names_that_stata_does_not_know(name):
-    with pytest.raises(SchemaError, match="no Stata name"):
+    with pytest.raises(SchemaError, match="not a Stata name"):
         fits(Column(name))
 
 
@@ -204,7 +204,7 @@ def test_limits_on_columns_and_rows():
 
 
 @pytest.mark.parametrize(
-    ("by", "why"), [(("z",), "'z', which is no column"), (("x", "x"), "twice")]
+    ("by", "why"), [(("z",), "'z', which is not a column"), (("x", "x"), "twice")]
 )
 def test_the_sort_order_names_columns_once(by, why):
     with pytest.raises(SchemaError, match=why):

@@ -9,6 +9,7 @@ from dprct import SyntheticControl
 from papers.dpsc.forms import (
     Setting,
     Terms,
+    equation_10,
     objective_bound,
     output_bound,
     simulated,
@@ -105,3 +106,23 @@ def test_terms_are_norms() -> None:
     found = terms(panel, panel.true_weights)
     assert found.distance == 0
     assert found.psi == panel.true_weights.max()
+
+
+def test_the_radius_of_equation_10_meets_the_printed_bounds_and_the_density_does_not() -> None:
+    found = Setting(10, 10, 100.0, 10.0).compute(200, seed=3)
+    for form in ("output", "objective"):
+        bound = found[f"{form}, printed"].mean()
+        assert found[f"{form}, equation (10)"].mean() < bound
+        assert found[form].mean() > 2 * found[f"{form}, equation (10)"].mean()
+
+
+def test_the_radius_of_equation_10_is_not_private() -> None:
+    """delta(1), which should be 0: E_P[(1 - e Q/P)+] in 10 dimensions, a shift of one scale."""
+    rng, n = np.random.default_rng(4), 10
+    v = np.array([equation_10(n, 1.0, rng) for _ in range(20_000)])
+    near, far = np.linalg.norm(v, axis=1), np.linalg.norm(v - np.eye(n)[0], axis=1)
+    log_ratio = (1 - n) * np.log(far / near) - (far - near)
+    delta = np.maximum(0, 1 - np.exp(1 + log_ratio)).mean()
+    assert 0.3 < delta < 1
+    # the printed density keeps its promise exactly
+    assert (far - near).max() <= 1 + 1e-12

@@ -111,24 +111,31 @@ ESTIMATES = {
     "cate": dprct.CATE,
     "private_additive": dprct.PrivateAdditive,
     "synthetic_control": dprct.SyntheticControl,
+    "private_moments": dprct.PrivateMoments,
 }
+
+
+def keys_by_field(spec: Any) -> dict[str, str]:
+    """The options of a specification by field: what Python, R and a study file call them."""
+    return {f.name: f.metadata.get("key", f.name) for f in fields(spec)}
 
 
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_an_r_function_has_the_options_of_its_specification(name: str, checkout: Path) -> None:
-    text = (checkout / "r-wrapper" / "R" / "models.R").read_text("utf-8")
+    file, page = ("moments",) * 2 if name == "private_moments" else ("models", "estimates")
+    text = (checkout / "r-wrapper" / "R" / f"{file}.R").read_text("utf-8")
     named = re.search(rf"^{name} <- function\((.*?)\) \{{\n(.*?)^\}}$", text, re.M | re.S)
     assert named is not None
     arguments = {part.split("=")[0].strip() for part in named[1].split(",")}
-    options = {f.name for f in fields(ESTIMATES[name].specification())}  # type: ignore[arg-type]
+    options = set(keys_by_field(ESTIMATES[name].specification()).values())
     if name == "ipw":
         options -= {"weights"}  # which is there to be refused
     assert arguments - {"formula", "data", "schema", "..."} == options
     passed_on = dict(re.findall(r"(\w+) = (\w+)", named[2]))
     assert passed_on == {option: option for option in options}
-    page = (checkout / "r-wrapper" / "man" / "estimates.Rd").read_text("utf-8")
+    text = (checkout / "r-wrapper" / "man" / f"{page}.Rd").read_text("utf-8")
     documented = {
-        one.strip() for item in re.findall(r"\\item\{([^}]*)\}", page) for one in item.split(",")
+        one.strip() for item in re.findall(r"\\item\{([^}]*)\}", text) for one in item.split(",")
     }
     assert options <= documented
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.privacy.guarantee import Guarantee
+from dprct.privacy.budget import Guarantee
 from dprct.rbridge.api.results import guarantee_record, other_record, result_record
 from dprct.rbridge.convert import Matrix, Record, Table
 from dprct.rbridge.registry import exported

@@ -40,7 +40,7 @@ def test_schemas_come_from_headers_and_toml(nsw_path: str, nsw: Table, tmp_path:
     exported("schema_save")(nsw.schema, str(saved))
     assert exported("schema_read")(str(saved)).live.column("re78").bounds == (0, 40000)
     assert not exported("schema_read")(nsw_path).live.opened
-    with pytest.raises(ParameterError, match=r"no \.dta or \.toml"):
+    with pytest.raises(ParameterError, match=r"not a \.dta or \.toml"):
         exported("schema_read")("nsw.csv")
     assert exported("schema_of_frame")(nsw).live is nsw.schema
     assert exported("schema_seal")(nsw.schema, "me").live.seal_of.by == "me"

@@ -104,7 +104,7 @@ def test_our_own_ols_reads_the_interval_with_clusters_less_one_degrees_of_freedo
     data = pd.DataFrame(W[:, [0, 2, 3]], columns=["t", "a", "b"]).assign(
         y=2 * W[:, 0] + found.values, g=groups
     )
-    fit = ols("y ~ t + a + b", data, groups="g")
+    fit = ols("y ~ t + a + b", data, cluster="g")
     low, high = fit.conf_int().loc["t"]
     assert (high - low) / 2 == pytest.approx(0.3 * student.ppf(0.975, 24), rel=1e-11)
     assert (high + low) / 2 == pytest.approx(2, abs=1e-10)

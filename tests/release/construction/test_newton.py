@@ -17,7 +17,6 @@ from dprct.release.calibrated.residuals import (
     newton,
     scaled,
 )
-from dprct.release.calibrated.residuals import newton as module
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def problem(trial):
 
 @pytest.mark.parametrize("sizes", [[700, 300], [990, 10], [400, 300, 200, 100]])
 def test_the_conditions_are_met_within_few_steps(problem, monkeypatch, sizes):
-    monkeypatch.setattr(module, "_MOST_STEPS", 7)
+    monkeypatch.setattr("dprct.release.calibrated.residuals._MOST_STEPS", 7)
     given, basis, conditions, start = problem(sizes, 8)
     e = newton(conditions, basis, start)
     assert largest(gaps(conditions, start)) > 1e-3

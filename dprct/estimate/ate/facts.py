@@ -1,4 +1,4 @@
-"""A public index g0(X), by which an outcome is adjusted before it is clipped."""
+"""What is public of an experiment, and the public index g0(X) by which an outcome is adjusted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import EngineError, FormulaError, ParameterError, withheld
+from dprct.estimate.ate.release import CountedOutcome
+from dprct.estimate.experiment import Experiment
 from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
+from dprct.model import Facts
 from dprct.privacy.noise import source
 from dprct.queries import covariates
 from dprct.queries.covariates import with_residual
@@ -29,7 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.assignment.base import Design
+    from dprct.assignment.groups import Design
+    from dprct.estimate.ate.release import AnyOutcome
+    from dprct.estimate.effects import Contrast
+    from dprct.estimate.experiment import Comparison
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Table
 
@@ -426,3 +432,49 @@ def _formula(text: str, columns: tuple[str, ...], bounds: tuple[float, float]) -
         return rule({name: rows[name].to_numpy(np.float64) for name in rule.names})
 
     return Index(str(expression), expression.names, bounds, computed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ATEFacts(Facts):
+    """What is public of an experiment: no more than the guarantee of a fit lists.
+
+    Parameters
+    ----------
+    schema : Schema
+    n : int
+    comparison : Comparison
+        Which groups are compared.  An :class:`~dprct.estimate.experiment.Experiment`, with blocks
+        and clusters, where the design is public.
+    contrasts : tuple of Contrast
+        Which effects are reported.
+    outcomes : tuple of Outcome, HiddenOutcome or CountedOutcome
+        Who counts for each: public sizes of arms, or declared probabilities of being in them.
+    indexes : mapping from outcome to Index
+    """
+
+    comparison: Comparison
+    contrasts: tuple[Contrast, ...]
+    outcomes: tuple[AnyOutcome, ...]
+    indexes: Mapping[str, Index]
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms, the control group first."""
+        return self.comparison.arms
+
+    @property
+    def experiment(self) -> Experiment:
+        """Groups, blocks and clusters, where the design is public."""
+        assert isinstance(self.comparison, Experiment)
+        return self.comparison
+
+    @property
+    def design_columns(self) -> tuple[str, ...]:
+        """Treatment, blocks and clusters."""
+        design = self.comparison.design
+        return tuple(dict.fromkeys([*design.columns, *design.uses]))
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The outcomes of which it is private who has a value, so that values are counted."""
+        return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))

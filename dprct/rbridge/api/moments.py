@@ -1,0 +1,117 @@
+"""Released moments: regressions and effects that R reads off them, and their file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import ParameterError, SimulationError
+from dprct.estimate.moments.document import document_of, parts_of
+from dprct.estimate.moments.results import Moments
+from dprct.rbridge.api.results import estimate_record, guarantee_record
+from dprct.rbridge.convert import Record
+from dprct.rbridge.registry import export, revives
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def moments_record(moments: Moments) -> Record:
+    """Return released moments as R's ``dprct_moments``; the document is what a session saves."""
+    simulated = moments.guarantee.simulation
+    return Record(
+        ("dprct_moments",),
+        {
+            "columns": list(moments.columns),
+            "arms": list(moments.arms),
+            "groups": [group.name for group in moments.groups],
+            "outcomes": list(moments.outcomes),
+            "nobs": moments.n,
+            "facts": dict(moments.facts()),
+            "guarantee": guarantee_record(moments.guarantee),
+            "ledger": moments.ledger,
+            "document": None if simulated else json.dumps(document_of(moments)),
+            "text": moments.summary(),
+        },
+        live=moments,
+    )
+
+
+@revives("dprct_moments")
+def moments_again(saved: Mapping[str, Any]) -> Moments:
+    """Return the moments of a record that another session saved.
+
+    Raises
+    ------
+    SimulationError
+        If they were drawn with a seed: such are not kept.
+    FileError
+        If the record was changed since.
+    """
+    document = saved.get("document")
+    if document is None:
+        raise SimulationError(
+            "these moments were drawn with a seed (rng) in another session, so nothing is kept of "
+            "them; fit without rng to release"
+        )
+    return Moments(**parts_of(json.loads(document), "the saved object"))
+
+
+@export("moments_read")
+def moments_read(path: str) -> Record:
+    """Return the moments that a file holds."""
+    return moments_record(Moments.load(path))
+
+
+@export("moments_write")
+def moments_write(moments: Moments, path: str) -> None:
+    """Write moments as a file, which may be published."""
+    moments.save(path)
+
+
+@export("moments_effects")
+def moments_effects(
+    moments: Moments, outcomes: Any = None, where: Mapping[str, Any] | None = None
+) -> Record:
+    """Return the effect of every arm on every outcome."""
+    return estimate_record(moments.effects(outcomes, where=_groups(where)), "dprct_private")
+
+
+@export("moments_fit")
+def moments_fit(
+    moments: Moments,
+    formula: str,
+    kind: str = "ols",
+    cov_type: str | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return a regression (``"ols"``), or one with instruments (``"iv"``)."""
+    if kind not in ("ols", "iv"):
+        raise ParameterError(f"there is no fit {kind!r}; allowed: ols, iv")
+    fit = moments.ols if kind == "ols" else moments.iv
+    found = fit(formula, cov_type=cov_type, where=_groups(where))
+    return estimate_record(found, "dprct_private")
+
+
+@export("moments_index")
+def moments_index(
+    moments: Moments,
+    outcomes: Any,
+    scales: Mapping[str, float] | None = None,
+    signs: Mapping[str, float] | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return the effects on the mean of outcomes, each in units of its scale."""
+    directions = None if signs is None else {name: int(sign) for name, sign in signs.items()}
+    found = moments.outcome_index(outcomes, scales=scales, signs=directions, where=_groups(where))
+    return estimate_record(found, "dprct_private")
+
+
+def _groups(where: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a condition of R's, whose whole numbers and logicals are levels of the release."""
+    if where is None:
+        return None
+    return {
+        name: level if isinstance(level, str) or level is None else float(level)
+        for name, level in where.items()
+    }

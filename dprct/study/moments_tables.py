@@ -1,0 +1,165 @@
+"""What a study with ``method = "moments"`` leaves: released moments, and what it declared of them.
+
+The moments are a document of their own, which readers run their regressions on.  Effects and the
+declared formulas are read off it for the document of results: post-processing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dprct.errors import DprctError, FileError
+from dprct.estimate.moments.document import content_of, digest_of
+from dprct.formula import parse
+from dprct.release.writing import check_free_of_case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dprct.estimate.moments.results import Moments
+    from dprct.privacy.budget import Guarantee
+    from dprct.results.base import LinearResults
+
+SUFFIX = ".moments.json"
+
+_EFFECTS = "effects"
+_NOISE = "std.error.noise"
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredMoments:
+    """Released moments, with effects and declared regressions as one table.
+
+    Parameters
+    ----------
+    moments : Moments
+    formulas : tuple of str
+        Those of the study file.
+    file : str
+        Name of the file of the moments, of which the certificate is.
+    """
+
+    moments: Moments
+    formulas: tuple[str, ...]
+    file: str
+
+    title = "Regressions on released moments"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the release; what is read off it spends nothing."""
+        return self.moments.guarantee
+
+    @property
+    def ledger(self) -> str:
+        """What was charged, and where."""
+        return self.moments.ledger
+
+    @cached_property
+    def _made(self) -> tuple[dict[str, LinearResults], tuple[str, ...]]:
+        """The results by what they are of, and in words those that cannot be had."""
+        found: dict[str, LinearResults] = {}
+        failed: list[str] = []
+        if len(self.moments.arms) > 1:
+            found[_EFFECTS] = self.moments.effects()
+        asked = list(dict.fromkeys(self._asked()))
+        if not found and not asked:
+            asked = [f"{name} ~ 1" for name in self.moments.outcomes]
+        for formula in asked:
+            fit = self.moments.iv if parse(formula, structural=True).endogenous else (
+                self.moments.ols
+            )  # fmt: skip
+            try:
+                found[formula] = fit(formula)
+            except DprctError as error:  # the budget is spent: say it, and keep the rest
+                failed.append(f"{formula} is not in the table: {error}")
+        return found, tuple(failed)
+
+    def _asked(self) -> list[str]:
+        """Return the declared formulas, one for each outcome."""
+        found = []
+        for formula in self.formulas:
+            right = formula.partition("~")[2].strip()
+            outcomes = parse(formula, structural=True).outcomes
+            found += [formula] if len(outcomes) == 1 else [f"{y.label} ~ {right}" for y in outcomes]
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences below the table."""
+        made, failed = self._made
+        return tuple(dict.fromkeys([*(n for one in made.values() for n in one.notes), *failed]))
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row for every effect and every coefficient."""
+        tables = [one.tidy().assign(of=of) for of, one in self._made[0].items()]
+        frame = pd.concat(tables, ignore_index=True)
+        return frame[["of", *(name for name in frame.columns if name != "of")]]
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the release."""
+        told = dict(self.moments.facts())
+        return pd.DataFrame([{name: text for name, text in told.items() if name != "ledger"}])
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """One row about every regression."""
+        made = self._made[0]
+        rows = [one.glance().assign(of=of) for of, one in made.items()]
+        frame = pd.concat(rows, ignore_index=True)
+        return {"fits": frame[["of", *(name for name in frame.columns if name != "of")]]}
+
+    def summary(self) -> str:
+        """Return the tables of all results, then the certificate of the release."""
+        made, failed = self._made
+        blocks = [str(one.summary()) for one in made.values()]
+        certificate = replace(self.moments.certificate(), file={"name": self.file})
+        return "\n\n".join([*blocks, *failed, str(certificate)])
+
+
+def moments_path(output: Path) -> Path:
+    """Return where the moments lie, whose results go to ``output``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> [moments_path(Path(name)).name for name in ("trial_moments.json", "table2.json")]
+    ['trial.moments.json', 'table2.moments.json']
+    """
+    return output.with_name(output.stem.removesuffix("_moments") + SUFFIX)
+
+
+def check_moments_target(output: Path, dataset_id: str) -> None:
+    """Refuse a place where the moments of a study may not be written.
+
+    Raises
+    ------
+    FileError
+        If something is there that is no release of moments of this study, unchanged; or if the
+        results were to go under the name of the moments.
+    """
+    if output.name.lower().endswith(SUFFIX):
+        raise FileError(
+            f"{output.name!r} is a name of released moments, and [release] output names the "
+            "document of results; the moments get their name from it: leave out '.moments'"
+        )
+    place = moments_path(output)
+    check_free_of_case(place)
+    if os.path.lexists(place) and not _is_own(place, dataset_id):
+        raise FileError(
+            f"{place.name!r} exists and is not what this study wrote, unchanged; give another "
+            "name with [release] output, or move it away"
+        )
+
+
+def _is_own(place: Path, dataset_id: str) -> bool:
+    content: Mapping[str, Any] | None = content_of(place)
+    if content is None or content.get("digest") != digest_of(content):
+        return False
+    return bool(content.get("dataset_id") == dataset_id)

@@ -1,0 +1,269 @@
+#' One release, every linear regression
+#'
+#' `private_moments()` describes a release of noisy sums and cross products of columns: spent once in
+#' [fit()], every linear regression on them is free from then on. What [fit()] returns may be
+#' published with `write_moments()`; readers run [ols()], `iv()` and [effects()] on what
+#' `read_moments()` returns, without the data.
+#'
+#' Every option of the Python class is an argument under the same name, with the same default; what
+#' is left out, or `NULL`, has that default.
+#'
+#' @inheritParams estimates
+#' @param columns What is released besides the columns of the formulas: names, `"C(region)"` for
+#'   levels, and products such as `"age:female"` or `"I(age ** 2)"`.
+#' @param formulas Regressions to serve best, which are public: an R formula, a list of them, or
+#'   text. Any other regression on released columns remains possible.
+#' @param assignment One of the [designs]; every arm is a group of its own.
+#' @param control The arm to compare with, where the design has no group that is in no arm.
+#' @param subgroups Columns with levels: every level within every arm is a group.
+#' @param sd,centre Lists by column, from public knowledge: scales, and where the columns are about.
+#' @param radius Rows further from the centres than this, in units of `sd`, are moved to that
+#'   distance; `"box"` moves nobody.
+#' @param missing `"public"`, a number that stands for missing values, or a list of these by column.
+#' @param attrition Whether rows were lost after the assignment.
+#' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
+#' @param x,object,moments Released moments, as [fit()] and `read_moments()` return.
+#' @param path Name of the file, such as `"study.moments.json"`.
+#' @param formula An R formula, or text. With instruments `y ~ age | d ~ z`, or, as text,
+#'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`.
+#' @param outcomes Released columns; by default the outcomes of the formulas of the release.
+#' @param where Among one group alone: a list such as `list(female = 1)`.
+#' @param cov_type `"by group"` or `"nonrobust"`; by default errors have a variance of their own in
+#'   every group that the formula tells apart.
+#' @param scales,signs Lists by outcome: public standard deviations, by default those of the control
+#'   group as released; -1 where less is better.
+#' @return `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and
+#'   [fit()]: an object of class `dprct_moments`, with methods for `print()`, `summary()`,
+#'   `effects()`, and, of its effects, [coef()], [vcov()], [confint()], [tidy()]. `effects()`,
+#'   `iv()`, `outcome_index()` and [ols()]: a `dprct_estimate`, whose errors contain the noise.
+#'   `write_moments()`: `path`, invisibly.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   facts <- declare(schema(file),
+#'     re78 = list(bounds = c(0, 40000), missing = "never"),
+#'     age = list(bounds = c(16, 60), missing = "never"),
+#'     treat = list(levels = 0:1, missing = "never")
+#'   )
+#'   nsw <- read_dta(file, facts)
+#'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
+#'   model <- private_moments(nsw,
+#'     formulas = re78 ~ treat + age, assignment = design_simple("treat", shares = 185 / 445),
+#'     sd = list(re78 = 6500, age = 7), centre = list(re78 = 5000, age = 25)
+#'   )
+#'   m <- fit(model, epsilon = 4, delta = 1e-6)
+#'   summary(effects(m))
+#'   tidy(ols(re78 ~ treat + age, m), conf.int = TRUE)
+#'   file <- tempfile(fileext = ".moments.json")
+#'   write_moments(m, file)
+#'   read_moments(file)
+#' }
+#' @name moments
+NULL
+
+#' @rdname moments
+#' @export
+private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
+                            assignment = NULL, control = NULL, subgroups = NULL, sd = NULL,
+                            centre = NULL, radius = NULL, missing = NULL, attrition = NULL,
+                            neighbors = NULL) {
+  only_known(...)
+  formulas <- formula_texts(formulas, data, schema)
+  model("PrivateMoments", NULL, data, schema,
+    columns = columns, formulas = formulas, assignment = assignment, control = control,
+    subgroups = subgroups, sd = sd, centre = centre, radius = radius, missing = missing,
+    attrition = attrition, neighbors = neighbors
+  )
+}
+
+formula_texts <- function(formulas, data, schema) {
+  if (is.null(formulas)) {
+    return(NULL)
+  }
+  frame <- frame_of(data, schema)
+  if (inherits(formulas, "formula")) formulas <- list(formulas)
+  vapply(formulas, formula_text, "", data = frame, USE.NAMES = FALSE)
+}
+
+#' @rdname moments
+#' @export
+read_moments <- function(path) dprct_call("moments_read", path = file_name(path))
+
+#' @rdname moments
+#' @export
+write_moments <- function(moments, path) {
+  dprct_call("moments_write", moments = check_moments(moments), path = file_name(path))
+  invisible(path)
+}
+
+#' @rdname moments
+#' @export
+iv <- function(formula, moments, cov_type = NULL, where = NULL) {
+  found <- dprct_call("moments_fit",
+    moments = check_moments(moments), formula = instrumented_text(formula), kind = "iv",
+    cov_type = cov_type, where = where, .call = sys.call()
+  )
+  found$call <- plain_call(match.call())
+  found
+}
+
+#' @rdname moments
+#' @export
+outcome_index <- function(moments, outcomes, scales = NULL, signs = NULL, where = NULL) {
+  found <- dprct_call("moments_index",
+    moments = check_moments(moments), outcomes = as.list(outcomes), scales = scales,
+    signs = signs, where = where, .call = sys.call()
+  )
+  found$call <- plain_call(match.call())
+  found
+}
+
+# ols() on moments instead of data: what needs rows is refused.
+ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
+  rows <- intersect(c("groups", "weights", "weights_type", "absorb", "cluster", "subset"), given)
+  if (length(rows)) {
+    refuse("parameter", sprintf(
+      "%s needs rows, and released moments hold none; leave it out, or give where = list(...)",
+      rows[1L]
+    ), call)
+  }
+  found <- dprct_call("moments_fit",
+    moments = moments, formula = formula_text(formula), kind = "ols", cov_type = cov_type,
+    where = where, .call = call
+  )
+  found$call <- plain_call(call)
+  found
+}
+
+# R reads y ~ age | d ~ z from the left: as (y ~ age | d) ~ z.
+instrumented_text <- function(formula) {
+  if (!inherits(formula, "formula")) {
+    return(formula_text(formula))
+  }
+  first <- if (length(formula) == 3L) formula[[2L]]
+  bar <- if (is.call(first) && identical(first[[1L]], quote(`~`)) && length(first) == 3L) first[[3L]]
+  if (!is.call(bar) || !identical(bar[[1L]], quote(`|`))) {
+    refuse("formula",
+      "the formula names no instruments; give one such as y ~ age | d ~ z, d being moved by z",
+      sys.call(-1L)
+    )
+  }
+  main <- formula_text(stats::as.formula(call("~", first[[2L]], bar[[2L]])))
+  moved <- sub("^~ *", "", formula_text(stats::as.formula(call("~", bar[[3L]]))))
+  by <- formula_text(stats::as.formula(call("~", formula[[3L]])))
+  paste0(main, " + [", moved, " ", by, "]")
+}
+
+check_moments <- function(moments) {
+  if (!inherits(moments, "dprct_moments")) {
+    refuse("parameter", paste0(
+      "moments is ", class(moments)[1L], "; give what fit() of private_moments() or ",
+      "read_moments() returns"
+    ), sys.call(-1L))
+  }
+  moments
+}
+
+#' @importFrom stats effects
+#' @export
+stats::effects
+
+#' @rdname moments
+#' @export
+effects.dprct_moments <- function(object, outcomes = NULL, where = NULL, ...) {
+  only_known(...)
+  if (!is.null(outcomes)) outcomes <- as.list(outcomes)
+  dprct_call("moments_effects",
+    moments = object, outcomes = outcomes, where = where, .call = sys.call()
+  )
+}
+
+#' @rdname moments
+#' @export
+print.dprct_moments <- function(x, ...) print_text(x, ...)
+
+#' @rdname moments
+#' @export
+summary.dprct_moments <- function(object, ...) {
+  only_known(...)
+  object
+}
+
+#' @export
+coef.dprct_moments <- function(object, ...) {
+  only_known(..., .also = "complete")
+  coef(effects(object))
+}
+
+#' @export
+vcov.dprct_moments <- function(object, ...) {
+  only_known(..., .also = "complete")
+  vcov(effects(object))
+}
+
+#' @export
+confint.dprct_moments <- function(object, parm, level = 0.95, ...) {
+  only_known(...)
+  if (missing(parm)) confint(effects(object), level = level) else {
+    confint(effects(object), parm, level)
+  }
+}
+
+#' @export
+nobs.dprct_moments <- function(object, ...) {
+  only_known(...)
+  object$nobs
+}
+
+#' @method tidy dprct_moments
+#' @export
+tidy.dprct_moments <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
+  only_known(...)
+  tidy(effects(x), conf.int = conf.int, conf.level = conf.level)
+}
+
+#' @method glance dprct_moments
+#' @export
+glance.dprct_moments <- function(x, ...) {
+  only_known(...)
+  data.frame(
+    nobs = x$nobs, columns = length(x$columns), groups = length(x$groups),
+    epsilon = x$guarantee$epsilon, delta = x$guarantee$delta
+  )
+}
+
+#' @export
+residuals.dprct_moments <- function(object, ...) {
+  only_known(...)
+  refuse("parameter", by_row("residuals"))
+}
+
+#' @export
+fitted.dprct_moments <- function(object, ...) {
+  only_known(...)
+  refuse("parameter", by_row("fitted values"))
+}
+
+#' @export
+weights.dprct_moments <- function(object, ...) {
+  only_known(...)
+  refuse("parameter", by_row("weights"))
+}
+
+#' @export
+deviance.dprct_moments <- function(object, ...) {
+  only_known(...)
+  refuse("parameter", "the deviance is not kept; see sigma() and glance()")
+}
+
+#' @export
+sigma.dprct_moments <- function(object, ...) {
+  only_known(...)
+  refuse("parameter", "only a fit by ols() has a residual standard error")
+}
+
+#' @export
+df.residual.dprct_moments <- function(object, ...) {
+  only_known(...)
+  df.residual(effects(object))
+}
