@@ -44,6 +44,9 @@ FARTHEST = 1 << 20
 MOST_ROWS = 1 << 30
 """Rows of which every sum of products, each at most 2^32, is below 2^63."""
 
+MOST_OF_A_UNIT = 1 << 22
+"""Values of one unit, each at most 2^20 before it is moved: their squares sum to 2^62 at most."""
+
 _CHUNK = 1 << 18
 """Rows in memory at once; sums of their products are below 2^53, so that doubles add them."""
 
@@ -209,6 +212,11 @@ class MomentsGrid:
             raise ParameterError(f"constant={self.constant} is not within 1 and {STEPS} steps")
         if self.rows < 1:
             raise ParameterError(f"rows={self.rows}: a unit has at least one row")
+        if self.rows * self.width > MOST_OF_A_UNIT:
+            raise ParameterError(
+                f"one unit may have {self.rows} rows of {self.width} columns, and moments take at "
+                f"most {MOST_OF_A_UNIT:,} values of a unit; release fewer columns"
+            )
         if self.room < 0 or (self.room == 0 and any(not c.exempt for c in self.columns)):
             raise ParameterError("the ball has no room for columns that are never moved")
 
@@ -429,7 +437,10 @@ def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> NDArray[np.in
     assert unit is not None
     ids = table[unit].to_numpy()
     names = ids.astype(str) if ids.dtype.kind not in "biuf" else ids
-    return np.asarray(np.unique(names, return_inverse=True)[1], np.int64).ravel()
+    found = np.asarray(np.unique(names, return_inverse=True)[1], np.int64).ravel()
+    if (np.bincount(found, minlength=1) > grid.rows).any():  # the proof is of units of M rows
+        raise ParameterError(f"a unit has more rows than {grid.rows}; declare a larger max_rows")
+    return found
 
 
 def rows_in_ball(

@@ -19,7 +19,7 @@ from dprct.queries.ball import STEPS, moved_in, rows_in_ball, units_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dprct.privacy.guarantee import Relation
+    from dprct.privacy.budget import Relation
     from dprct.queries.ball import MomentCells, MomentsGrid
     from dprct.schema.tables import Table
 

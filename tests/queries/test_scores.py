@@ -144,6 +144,11 @@ def test_what_scores_refuse() -> None:
         moment_sums(table(data), grid(2), CELLS, "replace-one")
     with pytest.raises(ParameterError, match="at least one row"):
         grid(0)
+    with pytest.raises(ParameterError, match="release fewer columns"):
+        grid(1 << 21)
+    crowded = frame([[0, 1, 1, 1]] * 3, [1, 1, 1])
+    with pytest.raises(ParameterError, match="more rows than 2"):
+        moment_sums(table(crowded), grid(2), CELLS, "replace-one", "unit")
     with pytest.raises(ParameterError, match="whole"):
         ScoreMap(of.residual * 0 + 2 * FINEST, of.regressors, 1.0)
     with pytest.raises(ParameterError, match="one residual"):

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dprct.estimate.moments.results import Moments
+    from dprct.estimate.moments.release import ReleasedMoments
 
-VERSION = 1
+VERSION = 2
+"""That is written.  Version 1 has no scores, and one row of each unit; it is still read."""
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
 
@@ -43,7 +44,7 @@ _LEAST_NOISE = 0.999
 is not one of ours."""
 
 
-def document_of(moments: Moments) -> dict[str, Any]:
+def document_of(moments: ReleasedMoments) -> dict[str, Any]:
     """Return a release as JSON-ready values; see ``moments.schema.json``.
 
     Raises
@@ -105,7 +106,7 @@ def digest_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_document(moments: Moments, path: str | Path) -> Path:
+def write_document(moments: ReleasedMoments, path: str | Path) -> Path:
     """Write a release; whole or not at all."""
     target = path_of(path)
     text = text_of(document_of(moments))
@@ -164,8 +165,9 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
     """
     if not isinstance(content, dict) or "moments" not in content:
         raise _no_document(name, "it has no key 'moments'")
-    if content["moments"] != VERSION or isinstance(content["moments"], bool):
-        raise _no_document(name, f"its version is not {VERSION}; use a newer dprct")
+    version = content["moments"]
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise _no_document(name, f"its version is not 1 to {VERSION}; use a newer dprct")
     if content.get("digest") != digest_of(content):
         raise FileError(
             f"{name} was changed after it was written: its digest is not that of its "
@@ -263,7 +265,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     guarantee = Guarantee.from_dict(content["guarantee"])
     str(guarantee)  # refuses numbers that cannot be printed
     sigma = _number(content["sigma"])
-    scores = tuple(_scores(facts) for facts in content.get("scores", []))
+    scores = tuple(_scores(facts) for facts in content["scores"]) if content["moments"] > 1 else ()
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores)
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
@@ -325,7 +327,10 @@ def _layout(places: tuple[Place, ...], facts: Mapping[str, Any]) -> Layout:
         for place in places
     )  # fmt: skip
     grid = MomentsGrid(
-        columns, _whole(facts["constant"]), facts["count"] is True, _whole(facts.get("rows", 1))
+        columns,
+        _whole(facts["constant"]),
+        facts["count"] is True,
+        _whole(facts["rows"]) if "rows" in facts else 1,
     )
     return Layout(places, radius, _number(facts["shrunk_radius"]), grid)
 

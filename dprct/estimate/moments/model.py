@@ -27,10 +27,11 @@ from dprct.estimate.moments.layout import (
     scales_of,
     weighted,
 )
-from dprct.estimate.moments.plan import plan_of, promise_of
+from dprct.estimate.moments.plan import effects_said, regression_said, released_said
 from dprct.estimate.moments.release import (
     SCORES,
     DrawnMoments,
+    MomentsFacts,
     allocation_of,
     drawn_moments,
     drawn_scores,
@@ -50,8 +51,9 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.ball import MOST_ROWS
+from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, listed_names
 from dprct.schema.columns import check_own, given
 
@@ -59,14 +61,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dprct.estimate.experiment import Comparison
-    from dprct.estimate.moments.groups import Grouping
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
-    from dprct.privacy.budget import Guarantee, Relation
+    from dprct.privacy.budget import Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.plan import Plan
     from dprct.schema import Schema
 
 MissingRule = str | float
@@ -77,22 +77,6 @@ MOST_NUMBERS = 1_000_000
 """Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
 
 RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class MomentsFacts(Facts):
-    """What is public of a release of moments.
-
-    Parameters
-    ----------
-    schema : Schema
-    n : int
-    grouping : Grouping
-    layout : Layout
-    """
-
-    grouping: Grouping
-    layout: Layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,11 +366,63 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def guarantee(self, facts: MomentsFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
-        return promise_of(self, facts, allocation.budget)
+        return self.promise(facts, allocation.budget)
+
+    def promise(self, facts: MomentsFacts, budget: Budget) -> Guarantee:
+        """Return what a fit with this budget promises.
+
+        Notes
+        -----
+        Under replace-one the text is a function of n, the schema and the options; under the
+        relation with the design public, of the public columns too.
+        """
+        schema, unit = facts.schema, facts.schema.unit
+        shown = [f"the number of rows, n = {facts.n}", unit.said]
+        uncovered = ["participation of anybody"]
+        design = self.assignment
+        if design is not None and not self.hidden:
+            columns = ", ".join(dict.fromkeys([*design.columns, *design.uses]))
+            shown.append(
+                f"columns {columns} of every row (treatment, blocks, clusters): arm sizes, and "
+                "those of blocks and clusters"
+            )
+            uncovered = ["participation, treatment, blocks and clusters of anybody"]
+        elif design is not None:
+            shown.append("the arms and levels of the design: " + ", ".join(facts.grouping.arms))
+        known = self.present_public(schema)
+        if known:
+            shown.append("who has a value of " + ", ".join(known))
+            uncovered.append(f"whether anybody's {', '.join(known)} is missing")
+        shown.append("the declared bounds and levels of " + ", ".join(self.columns))
+        shown.append(
+            "centres, scales, weights and radius of the release: functions of these, of sd=, "
+            "centre=, radius= and formulas="
+        )
+        return Guarantee.of(
+            budget,
+            "replace-one" if self.hidden else "replace-one-design-public",
+            unit=unit.name,
+            public_facts=tuple(shown),
+            not_covered=tuple(uncovered),
+        )
 
     def plan(self, facts: MomentsFacts, allocation: Allocation) -> Plan:
-        """Return prices and the errors to expect."""
-        return plan_of(self, facts, allocation)
+        """Return what a fit costs and the errors to expect."""
+        grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
+        shown = released_said(facts, allocation) | effects_said(facts, sigma)
+        warnings: list[str] = []
+        for formula in self.formulas:
+            lines, problem = regression_said(
+                formula, facts, sigma, outcomes=self.outcomes, group_columns=self.group_columns
+            )
+            shown |= lines
+            warnings += [problem] if problem else []
+        moved = "" if grid.moves_nobody else ", and rows far from the centres moved to the ball"
+        consequences = (
+            f"the estimands are those of columns clipped to their bounds{moved}",
+            "every linear regression on released columns is free from now on",
+        )
+        return Plan(self.method, allocation.budget, shown, consequences, tuple(warnings))
 
 
 class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
@@ -526,7 +562,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             return
         width = facts.layout.grid.width + 1
         nothing = np.zeros((len(facts.grouping.groups), width, width), dtype=object)
-        promise = promise_of(self.spec, facts, Budget(1, Fraction(1, 10**6)))
+        promise = self.spec.promise(facts, Budget(1, Fraction(1, 10**6)))
         first = self._first(DrawnMoments(nothing, 1.0), promise)
         for _, formula in asked:
             first.score_map(formula)

@@ -12,6 +12,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.scores import SHARE, DrawnScores
 from dprct.estimate.synthetic_control.allocation import Part, mechanisms_of
+from dprct.model import Facts
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.ball import STEPS, moment_sums
 from dprct.queries.scores import SCORE_SQUARED, score_sums
@@ -21,20 +22,37 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.groups import Grouping
+    from dprct.estimate.moments.groups import Group, Grouping
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.scores import Scored
     from dprct.model import BoundTable
-    from dprct.privacy.budget import Budget, Relation
+    from dprct.privacy.budget import Budget, Guarantee, Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.ball import MomentsGrid
     from dprct.queries.scores import ScoreMap
+    from dprct.schema import Schema
 
 MOMENTS = "moments"
 """The part of an allocation of :class:`dprct.PrivateMoments` that is drawn first."""
 
 SCORES = "scores of regression {}"
 """The others, which are drawn after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class MomentsFacts(Facts):
+    """What is public of a release of moments.
+
+    Parameters
+    ----------
+    schema : Schema
+    n : int
+    grouping : Grouping
+    layout : Layout
+    """
+
+    grouping: Grouping
+    layout: Layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +73,27 @@ class DrawnMoments:
     sums: NDArray[Any]
     sigma: float
     scores: tuple[DrawnScores, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedMoments:
+    """What a release of moments publishes, for :class:`Moments` to read and a document to hold."""
+
+    schema: Schema
+    layout: Layout
+    groups: tuple[Group, ...]
+    totals: tuple[int, ...]
+    arms: tuple[str, ...]
+    treatment: tuple[str, ...]
+    subgroups: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    n: int
+    drawn: DrawnMoments
+    guarantee: Guarantee
+    ledger: str
+    method: str
+    facts_sha256: str
+    sealed: str
 
 
 def allocation_of(

@@ -15,7 +15,7 @@ from dprct.estimate.moments.effects import against_control, effects_of
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
-from dprct.estimate.moments.release import moments_of
+from dprct.estimate.moments.release import ReleasedMoments, moments_of
 from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
@@ -35,27 +35,25 @@ if TYPE_CHECKING:
 
     from dprct.certificate.certificate import Certificate
     from dprct.estimate.moments.effects import EffectResults
-    from dprct.estimate.moments.groups import Group, Value
+    from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.instruments import IVResults
     from dprct.estimate.moments.joint import WaldTest
     from dprct.estimate.moments.layout import Layout
-    from dprct.estimate.moments.model import MomentsFacts
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.regression import RegressionResults
-    from dprct.estimate.moments.release import DrawnMoments
+    from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
     from dprct.estimate.moments.variables import Atom
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
     from dprct.privacy.budget import Guarantee
     from dprct.queries.scores import ScoreMap
     from dprct.results.itt import ITTTable
-    from dprct.schema import Schema
 
 _WIDTH = 88
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments:
+class Moments(ReleasedMoments):
     """What :meth:`dprct.PrivateMoments.fit` released: every linear regression is post-processing.
 
     Parameters
@@ -106,22 +104,6 @@ class Moments:
 
     holds_moments: ClassVar[bool] = True
     """What :func:`dprct.ols` knows released moments by."""
-
-    schema: Schema
-    layout: Layout
-    groups: tuple[Group, ...]
-    totals: tuple[int, ...]
-    arms: tuple[str, ...]
-    treatment: tuple[str, ...]
-    subgroups: tuple[str, ...]
-    outcomes: tuple[str, ...]
-    n: int
-    drawn: DrawnMoments
-    guarantee: Guarantee
-    ledger: str
-    method: str
-    facts_sha256: str
-    sealed: str
 
     @classmethod
     def of(

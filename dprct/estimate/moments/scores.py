@@ -88,7 +88,7 @@ def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, s
         raise ParameterError(
             "cov_type= releases the scores of regressions; name these in formulas="
         )
-    found = {}
+    found: dict[Scored, str] = {}
     for formula in formulas:
         if instrumented(formula):
             raise ParameterError(
