@@ -25,7 +25,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import Combinations, effects_of, means_of, weights_of
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
-from dprct.estimate.moments.joint import family_pvalues
+from dprct.results.joint import family_pvalues
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.regression import squared_t
 from dprct.estimate.moments.system import (

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.instruments import IVResults
-    from dprct.estimate.moments.joint import WaldTest
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.regression import RegressionResults
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
     from dprct.queries.scores import ScoreMap
     from dprct.results.itt import ITTTable
+    from dprct.results.joint import WaldTest
 
 _WIDTH = 88
 
