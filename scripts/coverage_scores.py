@@ -29,8 +29,9 @@ Written by `scripts/coverage_scores.py`: {runs} fits of `PrivateMoments` per row
 1e5 on), delta = 1e-6, all p covariates and T regressed on, `cov_type="HC1"` or, with M rows of one
 unit, `"CR1"`. Errors vary by a factor of 13 with x1. Of units with M rows, T, x1 and the sign of
 the error are those of the unit. *Classical*: the interval of the same release with
-`cov_type="nonrobust"`; with several rows it is refused. *Error of x1 over OLS*: the median, over the
-robust error of least squares on the rows. A row in bold is more than three binomial errors below .935.
+`cov_type="nonrobust"`; with several rows it is refused. *Error of x1 over OLS*: the median, over
+the robust error of least squares on the rows. A row in bold is more than three binomial errors
+below .935.
 
 | data | rows | M | p | epsilon | read | T, scores | x1, scores | x1, classical \
 | error of x1 over OLS |
