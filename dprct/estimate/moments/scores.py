@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.joint import positive
 from dprct.estimate.moments.raised import LARGEST_RATIO, kappa, rounded_up
 from dprct.estimate.moments.system import fit, inverse_of, rows_of, system_of
 from dprct.estimate.moments.variables import instrumented, main_part, regressors_of
 from dprct.queries.ball import STEPS
 from dprct.queries.scores import ScoreMap
+from dprct.results.joint import positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
