@@ -276,6 +276,9 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
+    told = {_text(name) for key in ("treatment", "subgroups") for name in content[key]}
+    for group in groups:
+        _require(told <= dict(group.values).keys(), "a group does not say what is in it")
     return {
         "schema": schema,
         "layout": layout,
@@ -373,6 +376,7 @@ def _require(holds: bool, otherwise: str) -> None:
 def _text(value: Any) -> str:
     _require(isinstance(value, str), "text is missing")
     found: str = value
+    found.encode("utf-8")  # half a character is no text: nothing could be named after it
     return found
 
 
@@ -383,7 +387,7 @@ def _number(value: Any) -> float:
 
 
 def _level(value: Any) -> float | str:
-    return value if isinstance(value, str) else _number(value)
+    return _text(value) if isinstance(value, str) else _number(value)
 
 
 def _levels(facts: Mapping[str, Any]) -> tuple[float | str, ...]:
@@ -392,8 +396,6 @@ def _levels(facts: Mapping[str, Any]) -> tuple[float | str, ...]:
     found = tuple(map(_level, facts["levels"]))
     text = is_text(facts["type"])
     _require(all(isinstance(level, str) is text for level in found), "a level is of another type")
-    for level in found:
-        str(level).encode("utf-8")  # half a character is no text, and names no variable
     return found
 
 

@@ -149,6 +149,15 @@ def test_levels_of_another_type_are_refused(
     assert "give one that Moments.save wrote" in hostile(content, tmp_path)
 
 
+@pytest.mark.parametrize("facts", [{"arm": "\ud800"}, {"values": []}, {"values": [["city", 1.0]]}])
+def test_groups_that_do_not_say_what_is_in_them_are_refused(
+    facts: dict[str, Any], moments: Moments, tmp_path: Any
+) -> None:
+    content = json.loads(json.dumps(moments.to_dict()))
+    content["groups"][1] |= facts
+    assert "give one that Moments.save wrote" in hostile(content, tmp_path)
+
+
 def refusal(path: Any) -> str:
     """Return what is said of a file; nothing, if it is read."""
     try:
