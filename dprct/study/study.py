@@ -130,6 +130,8 @@ _REFUSED = "[release] the plan refuses"
 _CONFIRM = "confirm = true in [release] goes on all the same"
 
 VERSION = 1
+MOST_COLUMNS = 120_000
+"""Of a Stata file; a study file with more would be answered by as many sentences."""
 _SECTIONS = (
     "version",
     "data",
@@ -459,6 +461,11 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         isinstance(c, Mapping) for c in columns.values()
     ):
         raise StudyError("[columns.NAME] must be tables; write one for every column")
+    if len(columns) > MOST_COLUMNS:
+        raise StudyError(
+            f"[columns] has {len(columns):,} tables; a file of Stata holds {MOST_COLUMNS:,} "
+            "columns at most; keep those of its columns"
+        )
     try:
         unit = section(Unit, document.get("unit", {}), "[unit]")
     except (SchemaError, ParameterError) as error:

@@ -291,3 +291,10 @@ def test_each_method_has_its_experiment():
 def test_a_section_of_another_method_is_refused(method, formula, sections, words):
     with pytest.raises(StudyError, match=words):
         experiment(method, formula=formula, **sections)
+
+
+def test_more_columns_than_a_file_can_have_are_one_sentence(tmp_path: Path) -> None:
+    document = {"version": 1, "data": "a.dta", "dataset_id": "a", "release": {}}
+    many = {f"c{k}": {} for k in range(120_001)}
+    with pytest.raises(StudyError, match="120,001 tables; a file of Stata holds 120,000"):
+        study_from(document | {"columns": many}, tmp_path / "study.toml")
