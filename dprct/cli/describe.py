@@ -61,8 +61,8 @@ def describe(
         with atomic_write(draft_file, mode="wb") as target:
             filled = None
             if do:
-                rows = read_do(do, schema, treatments=treatment, dataset=file.name)
-                filled = prefilled(rows, schema.names)
+                reading = read_do(do, schema, treatments=treatment, dataset=file.name)
+                filled = prefilled(reading, schema.names)
             target.write(draft(schema, file, draft_file, filled).encode("utf-8", "replace"))
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
 
