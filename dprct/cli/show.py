@@ -50,6 +50,11 @@ def show_verdicts(found: Sequence[Verdict]) -> None:
     """Print what regressions are worth: by table, and then one by one."""
     from dprct.study.verdicts import summary
 
+    if not found:
+        say(
+            "no verdict on a regression: the do-files run none, or [design] or a formula is missing"
+        )
+        return
     say("\nRegressions of the do-files on this file:")
     for line in (*summary(found), *map(str, found)):
         say(f"- {line}")

@@ -36,6 +36,8 @@ _STEPS = {
     "expand": "rows are repeated",
     "sample": "the rows are a random sample of the released ones",
 }
+_COARSE = "the file keeps the distribution of its columns, coarsely, and no coefficient"
+_NUMBERS = "the method makes a document of numbers, on which no do-file runs"
 _ONLY = "the effects are the released ones"
 
 
@@ -51,11 +53,14 @@ class Released:
         What becomes of each column of it.
     valid : Validity or None
         The regressions that it was calibrated for; None for a file that was not.
+    instead : str
+        Why it has no valid regression, where that is so.
     """
 
     name: str
     fates: Mapping[str, str]
     valid: Validity | None = None
+    instead: str = _COARSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +166,7 @@ def _not_read(row: Regression, _: Released) -> Verdict | None:
 def _not_calibrated(row: Regression, released: Released) -> Verdict | None:
     if released.valid is not None:
         return None
-    return Verdict(
-        row,
-        "artefact",
-        "the file keeps the distribution of its columns, coarsely, and no coefficient",
-        'method = "calibrated" releases effects',
-    )
+    return Verdict(row, "artefact", released.instead, 'method = "calibrated" releases effects')
 
 
 def _of_another_kind(row: Regression, _: Released) -> Verdict | None:
@@ -186,7 +186,7 @@ def _changed_rows(row: Regression, _: Released) -> Verdict | None:
         return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
     if row.sample or row.groups:
         where = row.sample or f"by {row.groups}"
-        remedy = 'method = "moments" releases declared subgroups'
+        remedy = 'release these rows alone, or declared subgroups by method = "moments"'
         return Verdict(
             row, "artefact", f"it uses the rows with {where}; subgroups were not released", remedy
         )
@@ -287,7 +287,8 @@ _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
 def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
     """Return what the regressions of do-files will be worth on the file that a study plans.
 
-    The header of the data file is read, and public facts of the study.
+    The header of the data file is read, and public facts of the study.  None is returned as long as
+    the study does not say its formula and its design.
 
     Raises
     ------
@@ -298,12 +299,13 @@ def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
     fates = {column.name: column.fate or "not decided" for column in schema.columns}
     valid, treatments = None, None
     experiment = study.experiment
-    if isinstance(experiment, CalibratedExperiment) and experiment.design is not None:
-        treatments = [*experiment.design.columns]
-        if experiment.formula is not None:
-            valid = experiment.valid()
+    if isinstance(experiment, CalibratedExperiment):
+        if experiment.design is None or experiment.formula is None:
+            return []
+        treatments, valid = [*experiment.design.columns], experiment.valid()
     rows = read_do(do, schema, treatments=treatments, dataset=study.data.name)
-    return verdicts(rows, Released(study.data.name, fates, valid))
+    instead = _COARSE if study.estimate is None else _NUMBERS
+    return verdicts(rows, Released(study.data.name, fates, valid, instead))
 
 
 def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> list[Verdict]:

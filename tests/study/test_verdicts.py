@@ -117,6 +117,23 @@ def test_a_file_that_is_not_calibrated_has_no_valid_regression(
     assert "no coefficient" in reason
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('[design]\nkind = "simple"\narms = ["seed"]\n', "", "or [design] or a formula is missing"),
+        ('kind = "simple"', 'kind = "cluster"\ncluster = "rain"', "- Table 1: 2 effects only"),
+        ("[calibrated]", '[calibrated]\nlegal = "strict"', "rounded to legal values"),
+    ],
+)
+def test_a_study_that_is_open_or_planned_otherwise(
+    farm: Path, command_line: Callable[..., Any], old: str, new: str, said: str
+) -> None:
+    assert old in STUDY
+    (farm / "study.toml").write_text(STUDY.replace(old, new))
+    ran = command_line(main)("check", farm / "study.toml", "--do", farm / "tables.do")
+    assert said in ran.out
+
+
 def test_a_summary_by_table(tmp_path: Path) -> None:
     (tmp_path / "a.do").write_text(
         "use farms\n*Table 1\nreg yield seed, r\nreg wet seed\n*Table 2\nprobit wet seed\n"
