@@ -13,7 +13,7 @@ from dprct.assignment.groups import (
     Level,  # noqa: TC001
 )
 from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
-from dprct.errors import DprctError, ParameterError, SchemaError
+from dprct.errors import DprctError, ParameterError
 from dprct.estimate.ate import ATEAllocation, ATESpec, promise_of
 from dprct.estimate.ate.facts import (
     Bounds,  # noqa: TC001  # read from annotations
@@ -39,7 +39,7 @@ from dprct.release.calibrated.layout import (
     term_sets,
 )
 from dprct.release.columns import check_fates
-from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept, modelled
+from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, listed_names
 
@@ -406,12 +406,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             with_bounds(schema.column(name))
 
     def _check_fates(self, facts: Facts) -> None:
-        prepared = self.prepared(facts.schema)
-        if not modelled(prepared):
-            raise SchemaError(
-                "no column is modelled; declare fate='modelled' or give columns=[...]"
-            )
-        check_fates(prepared, facts.n)
+        check_fates(self.prepared(facts.schema), facts.n)
 
     def known(self, facts: Facts, effects: ATEFacts) -> CalibratedFacts:
         """Return what is public of a release; the schema is one from ``prepared``."""
@@ -484,9 +479,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return facts.layout.limits(facts.effects.indexes, facts.effects.counted)
 
 
-def written_of(
-    formula: str, treatment: Sequence[str]
-) -> tuple[dict[str, tuple[str, ...]], TermSet]:
+def written_of(formula: str, treatment: Sequence[str]) -> tuple[dict[str, Any], TermSet]:
     """Return what a formula says of ``formula_gives``, and how it names the arms.
 
     Raises
