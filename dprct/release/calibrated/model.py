@@ -13,13 +13,19 @@ from dprct.arguments import checked
 from dprct.assignment.groups import Design, Level, units_of
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import EngineError, ParameterError
-from dprct.estimate.ate import drawn_of, public_facts, results_of, state_of, states_of
-from dprct.estimate.ate import released as released_effects
-from dprct.estimate.ate.facts import (
-    Bounds,  # noqa: TC001  # read from annotations
-    IndexRule,  # noqa: TC001
+from dprct.estimate.ate import (
+    BlockRule,
+    Bounds,  # read from annotations
+    IndexRule,
+    UnitRule,
+    drawn_of,
+    public_facts,
+    results_of,
+    state_of,
+    states_of,
+    with_bounds,
 )
-from dprct.estimate.experiment import BlockRule, UnitRule, with_bounds
+from dprct.estimate.ate import released as released_effects
 from dprct.model import BoundTable, Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source

@@ -14,13 +14,18 @@ from dprct.assignment.groups import (
 )
 from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
 from dprct.errors import DprctError, ParameterError
-from dprct.estimate.ate import ATEAllocation, ATESpec, promise_of
-from dprct.estimate.ate.facts import (
-    Bounds,  # noqa: TC001  # read from annotations
-    IndexRule,  # noqa: TC001
+from dprct.estimate.ate import (
+    ATEAllocation,
+    ATESpec,
+    BlockRule,
+    Bounds,  # read from annotations
+    IndexRule,
+    UnitRule,
+    check_outcomes,
+    levels_of,
+    promise_of,
+    with_bounds,
 )
-from dprct.estimate.ate.plan import check_outcomes
-from dprct.estimate.experiment import BlockRule, UnitRule, levels_of, with_bounds
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import Allocation
