@@ -29,6 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     for names in (
         "errors arguments",
         "disk",
+        "dofile",
         "privacy",
         "schema missing",
         "io",
