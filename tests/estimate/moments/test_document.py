@@ -77,6 +77,21 @@ def test_it_obeys_its_published_schema(moments: Moments) -> None:
             jsonschema.validate({k: v for k, v in content.items() if k != key}, rules)
 
 
+def test_a_file_of_version_1_is_read(moments: Moments, tmp_path: Any) -> None:
+    """It had no scores and no rows of units, and says so by its number alone."""
+    content = moments.to_dict()
+    assert content["moments"] == 2
+    assert content["scores"] == []
+    old = {key: value for key, value in content.items() if key != "scores"} | {"moments": 1}
+    old["layout"] = {k: v for k, v in content["layout"].items() if k != "rows"}
+    old["digest"] = digest_of(old)
+    path = tmp_path / "old.moments.json"
+    path.write_text(json.dumps(old), "utf-8")
+    assert Moments.load(path).to_dict() == content
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(json.loads(json.dumps(old)), json.loads(rules))
+
+
 def test_no_row_and_no_seed_is_saved(moments: Moments, tmp_path: Any) -> None:
     seeded = PrivateMoments(
         pd.DataFrame({"wage": np.zeros(10)}), Schema((SCHEMA.column("wage"),)), columns=["wage"]
@@ -118,6 +133,20 @@ def paths_of(content: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 WRONG: list[Any] = [None, "x", -1, 10**400, 1e308, [], {}, True, [[[]]]]
+
+
+@pytest.mark.parametrize(
+    ("column", "levels"),
+    [("region", "123"), ("region", [1.0, 2.0, "3"]), ("town", "\ud800"), ("town", [1.0, 2.0])],
+)
+def test_levels_of_another_type_are_refused(
+    column: str, levels: Any, moments: Moments, tmp_path: Any
+) -> None:
+    content = json.loads(json.dumps(moments.to_dict()))
+    content["columns"][column]["levels"] = levels
+    assert "give one that Moments.save wrote" in hostile(content, tmp_path)
+    content["columns"][column]["levels"] = ["\ud800", "north"]
+    assert "give one that Moments.save wrote" in hostile(content, tmp_path)
 
 
 def refusal(path: Any) -> str:
@@ -168,7 +197,7 @@ def test_noise_below_the_guarantee_is_refused(moments: Moments, tmp_path: Any) -
     [
         ("", "not JSON"),
         ("[]", "no key 'moments'"),
-        ('{"moments": 2}', "its version is not 1"),
+        ('{"moments": 3}', "its version is not 1"),
         ('{"moments": NaN}', "not JSON"),
         ("[" * 100_000, "not JSON"),
         ('{"moments": 1, "digest": "0"}', "was changed"),
