@@ -16,8 +16,8 @@
 #' @param columns Columns to model, instead of a formula.
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`
 #'   and `keep`; for `marginals()` `default_bins` and `keep`; for `calibrated()`
-#'   `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `keep`,
-#'   `missing`, `sd`.
+#'   `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `clip`,
+#'   `keep`, and those of [private_ate()], such as `missing` and `sd`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples

@@ -214,6 +214,8 @@ for rule in ("public", "private"):
                    engine=engine)  # fmt: skip
 calibrated("missing is a number", {"covariate_release": "filler", "missing": 0.5},
            may_miss={"y": "private"})  # fmt: skip
+calibrated("clipped outcomes", {"covariate_release": "filler", "clip": ["y"], "missing": "public"},
+           may_miss={"y": "public"})  # fmt: skip
 calibrated(
     "covariates may be missing", {"covariate_release": "histogram"}, may_miss={"x": "private"}
 )
