@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from dprct.formula import parse
 from dprct.formula.design_matrix import INTERCEPT
 
@@ -59,7 +61,7 @@ def in_r_names(result: LinearResults) -> Any:
         return "(Intercept)" if name == INTERCEPT else name
 
     noise, found = result.bse_noise, getattr(result, "estimated", None)
-    also = {"estimated": found.rename(one)} if hasattr(found, "rename") else {}
+    also: dict[str, Any] = {"estimated": found.rename(one)} if isinstance(found, pd.Series) else {}
     return replace(
         result,
         params=result.params.rename(one),
