@@ -40,7 +40,7 @@ NO_CHOICE: dict[tuple[type, str], set[Any]] = {
 }
 """Words of options whose annotation does not list them."""
 
-REFUSED_BY_CALIBRATED = {"alphas", "neighbors", "effects"}
+REFUSED_BY_CALIBRATED = {"alphas", "neighbors", "effects", "centre", "radius"}
 """Options of an effect that a calibrated file has one word for; ``check_options`` says which."""
 
 
