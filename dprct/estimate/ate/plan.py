@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -409,7 +410,7 @@ def joint_plan(
         here = effects[place * k : (place + 1) * k]
         for contrast, effect, other in zip(contrasts, here, alone, strict=True):
             error = joint.standard_error(effect, alphas)
-            pure = other.standard_error(alphas)
+            pure = _alone(other, tuple(alphas))
             better += error <= pure
             found = joint.detectable(effect, alphas[0], _POWER)
             shown[f"{name}: {contrast.name}"] = (
@@ -439,6 +440,12 @@ def joint_plan(
         f"the estimand is the effect on outcomes clipped to their bounds{moved}",
     )
     return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+
+
+@lru_cache(maxsize=1024)
+def _alone(effect: NoisyEffect, alphas: tuple[float, ...]) -> float:
+    """Return the standard error of an effect under Laplace noise; outcomes share the law."""
+    return effect.standard_error(alphas)
 
 
 def _better(count: int, of: int) -> str:

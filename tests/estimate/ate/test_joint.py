@@ -15,13 +15,16 @@ import dprct
 from dprct import Accountant, Budget, Column, PrivateATE, PrivateMoments, Schema
 from dprct.errors import DprctError, ParameterError
 from dprct.estimate.ate import joint
+from dprct.privacy.noise import source
 from dprct.queries import observed_together
 from dprct.queries.sums import Arms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 DELTA = 1e-6
+PLAN: Any = None
+"""Results are read without one."""
 FALSE_ALARM = 1e-9
 NEVER: dict[str, Any] = {"missing": ()}
 OUTCOMES = ["y", "wage"]
@@ -77,6 +80,17 @@ def private(data: Any, **options: Any) -> PrivateATE:
                           "neighbors": "replace-one", **options})  # fmt: skip
 
 
+def fits(made: PrivateATE, epsilon: float, seeds: Iterable[int]) -> Iterator[Any]:
+    """Yield results of seeded fits, without the plan that each fit makes."""
+    budget = Budget(epsilon, DELTA)
+    allocation = made._allocated(budget)
+    promise = made.guarantee(budget)
+    for seed in seeds:
+        noise = source(seed)
+        drawn = made._draw(allocation, noise)
+        yield made._read(drawn, PLAN, allocation, promise, "", noise)
+
+
 KINDS: dict[str, Callable[[pd.DataFrame], PrivateATE]] = {
     "treatment public": lambda data: model(data, **FACTS),
     "the box": lambda data: model(data),
@@ -93,7 +107,7 @@ KINDS: dict[str, Callable[[pd.DataFrame], PrivateATE]] = {
 def test_the_plan_tells_the_noise_that_fits_have(kind: str) -> None:
     """Fits of the same rows differ by their noise alone; its variance is within five errors."""
     made, runs = KINDS[kind](trial()), 150
-    found = np.array([made.fit(1, DELTA, rng=seed).params for seed in range(runs)])
+    found = np.array([result.params for result in fits(made, 1, range(runs))])
     planned = made.plan(1, DELTA).table
     noise = planned[planned["kind"] == "coefficient"]["noise_sd"].to_numpy()
     ratio = found.var(axis=0, ddof=1).mean() / (noise**2).mean()
@@ -176,7 +190,7 @@ def covered(kind: str, runs: int, level: float = 0.05) -> tuple[int, int]:
     make, epsilon = COVERAGE[kind]
     hits = total = 0
     for seed in range(runs):
-        result = make(trial(600, seed=1000 + seed)).fit(epsilon, DELTA, rng=seed)
+        (result,) = fits(make(trial(600, seed=1000 + seed)), epsilon, [seed])
         ends = result.conf_int(level)
         truth = np.array([0.5, 0.0, 0.6, 0.0])
         hits += int(((ends[0] <= truth) & (truth <= ends[1])).sum())
@@ -187,7 +201,7 @@ def covered(kind: str, runs: int, level: float = 0.05) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", COVERAGE)
 def test_intervals_cover(kind: str) -> None:
     """Rejects 89 % with probability .99, at a false alarm of 1e-9 (of half as many draws)."""
-    hits, total = covered(kind, 120)
+    hits, total = covered(kind, 150)
     independent = total // 2
     assert hits / 2 >= stats.binom.ppf(FALSE_ALARM, independent, 0.945)
 
@@ -298,7 +312,7 @@ def test_what_was_paid_for_is_resumed() -> None:
     again = model(trial(), **FACTS).resume(entry.id, accountant=purse)
     assert again.params.equals(result.params)
     assert again.cov.equals(result.cov)
-    assert purse.remaining == Budget(1, "0.000009")
+    assert purse.remaining == Budget(1, 9e-6)
     assert result.guarantee.relation == "replace-one-design-public"
     assert "sd=, centre= and radius=" in str(result.guarantee)
 
