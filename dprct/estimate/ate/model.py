@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout
-    from dprct.privacy.budget import Guarantee, Real
+    from dprct.privacy.budget import Guarantee, Real, Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
@@ -604,8 +604,10 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> AnyDrawn:
         if allocation.budget.delta:
-            facts, relation = self.facts, self.spec.neighbors
-            assert relation == "replace-one" or relation == "replace-one-design-public"
+            facts = self.facts
+            relation: Relation = (
+                "replace-one" if self.spec.treatment_private else "replace-one-design-public"
+            )
             return drawn_moments(
                 self._table, self.spec.layout(facts), joint.grouping(facts), relation, allocation,
                 noise,
