@@ -25,7 +25,6 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import Combinations, effects_of, means_of, weights_of
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
-from dprct.estimate.moments.joint import family_pvalues
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.regression import squared_t
 from dprct.estimate.moments.system import (
@@ -37,6 +36,7 @@ from dprct.estimate.moments.system import (
     system_of,
 )
 from dprct.privacy.budget import Guarantee
+from dprct.results.joint import family_pvalues
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "coverage_moments.md"
 NONE = Guarantee.none("a simulation")

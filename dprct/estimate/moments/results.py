@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.instruments import IVResults
-    from dprct.estimate.moments.joint import WaldTest
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.regression import RegressionResults
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from dprct.formula.syntax import Formula
     from dprct.privacy.budget import Guarantee
     from dprct.results.itt import ITTTable
+    from dprct.results.joint import WaldTest
 
 _WIDTH = 88
 
