@@ -106,7 +106,7 @@ KINDS: dict[str, Callable[[pd.DataFrame], PrivateATE]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_plan_tells_the_noise_that_fits_have(kind: str) -> None:
     """Fits of the same rows differ by their noise alone; its variance is within five errors."""
-    made, runs = KINDS[kind](trial()), 150
+    made, runs = KINDS[kind](trial()), 60
     found = np.array([result.params for result in fits(made, 1, range(runs))])
     planned = made.plan(1, DELTA).table
     noise = planned[planned["kind"] == "coefficient"]["noise_sd"].to_numpy()
@@ -200,8 +200,8 @@ def covered(kind: str, runs: int, level: float = 0.05) -> tuple[int, int]:
 
 @pytest.mark.parametrize("kind", COVERAGE)
 def test_intervals_cover(kind: str) -> None:
-    """Rejects 89 % with probability .99, at a false alarm of 1e-9 (of half as many draws)."""
-    hits, total = covered(kind, 150)
+    """Of 240 intervals, half counted as independent: a share of .70 is rejected with probability .97."""
+    hits, total = covered(kind, 60)
     independent = total // 2
     assert hits / 2 >= stats.binom.ppf(FALSE_ALARM, independent, 0.945)
 
