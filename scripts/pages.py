@@ -16,21 +16,20 @@ import dprct
 
 TOP = Path(__file__).resolve().parents[1]
 AWAY = {"SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
-_LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def moved(text: str, folder: Path) -> str:
     """Return a page with its links as the site has them; files without a page are only named."""
 
     def target(found: re.Match[str]) -> str:
-        path = (folder / found[1]).resolve()
+        picture, words, link, section = found[1], found[2], found[3], found[4] or ""
+        path = (folder / link).resolve()
         inside = path.relative_to(TOP).as_posix()
         page = AWAY.get(inside) or (path.name if inside.startswith("docs/") else None)
-        return "]" + (f"({page}{found[2] or ''})" if page else f"({found[1]})")
+        return f"{picture}[{words}]({page}{section})" if page else words
 
-    text = _LINK.sub(target, text)
-    # what is in the repository and not on the site is named, not linked
-    return re.sub(r"\[([^\]]*)\]\((?:\.\./|[\w-]+/)[^)]*\)", r"\1", text)
+    return _LINK.sub(target, text)
 
 
 def api() -> str:
@@ -93,7 +92,7 @@ def main(arguments: list[str]) -> None:
     for picture in sorted((TOP / "docs").glob("*.svg")):
         shutil.copy(picture, out)
     for name, page_name in AWAY.items():
-        text = (TOP / name).read_text("utf-8").replace("](docs/raw_and", "](raw_and")
+        text = (TOP / name).read_text("utf-8")
         (out / page_name).write_text(moved(text, TOP), encoding="utf-8")
     from_r = (TOP / "r-wrapper" / "vignettes" / "from_r.Rmd").read_text("utf-8")
     (out / "from_r.md").write_text(vignette(from_r), encoding="utf-8")

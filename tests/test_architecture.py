@@ -79,6 +79,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/ate/plan.py", "joint_plan", "describe"): "a mechanism says its law",
     ("dprct/estimate/moments/plan.py", "released_said", "describe"): "a mechanism says its law",
     ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
+    ("dprct/queries/ball.py", "units_of", "unique"): "codes of whose a row is, which stay inside",
     ("dprct/estimate/noise_law.py", "_refined", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/noise_law.py", "_refined", "argmax"): "coverages, of public numbers alone",
     (
