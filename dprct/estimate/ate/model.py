@@ -330,7 +330,7 @@ class ATESpec(Spec[ATEFacts]):
             return allocated(facts.outcomes, budget)
         clustered = bool(clusters_of(self.design))
         joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n)
-        return allocation_of(self.layout(facts), joint.groups(facts.outcomes), budget)
+        return allocation_of(self.layout(facts).grid, joint.groups(facts.outcomes), budget)
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""

@@ -200,7 +200,7 @@ def covered(kind: str, runs: int, level: float = 0.05) -> tuple[int, int]:
 
 @pytest.mark.parametrize("kind", COVERAGE)
 def test_intervals_cover(kind: str) -> None:
-    """Of 240 intervals, half counted as independent: a share of .70 is rejected with probability .97."""
+    """Of 240 intervals, half counted as independent; .70 is rejected with probability .97."""
     hits, total = covered(kind, 60)
     independent = total // 2
     assert hits / 2 >= stats.binom.ppf(FALSE_ALARM, independent, 0.945)
