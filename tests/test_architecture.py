@@ -76,6 +76,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
         "grouping_of",
         "unique",
     ): "public groups that occur: arms, blocks and public missingness",
+    ("dprct/estimate/ate/plan.py", "joint_plan", "describe"): "a mechanism says its law",
     ("dprct/estimate/moments/plan.py", "released_said", "describe"): "a mechanism says its law",
     ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/queries/ball.py", "units_of", "unique"): "codes of whose a row is, which stay inside",
