@@ -240,7 +240,7 @@ def _written(study: Study, model: Any, made: Any, cost: Budget | None) -> tuple[
 
 
 def _agreed() -> bool:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # None if the shell closed it
         raise ConfirmationError("there is no terminal to ask on; give --yes")
     errors.print("Release now? [y/N] ", end="")
     try:
