@@ -217,6 +217,17 @@ def _expanded_xi(session: Session, parsed: Parsed) -> None:
     session.memory.open = True
 
 
+def _typed_in(session: Session, parsed: Parsed) -> None:
+    session.memory.open = True
+    session.memory.strange(parsed.name)
+
+
+def _set(session: Session, parsed: Parsed) -> None:
+    """Take ``set``, of which ``set obs`` adds rows."""
+    if parsed.before.startswith("ob"):
+        session.memory.step("expand")
+
+
 def _opened(session: Session, parsed: Parsed) -> None:
     session.memory.open = True
 
@@ -264,12 +275,14 @@ _COMMANDS: dict[str, Callable[[Session, Parsed], None]] = {
     "restore": _restore,
     **dict.fromkeys(("xtset", "tsset", "iis"), _panel),
     "svyset": _survey,
+    "set": _set,
+    "input": _typed_in,
     "clear": _clear,
     "estimates": _estimates,
     "eststo": _eststo,
     **dict.fromkeys(("esttab", "estout", "outreg2", "outreg", "outtex"), _table),
     "xi": _expanded_xi,
-    **dict.fromkeys(("separate", "svmat", "pca", "factor", "statsmat", "input"), _opened),
+    **dict.fromkeys(("separate", "svmat", "pca", "factor", "statsmat"), _opened),
     **dict.fromkeys(("label", "order", "summarize", "cd", "mkmat", "delete", "version"), _nothing),
 }
 

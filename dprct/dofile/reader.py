@@ -452,6 +452,12 @@ class Reader(Session):
             raise BoundReached(f"{MOST_ROWS} estimations are listed")
         self.rows.append(row)
         for prefix in prefixes:
+            if prefix.name in (
+                "statsby",
+                "simulate",
+                "rolling",
+            ):  # their results may stay in memory
+                self.memory.strange(prefix.name)
             if prefix.name == "eststo":
                 self.store(words(prefix.text.split(",")[0])[:1])
 
