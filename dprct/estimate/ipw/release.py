@@ -30,7 +30,7 @@ from dprct.privacy.mechanisms import (
 from dprct.privacy.noise import random_part
 from dprct.queries.propensity import PropensityGrid, least_penalty, propensity_weights
 from dprct.queries.sums import GRID
-from dprct.queries.weighting import Centre, Weighted
+from dprct.queries.weighting import Centre, Weighted, gradient_moves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -144,8 +144,8 @@ class Form:
         -----
         The two parts of the rows are disjoint and chosen whatever the values, so that the whole
         keeps the larger of what each part keeps: weights (epsilon, delta), the rest (epsilon,
-        delta) by sequential composition, the epsilons in ``shares`` and delta equally among the
-        Gaussian ones.
+        delta) by sequential composition, the epsilons in ``shares``; delta goes to the effect where
+        its noise is Gaussian, the only such part.
         """
         check_delta(budget)
         multiplier = analytic_gaussian(Fraction(GRID**2), self.d, budget).sigma / GRID
@@ -203,15 +203,13 @@ class Form:
         return counted and self.relation == "replace-one"
 
     def _parts(self, budget: Budget) -> dict[str, Mechanism]:
-        gaussian = {"gradient"} & set(self.shares)
-        if self.noise == "gaussian":
-            gaussian.add("effect")
+        gaussian = {"effect"} if self.noise == "gaussian" else set()
         found: dict[str, Mechanism] = {}
         for name, share in self.shares.items():
             epsilon = budget.epsilon * share
             if name in gaussian:
-                own = Budget(epsilon, budget.delta / len(gaussian))
-                found[name] = self._gaussian(name, own)
+                own = Budget(epsilon, budget.delta)
+                found[name] = AnalyticGaussian(own, GRID**2, 2 if self.hajek else 1)
             elif name == "balance":
                 for column in self.balance:
                     each = epsilon / len(self.balance)
@@ -221,25 +219,14 @@ class Form:
                 found[name] = DiscreteLaplace(epsilon, self._l1(name))
         return found
 
-    def _gaussian(self, name: str, budget: Budget) -> AnalyticGaussian:
-        if name == "effect":
-            return AnalyticGaussian(budget, GRID**2, 2 if self.hajek else 1)
-        return AnalyticGaussian(budget, gradient_l2(self.d) ** 2, self.d)
-
     def _l1(self, name: str) -> int:
         if name == "overlap":
             return 2
+        if name == "gradient":
+            return gradient_moves(self.d)
         if name == "mass" and self.counts_arm:
             return 1
         return 2 * GRID if name == "mass" and self.relation == "replace-one" else GRID
-
-
-def gradient_l2(d: int) -> int:
-    """Return the L2 sensitivity of the rounded gradient, in steps."""
-    root = 1
-    while root * root < d:
-        root += 1
-    return GRID + root
 
 
 def check_delta(budget: Budget) -> None:
@@ -293,8 +280,8 @@ class Released:
         How many of ``noises``, the first ones, are standard deviations.
     variance, variance_scale : float
         Of its sampling error, and the Laplace scale of that.
-    slope : float
-        Squared norm of the derivative of theta in the weights; 0 where not released.
+    steepness, steepness_scale : float
+        Norm of the derivative of theta in the weights, and its Laplace scale; 0 where not released.
     masses : tuple of float
         Released denominators (weights of the treated, of the others; or one number of records).
     balance : mapping from name to (weighted difference, root mean square, noise of the first)
@@ -310,7 +297,8 @@ class Released:
     gaussian: int
     variance: float
     variance_scale: float
-    slope: float
+    steepness: float
+    steepness_scale: float
     masses: tuple[float, ...]
     balance: Mapping[str, tuple[float, float, float]]
     overlap: NDArray[np.int64] | None
@@ -366,10 +354,10 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
     )
     ratio = _hajek(form, weighted, draw) if form.hajek else _plain(form, weighted, draw)
     variance, variance_scale = draw("variance", weighted.squares(ratio.centre))
-    slope = 0.0
+    steepness = steepness_scale = 0.0
     if form.errors == "total":
-        found, _ = draw("gradient", weighted.gradient(ratio.centre))
-        slope = float(np.square(found / ratio.divisor).sum())
+        (norm,), (size,) = draw("gradient", weighted.gradient_norm(ratio.centre))
+        steepness, steepness_scale = float(norm) / ratio.divisor, size / ratio.divisor
     numbers = {block.column.name: block for block in rows.design.blocks if not block.levels}
     balance = {
         name: _balance(name, weighted, numbers[name], ratio.divisor, draw) for name in form.balance
@@ -387,7 +375,8 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
         gaussian=_gaussian_draws(form),
         variance=float(variance[0]) / ratio.divisor**2,
         variance_scale=variance_scale[0] / ratio.divisor**2,
-        slope=slope,
+        steepness=steepness,
+        steepness_scale=steepness_scale,
         masses=ratio.masses,
         balance=balance,
         overlap=counts,
