@@ -122,7 +122,7 @@ def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
         rows = Weighted(records_of(frame), weights, 0.1, Scheme(estimand, 0.1))
         return [
             rows.difference(), rows.arm_sums(), rows.masses(), rows.count(), rows.squares(centre),
-            rows.gradient(centre), *rows.balance(Block(X)), rows.overlap(10),
+            rows.gradient_norm(centre), *rows.balance(Block(X)), rows.overlap(10),
         ]  # fmt: skip
 
     return ask

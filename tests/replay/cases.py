@@ -259,6 +259,9 @@ for rule in ("att", "atc"):
 weighting("penalty, trimming, split, shares",
           {"lam": 0.1, "trim": 0.2, "split": 0.5, "errors": "conditional", "alphas": (0.1,),
            "budget_shares": {"effect": 0.6, "variance": 0.4}, "weights": None})  # fmt: skip
+for rule, share in (("ate", 0.3), ("att", 0.99), ("atc", 0.02)):
+    weighting(f"{rule}, the share of treated and the sd declared",
+              {"estimand": rule, "treated_share": share, "sd": {"y": 0.2}})  # fmt: skip
 weighting("balance and overlap", {"balance": ["w"], "overlap": True, "treated": 1.0})
 weighting("missing is a number", {"missing": {"y": 0.5, "w": 0.0}},
           may_miss={"y": "private", "w": "private"})  # fmt: skip
