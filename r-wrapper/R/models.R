@@ -97,6 +97,9 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   public bounds of the outcome; what else is protected or released.
 #' @param estimand,hajek,balance,overlap,errors Whose effect is estimated; the form of the estimate;
 #'   what else is released; whether standard errors contain the error of the propensity model.
+#' @param treated_share Share of the rows that are treated, known from elsewhere: it decides the form
+#'   of an effect on the treated or the untreated, and refuses before the charge what would not be
+#'   estimated.
 #' @param lam,trim,noise Penalty, trimming, and kind of noise.
 #' @param propensity,learner,clip,bins The known probability of treatment; `"dr"`, `"r"` or `"s"`;
 #'   where values are clipped; the number of bins of a feature that declares none.
@@ -160,12 +163,14 @@ synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_t
 ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = NULL,
                 covariates = NULL, estimand = NULL, neighbors = NULL, noise = NULL, lam = NULL,
                 trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL, missing = NULL,
-                treated = NULL, balance = NULL, overlap = NULL, errors = NULL, alphas = NULL) {
+                treated = NULL, balance = NULL, overlap = NULL, errors = NULL, sd = NULL,
+                treated_share = NULL, alphas = NULL) {
   model("IPW", formula, data, schema,
     outcome = outcome, treatment = treatment, covariates = covariates, estimand = estimand,
     neighbors = neighbors, noise = noise, lam = lam, trim = trim, split = split,
     budget_shares = budget_shares, hajek = hajek, missing = missing, treated = treated,
-    balance = balance, overlap = overlap, errors = errors, alphas = alphas, ...
+    balance = balance, overlap = overlap, errors = errors, sd = sd, treated_share = treated_share,
+    alphas = alphas, ...
   )
 }
 

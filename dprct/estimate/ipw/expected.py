@@ -166,6 +166,12 @@ def warnings_of(allocation: IPWAllocation, declared: Declared, kept: float) -> I
             f"the penalty leaves about {kept:.0%} of the slopes of the log odds: most of the "
             "confounding stays in the effect; spend more, use more rows, or name fewer covariates"
         )
+    if form.errors == "conditional" and not form.hajek:
+        yield (
+            "errors='conditional' with the plain form: intervals leave out the largest part of the "
+            "error, and 95% intervals covered 62 to 75% of the time; ask for errors='total' or "
+            "hajek=True"
+        )
     half = expected_effect(allocation, declared).half_width(0.05)
     if half > declared.spread:
         known = declared.sd is not None

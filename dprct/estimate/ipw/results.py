@@ -452,6 +452,8 @@ def _notes(
         notes.append(
             "Errors are conditional on the propensity model: they leave out that its weights are "
             "noisy and estimated."
+            + " In the plain form this is the largest part of the error."
+            * (not form.hajek)
         )
     else:
         notes.append(

@@ -207,8 +207,8 @@ def covariates_of(
     if filler:
         return Covariates(binned, complete, n, {})
     engines: dict[Rule, ReleaseModel[Any, ReleaseFacts, Any]] = {
-        "histogram": MVHistogram(data, binned),
-        "marginals": Marginals(data, binned),
+        "histogram": MVHistogram(data, binned, outcome_share=0),
+        "marginals": Marginals(data, binned, outcome_share=0),
     }
     return Covariates(binned, complete, n, engines, rows)
 
