@@ -14,9 +14,9 @@
 #' @param treatment Names of the treatment columns.
 #' @param assignment One of the [designs].
 #' @param columns Columns to model, instead of a formula.
-#' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`
-#'   and `keep`; for `marginals()` `default_bins` and `keep`; for `calibrated()`
-#'   `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `keep`,
+#' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
+#'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
+#'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `keep`,
 #'   `missing`, `sd`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
