@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,8 @@ Cells = SparseHistogram | StabilityHistogram
 
 COUNTS = "counts"
 """Name of the mechanism of the counts in the allocation of a histogram."""
+
+Drawn = TypeVar("Drawn", HistogramRelease, OneWayRelease)
 
 OFFSETS = "offsets"
 """Name of the mechanism of where outcomes lie within their bins, where there is one."""
@@ -532,13 +534,13 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOf
 
 
 def with_offsets(
-    counts: Any,
+    counts: Drawn,
     spec: CountsSpec,
     facts: ReleaseFacts,
     allocation: Allocation,
     frame: Table,
     noise: NoiseSource,
-) -> Any:
+) -> Drawn | WithOffsets:
     """Return drawn counts, with the sums of offsets if the allocation has them."""
     if OFFSETS not in allocation.parts:
         return counts
@@ -548,7 +550,7 @@ def with_offsets(
     return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
 
 
-def revived_offsets(counts: Any, state: Mapping[str, Any]) -> Any:
+def revived_offsets(counts: Drawn, state: Mapping[str, Any]) -> Drawn | WithOffsets:
     """Return counts with the sums of offsets that a saved state has."""
     if OFFSETS not in state:
         return counts

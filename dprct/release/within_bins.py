@@ -124,7 +124,7 @@ def redrawn(
     return found
 
 
-def means_of(sums: Array, counts: Array) -> Array:
+def means_of(sums: Array, counts: NDArray[Any]) -> Array:
     """Return mean offsets within [-1/2, 1/2] from noisy sums and noisy counts of equal shape."""
     return np.asarray(np.clip(sums / np.maximum(counts, 1.0), -0.5, 0.5))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct import Marginals, MVHistogram
+from dprct import Marginals, MVHistogram, itt_table, ols
 from dprct.encoding import encoding
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
@@ -125,3 +125,13 @@ def test_a_saved_state_comes_back() -> None:
     assert model._state(found) == state
     del state["offsets"]
     assert model._state(model._revived(state)) == state
+
+
+def test_fits_on_a_release_mark_means_of_binned_columns() -> None:
+    release = fitted(None).fit(4, rng=1)
+    assert any("score: released in bins" in note for note in ols("score ~ arm", release).notes)
+    table = itt_table(release, outcomes=["score"], arms=["arm"])
+    assert any("score: released in bins" in note for note in table.notes)
+    assert not any("released in bins" in note for note in ols("arm ~ score", release).notes)
+    ordinary = ols("score ~ arm", study(), Schema((SCORE, ARM)))
+    assert not any("released in bins" in note for note in ordinary.notes)
