@@ -16,7 +16,6 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.budget import Guarantee
-from dprct.results.base import LinearResults
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
@@ -31,6 +30,7 @@ from dprct.results.covariance import (
     independent,
     taken_out,
 )
+from dprct.results.ordinary import OrdinaryResults
 from dprct.results.protected import Provenance, binned_notes, provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
@@ -242,7 +242,7 @@ RELEASED_NOTE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class OLSResults(LinearResults):
+class OLSResults(OrdinaryResults):
     """An ordinary least-squares fit; see :func:`ols`.
 
     Parameters
@@ -279,6 +279,10 @@ class OLSResults(LinearResults):
     absorbed: Absorbed | None = None
     rsquared_within: float = math.nan
 
+    def residual_variance(self) -> float:
+        """Return the variance of the residuals, with ``n - rank`` degrees of freedom."""
+        return self.rmse**2
+
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole, with the column names of R's broom."""
         return pd.DataFrame(
@@ -302,7 +306,7 @@ class OLSResults(LinearResults):
         """Return the lines above the table, as (name, value)."""
         clusters = (("Clusters", count(self.n_groups)),) if self.n_groups else ()
         return (
-            *LinearResults.facts(self),
+            *OrdinaryResults.facts(self),
             ("R-squared", number(self.rsquared)),
             ("Root MSE", number(self.rmse)),
             ("F", statistic(self.fvalue)),
@@ -338,7 +342,7 @@ def ols(
     ----------
     formula : str
         ``"y ~ treat + C(village) + I(age ** 2)"``; ``log``, ``exp``, ``sqrt``, ``abs`` and
-        comparisons inside ``I()`` are allowed.
+        comparisons inside ``I()`` are allowed.  ``"y ~ treat | village"`` absorbs the village.
     data : DataFrame, Release, path, (data, Schema) or Moments
         pandas, Polars, or another frame that narwhals can turn into pandas.  A release brings its
         schema and its guarantee, a file its schema.  Of released moments the fit is that of
@@ -408,12 +412,11 @@ def ols(
     data, schema, guarantee = table_given(data, schema, guarantee)
     cov_type = covariance_named(cov_type, cluster)
     check_weights_type(weights_type, cov_type, given=weights is not None)
-    parsed = parse(formula, functions=True)
-    if len(parsed.outcomes) != 1:
-        raise FormulaError(
-            f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
-        )
-    effects = FixedEffects.read(absorb, fe_df, cov_type, data)
+    parsed = parse(formula, functions=True, structural=True)
+    check_outcome(parsed, "ols")
+    if parsed.endogenous:
+        raise FormulaError(f"{parsed.text!r} names instruments, which ols has none of; use iv")
+    effects = FixedEffects.read(absorbed_by(parsed, absorb), fe_df, cov_type, data)
     complete = effects.present(complete_cases(parsed, data))
     clusters = None if cluster is None else one_per_row(cluster, data, len(complete), "cluster")
     if clusters is not None:
@@ -452,6 +455,19 @@ def ols(
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )
+
+
+def check_outcome(parsed: Formula, fit: str) -> None:
+    """Refuse a formula that has no outcome, or several."""
+    if len(parsed.outcomes) != 1:
+        raise FormulaError(
+            f"{fit} fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
+        )
+
+
+def absorbed_by(parsed: Formula, absorb: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the columns whose levels are taken out: those after ``|``, then ``absorb=``."""
+    return (*parsed.effects, *([absorb] if isinstance(absorb, str) else absorb))
 
 
 def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, ...]) -> Any:
@@ -521,6 +537,7 @@ def _fit(
         n_groups=None if groups is None else int(groups.max()) + 1,
         notes=() if absorbed is None else (absorbed.note(),),
         absorbed=absorbed,
+        levels=frame.levels,
         **whole,
     )
 
