@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
-    from dprct.model import Facts
+    from dprct.model import BoundTable, Facts
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Table
 
 Cells = SparseHistogram | StabilityHistogram
+Counts = HistogramRelease | OneWayRelease
 
 COUNTS = "counts"
 """Name of the mechanism of the counts in the allocation of a histogram."""
@@ -75,7 +76,15 @@ class WithOffsets:
 
 @dataclass(frozen=True, kw_only=True)
 class CountsSpec(ReleaseSpec[ReleaseFacts]):
-    """What both histograms are asked for."""
+    """What both histograms are asked for.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Columns to model.
+    """
+
+    columns: tuple[str, ...] = ()
 
     grouped: ClassVar[bool] = False
 
@@ -293,6 +302,46 @@ class MarginalsSpec(CountsSpec):
         )
 
 
+def drawn_counts(
+    table: BoundTable, facts: ReleaseFacts, allocation: Allocation, noise: NoiseSource
+) -> Counts:
+    """Count the rows of the modelled columns, and draw; the caller has charged the allocation."""
+    mechanism = allocation[COUNTS]
+    if isinstance(mechanism, OneWayHistograms):
+        return mechanism.release(one_way_counts(table.frame, facts.encodings), noise)
+    assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
+    return mechanism.release(cell_counts(table.frame, facts.encodings), noise)
+
+
+def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
+    """Return what was drawn as JSON-ready values, for the ledger."""
+    columns = [encoding.name for encoding in facts.encodings]
+    if isinstance(drawn, OneWayRelease):
+        counts = [column.tolist() for column in drawn.counts]
+        return {"columns": columns, "counts": counts, "noise_sd": drawn.noise_sd}
+    return {
+        "columns": columns,
+        "radices": list(drawn.radices),
+        "threshold": drawn.threshold,
+        "codes": drawn.codes.tolist(),
+        "counts": drawn.counts.tolist(),
+    }
+
+
+def revived_counts(facts: ReleaseFacts, state: Mapping[str, Any]) -> Counts:
+    """Return what :func:`saved_counts` was given."""
+    if "codes" not in state:
+        counts = tuple(np.array(column, np.int64) for column in state["counts"])
+        return OneWayRelease(counts, state["noise_sd"], simulation=False)
+    return HistogramRelease(
+        np.array(state["codes"], np.int64).reshape(-1, len(facts.sizes)),
+        np.array(state["counts"], np.int64),
+        tuple(state["radices"]),
+        state["threshold"],
+        simulation=False,
+    )
+
+
 class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | WithOffsets]):
     """A synthetic file drawn from the noisy joint histogram of its modelled columns.
 
@@ -375,36 +424,23 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | W
             outcome_share=outcome_share,
             keep=listed_names(keep, "keep"),
         )
-        facts, _ = self._open(spec, data, schema)
+        facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease | WithOffsets:
-        mechanism = allocation[COUNTS]
-        assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
-        counts = cell_counts(self._table.frame, self.facts.encodings)
-        found = mechanism.release(counts, noise)
+        found = drawn_counts(self._table, self.facts, allocation, noise)
+        assert isinstance(found, HistogramRelease)
         return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
 
     def _state(self, drawn: HistogramRelease | WithOffsets) -> Mapping[str, Any]:
         if isinstance(drawn, WithOffsets):
-            return {**self._state(drawn.counts), OFFSETS: drawn.sums.tolist()}
-        return {
-            "columns": [encoding.name for encoding in self.facts.encodings],
-            "radices": list(drawn.radices),
-            "threshold": drawn.threshold,
-            "codes": drawn.codes.tolist(),
-            "counts": drawn.counts.tolist(),
-        }
+            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
+        return saved_counts(self.facts, drawn)
 
     def _revived(self, state: Mapping[str, Any]) -> HistogramRelease | WithOffsets:
-        counts = HistogramRelease(
-            np.array(state["codes"], np.int64).reshape(-1, len(self.facts.sizes)),
-            np.array(state["counts"], np.int64),
-            tuple(state["radices"]),
-            state["threshold"],
-            simulation=False,
-        )
-        return revived_offsets(counts, state)
+        found = revived_counts(self.facts, state)
+        assert isinstance(found, HistogramRelease)
+        return revived_offsets(found, state)
 
     def _columns(
         self, drawn: HistogramRelease | WithOffsets, noise: NoiseSource
@@ -493,28 +529,23 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOf
             outcome_share=outcome_share,
             keep=listed_names(keep, "keep"),
         )
-        facts, _ = self._open(spec, data, schema)
+        facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease | WithOffsets:
-        mechanism = allocation[COUNTS]
-        assert isinstance(mechanism, OneWayHistograms)
-        counts = one_way_counts(self._table.frame, self.facts.encodings)
-        found = mechanism.release(counts, noise)
+        found = drawn_counts(self._table, self.facts, allocation, noise)
+        assert isinstance(found, OneWayRelease)
         return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
 
     def _state(self, drawn: OneWayRelease | WithOffsets) -> Mapping[str, Any]:
         if isinstance(drawn, WithOffsets):
-            return {**self._state(drawn.counts), OFFSETS: drawn.sums.tolist()}
-        return {
-            "columns": [encoding.name for encoding in self.facts.encodings],
-            "counts": [column.tolist() for column in drawn.counts],
-            "noise_sd": drawn.noise_sd,
-        }
+            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
+        return saved_counts(self.facts, drawn)
 
     def _revived(self, state: Mapping[str, Any]) -> OneWayRelease | WithOffsets:
-        counts = tuple(np.array(column, np.int64) for column in state["counts"])
-        return revived_offsets(OneWayRelease(counts, state["noise_sd"], simulation=False), state)
+        found = revived_counts(self.facts, state)
+        assert isinstance(found, OneWayRelease)
+        return revived_offsets(found, state)
 
     def _columns(
         self, drawn: OneWayRelease | WithOffsets, noise: NoiseSource
