@@ -229,6 +229,9 @@ def effect_clip(low: float, high: float) -> float:
     return float(high) - float(low)
 
 
+OUTCOME_SHARE = Fraction(1, 4)
+"""Share of a histogram's epsilon for where binned outcomes lie within their bins."""
+
 IPW_SPLIT = Fraction(1, 2)
 """Share of the rows that propensity weights are fitted to; the effect is of the others."""
 

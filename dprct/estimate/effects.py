@@ -74,6 +74,24 @@ class NoisyVariance:
         return max(0.0, self.value + c * self.scale)
 
 
+class Variance(Protocol):
+    """A part of the variance of an effect, known from a noisy number."""
+
+    @property
+    def value(self) -> float:
+        """The number as drawn."""
+
+    @property
+    def scale(self) -> float:
+        """Of its Laplace noise."""
+
+    def at(self, alpha: float) -> float:
+        """Return what the interval of level ``1 - alpha`` uses."""
+
+    def bounds(self, alpha: float) -> tuple[float, float]:
+        """Return two numbers between which that lies."""
+
+
 @dataclass(frozen=True, slots=True)
 class NoisyEffect:
     """A released effect, tau + Laplace noise, and its released variances.
@@ -83,7 +101,7 @@ class NoisyEffect:
     value : float
     scales : tuple of floats, at least one
         Of the Laplace draws in it.
-    variances : tuple of NoisyVariance
+    variances : tuple of Variance
         Of its independent parts.
 
     Examples
@@ -95,7 +113,7 @@ class NoisyEffect:
 
     value: float
     scales: tuple[float, ...]
-    variances: tuple[NoisyVariance, ...]
+    variances: tuple[Variance, ...]
 
     @property
     def noise_sd(self) -> float:

@@ -10,6 +10,7 @@ how many steps a term has from 0 to the end of its range.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -438,14 +439,28 @@ class Weighted:
 
         return self._vector(terms, GRID, reach**2, unit=GRID)
 
-    def gradient(self, centre: Centre) -> IntegerVector:
-        """Return the derivative (d,) of the sum of influences in the propensity weights.
+    def gradient_norm(self, centre: Centre) -> IntegerVector:
+        """Return the norm of the derivative of the sum of influences in the propensity weights.
 
         Notes
         -----
-        Each record's vector has norm at most ``slope``: two differ by 2^20 steps, and rounding
-        d coordinates of both adds sqrt(d).
+        Each record's vector (d,) has norm at most ``slope``: two differ by 2^20 steps, and rounding
+        d coordinates of both adds sqrt(d).  So the sums of neighbours differ by a vector of at most
+        that norm, and by the triangle inequality their norms by no more.  The whole part of a root
+        is monotone and commutes with adding integers: it moves by no more than the next integer.
+
+        A person adds to the error of the weights through this norm only, because their noise has
+        one variance in every direction.  One number costs noise of the order of one coordinate; all
+        d of them, released to be squared and added, would cost d times its square.
         """
+        steps = self._gradient(centre)
+        norm = math.isqrt(sum(int(step) ** 2 for step in steps))
+        slope = Fraction(centre.slope(self.scheme)) / HALF
+        l1 = gradient_moves(len(self.weights))
+        return IntegerVector([norm], l1=l1, relation=self.relation, grid=slope)
+
+    def _gradient(self, centre: Centre) -> NDArray[Any]:
+        """Return the derivative (d,) in steps of ``slope / HALF``; confidential."""
         slope = centre.slope(self.scheme)
 
         def terms(p: Piece) -> NDArray[np.int64]:
@@ -454,17 +469,7 @@ class Weighted:
             along = np.where(p.t, treated, control) / slope
             return _added((along[:, None] * p.Z).clip(-1, 1), HALF)
 
-        d = len(self.weights)
-        sums = self._added(terms)
-        l2 = GRID + int(np.ceil(np.sqrt(d)))
-        return IntegerVector(
-            sums,
-            l1=int(np.ceil(np.sqrt(d))) * l2,
-            l2_squared=l2**2,
-            l_inf=l2,
-            relation=self.relation,
-            grid=Fraction(slope) / HALF,
-        )
+        return self._added(terms)
 
     def balance(self, block: Block) -> tuple[IntegerVector, IntegerVector]:
         """Return the weighted difference of a number in [-1, 1], and its sum of squares.
@@ -520,6 +525,12 @@ class Weighted:
             relation=self.relation,
             grid=Fraction(value) / unit,
         )
+
+
+def gradient_moves(d: int) -> int:
+    """Return by how many steps one record moves the norm of the rounded gradient."""
+    root = math.isqrt(d)
+    return GRID + root + (root * root < d)
 
 
 def influences(piece: Piece, centre: Centre) -> Array:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from dprct.arguments import checked
-from dprct.defaults import FEWEST_SURVIVORS, bins_by_zeta
-from dprct.encoding import decoded, encodings
+from dprct.defaults import FEWEST_SURVIVORS, OUTCOME_SHARE, bins_by_zeta
+from dprct.encoding import Encoding, decoded, encodings
+from dprct.errors import ParameterError
 from dprct.privacy.aggregates import cell_count
+from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
     HistogramRelease,
@@ -23,28 +25,53 @@ from dprct.privacy.histograms import (
     draw_independent_rows,
     draw_rows,
 )
-from dprct.privacy.mechanisms import Allocation
+from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
 from dprct.queries.counts import cell_counts, one_way_counts
+from dprct.queries.offsets import bin_offsets, group_count
+from dprct.queries.sums import GRID
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
+from dprct.release.within_bins import Binned, is_binned_outcome, means_of, redrawn
 from dprct.results.plan import Plan
 from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
     from dprct.model import BoundTable, Facts
-    from dprct.privacy.budget import Budget
+    from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
+    from dprct.schema.tables import Table
 
 Cells = SparseHistogram | StabilityHistogram
 Counts = HistogramRelease | OneWayRelease
 
 COUNTS = "counts"
-"""Name of the one mechanism of a histogram in its allocation."""
+"""Name of the mechanism of the counts in the allocation of a histogram."""
+
+Drawn = TypeVar("Drawn", HistogramRelease, OneWayRelease)
+
+OFFSETS = "offsets"
+"""Name of the mechanism of where outcomes lie within their bins, where there is one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WithOffsets:
+    """Noisy counts, and noisy sums of where binned outcomes lie within their bins.
+
+    Parameters
+    ----------
+    counts : HistogramRelease or OneWayRelease
+    sums : array
+        As :func:`dprct.queries.offsets.bin_offsets` orders them, in widths of a bin.
+    """
+
+    counts: Any
+    sums: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +86,27 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
 
     columns: tuple[str, ...] = ()
 
+    grouped: ClassVar[bool] = False
+
+    outcome_share: Real | None = None
+
+    def binned(self, encodings: Sequence[Coded]) -> Binned:
+        """Return the outcomes whose bins get a mean, by the schema alone."""
+        share = self.share()
+        return Binned.of(encodings if share else (), grouped=self.grouped)
+
+    def share(self) -> Fraction:
+        """Return the share of epsilon for the means of bins, where there are binned outcomes."""
+        if self.outcome_share is None:
+            return OUTCOME_SHARE
+        share = exact(self.outcome_share, "outcome_share")
+        if not 0 <= share < 1:
+            raise ParameterError(
+                f"outcome_share={float(share):g}; give a number from 0 (values uniform within "
+                "bins) to below 1"
+            )
+        return share
+
     def bins(self, n: int) -> int | None:
         """Return how many bins a column gets that declares none; None refuses such a column."""
         return None
@@ -70,7 +118,20 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of fates, characteristics and the columns' public facts."""
         yield from super().checks(facts)
+        yield self.share
         yield lambda: self.encodings(facts)
+
+    def within_limit(self, facts: ReleaseFacts) -> str:
+        """Return what is not there of values within bins."""
+        names = [code.name for code in self.binned(facts.encodings).outcomes(facts.encodings)]
+        if not names:
+            return (
+                "values within a bin are uniform: finer detail than the declared bins is not there"
+            )
+        return (
+            f"values within a bin are uniform, but for {', '.join(names)}, whose bins have their "
+            "noisy mean: finer detail than that is not there"
+        )
 
     @abstractmethod
     def mechanism(self, facts: ReleaseFacts, budget: Budget) -> Cells | OneWayHistograms:
@@ -79,8 +140,46 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
     def allocation(self, facts: ReleaseFacts, budget: Budget) -> Allocation:
         """Return the mechanism of the counts, of which all rows of a unit share the budget."""
         rows = facts.schema.unit.max_rows
-        counts = self.mechanism(facts, per_row(budget, rows))
-        return Allocation(budget=budget, parts={COUNTS: counts}, rows=rows)
+        each, share = per_row(budget, rows), self.share()
+        outcomes = self.binned(facts.encodings).places
+        if not outcomes:
+            return Allocation(budget=budget, parts={COUNTS: self.mechanism(facts, each)}, rows=rows)
+        parts = {
+            COUNTS: self.mechanism(facts, Budget(each.epsilon * (1 - share), each.delta)),
+            OFFSETS: DiscreteLaplace(each.epsilon * share, GRID * len(outcomes)),
+        }
+        return Allocation(budget=budget, parts=parts, rows=rows)
+
+    def offset_facts(self, facts: ReleaseFacts, allocation: Allocation) -> dict[str, str]:
+        """Return what a plan says of outcomes with bins: the noise of a mean, or its bound."""
+        widths = {
+            code.name: [high - low for low, high in code.cells]
+            for code in facts.encodings
+            if is_binned_outcome(code) and isinstance(code, Encoding)
+        }
+        if not widths:
+            return {}
+        binned = self.binned(facts.encodings)
+        if not binned.places:
+            return {
+                f"mean of {name}": f"uniform within bins: a mean may be off by up to "
+                f"{max(found) / 2:.3g}, and an effect by {max(found):.3g}, whatever n"
+                for name, found in widths.items()
+            }
+        mechanism = allocation[OFFSETS]
+        assert isinstance(mechanism, DiscreteLaplace)
+        arms = group_count(binned.arms(facts.encodings))
+        sd = mechanism.noise_sd / GRID / (facts.n / arms)
+        whose = "an arm" if arms > 1 else "all rows"
+        return {
+            "means within bins": f"{float(self.share()):.3g} of epsilon, for each bin"
+            + (" of each arm" if arms > 1 else "")
+        } | {
+            f"mean of {name}": f"noise sd of about {sd * math.hypot(*found):.3g} in a mean of "
+            f"{whose} from its bins; if values were uniform within bins, a mean might be off by "
+            f"up to {max(found) / 2:.3g}"
+            for name, found in widths.items()
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +189,8 @@ class HistogramSpec(CountsSpec):
     method: ClassVar[str] = (
         "MVHistogram (strict multivariate histogram; dp_rct Algorithm 1, corrected)"
     )
+
+    grouped: ClassVar[bool] = True
 
     zeta: float | None = None
 
@@ -115,6 +216,7 @@ class HistogramSpec(CountsSpec):
             "t": f"{t} (a cell is released if its noisy count is at least t)",
             "n / K": f"{n / cells:.3g} rows per cell on average",
             "noise": mechanism.describe(),
+            **self.offset_facts(facts, allocation),
         }
         if facts.schema.unit.max_rows > 1:
             k = facts.schema.unit.max_rows
@@ -144,7 +246,7 @@ class HistogramSpec(CountsSpec):
         """Return what the protected file is not good for."""
         return (
             "combinations shared by few rows are gone; subgroups, tails and rare codes with them",
-            "values within a bin are uniform: finer detail than the declared bins is not there",
+            self.within_limit(facts),
             "columns that are filler, withheld or keys carry no information",
             "standard errors computed on this file do not contain the privacy noise",
         )
@@ -176,6 +278,7 @@ class MarginalsSpec(CountsSpec):
             "columns": "; ".join(e.describe() for e in facts.encodings),
             "noise": mechanism.describe(),
             "noise of a count": f"sd {sd:.3g} rows, {sd / facts.n:.2%} of n",
+            **self.offset_facts(facts, allocation),
         }
         noisy = [e.name for e in facts.encodings if facts.n / e.size < 2 * sd]
         warnings: tuple[str, ...] = ()
@@ -194,7 +297,7 @@ class MarginalsSpec(CountsSpec):
         """Return what the protected file is not good for."""
         return (
             "columns are independent of each other: no effect, correlation or subgroup survives",
-            "values within a bin are uniform: finer detail than the declared bins is not there",
+            self.within_limit(facts),
             "columns that are filler, withheld or keys carry no information",
         )
 
@@ -239,7 +342,7 @@ def revived_counts(facts: ReleaseFacts, state: Mapping[str, Any]) -> Counts:
     )
 
 
-class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
+class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | WithOffsets]):
     """A synthetic file drawn from the noisy joint histogram of its modelled columns.
 
     Parameters
@@ -255,6 +358,11 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
         Columns to model.  By default, those whose fate is ``"modelled"``.
     zeta : float, optional
         In (0, 1). Columns that declare no bins get ``ceil(n^zeta)`` equal ones.
+    outcome_share : number, optional
+        Share of epsilon, from 0 to below 1, for where outcomes lie within their bins.  With it,
+        values of a binned column whose role is outcome are drawn with the noisy mean of their
+        bin in each arm; with 0 they are uniform, and a mean may be off by half a bin.  By default,
+        a quarter if there is such a column.
     keep : iterable of str
         Characteristics of the .dta file to keep in addition to those on the allow-list.
 
@@ -271,6 +379,10 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
     count reaches the public threshold t are released; they are sampled, exactly in law, without
     visiting all K cells.  With ``delta > 0``, only occupied cells get noise (the stability-based
     form). The n synthetic rows are drawn from the released counts, which is post-processing.
+
+    Binned outcomes (``role="outcome"``) are not uniform within their bins: for each bin in each
+    arm, the sum of the distance from its middle, in its widths, is released with noise.  One person
+    moves all of these sums of one outcome by at most 1 together (docs/methods.md, section 1).
 
     The published algorithm takes bin edges and cells from the data, and therefore has no guarantee.
     This one takes them from the schema.
@@ -302,35 +414,53 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
         *,
         columns: Iterable[str] | None = None,
         zeta: float | None = None,
+        outcome_share: Real | None = None,
         keep: Iterable[str] = (),
     ) -> None:
         schema = fated(schema, columns)
         spec = HistogramSpec(
-            columns=tuple(modelled(schema)), zeta=zeta, keep=listed_names(keep, "keep")
+            columns=tuple(modelled(schema)),
+            zeta=zeta,
+            outcome_share=outcome_share,
+            keep=listed_names(keep, "keep"),
         )
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease:
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease | WithOffsets:
         found = drawn_counts(self._table, self.facts, allocation, noise)
         assert isinstance(found, HistogramRelease)
-        return found
+        return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
 
-    def _state(self, drawn: HistogramRelease) -> Mapping[str, Any]:
+    def _state(self, drawn: HistogramRelease | WithOffsets) -> Mapping[str, Any]:
+        if isinstance(drawn, WithOffsets):
+            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
         return saved_counts(self.facts, drawn)
 
-    def _revived(self, state: Mapping[str, Any]) -> HistogramRelease:
+    def _revived(self, state: Mapping[str, Any]) -> HistogramRelease | WithOffsets:
         found = revived_counts(self.facts, state)
         assert isinstance(found, HistogramRelease)
-        return found
+        return revived_offsets(found, state)
 
-    def _columns(self, drawn: HistogramRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
-        rng = noise.post_processing_rng()
-        rows = draw_rows(drawn, self.n, rng)
-        return decoded(self.facts.encodings, rows, rng)
+    def _columns(
+        self, drawn: HistogramRelease | WithOffsets, noise: NoiseSource
+    ) -> Mapping[str, NDArray[Any]]:
+        rng, codes = noise.post_processing_rng(), self.facts.encodings
+        counts = drawn.counts if isinstance(drawn, WithOffsets) else drawn
+        rows = draw_rows(counts, self.n, rng)
+        found = decoded(codes, rows, rng)
+        if not isinstance(drawn, WithOffsets):
+            return found
+        binned = self.spec.binned(codes)
+        group, means = binned.group_of(counts.codes, codes), []
+        for place, sums in zip(binned.places, binned.split(drawn.sums, codes), strict=True):
+            known = np.zeros((len(sums), codes[place].size))
+            np.add.at(known, (group, counts.codes[:, place]), counts.counts)
+            means.append(means_of(sums, known[:, : sums.shape[1]]))
+        return redrawn(found, rows, codes, binned, means, rng)
 
 
-class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
+class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOffsets]):
     """A synthetic file drawn from a noisy histogram of each modelled column.
 
     Parameters
@@ -345,6 +475,11 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
         Columns to model.  By default, those whose fate is ``"modelled"``.
     default_bins : int, optional
         Number of equal bins for columns that declare none.
+    outcome_share : number, optional
+        Share of epsilon, from 0 to below 1, for where outcomes lie within their bins.  With it,
+        values of a binned column whose role is outcome are drawn with the noisy mean of their
+        bin; with 0 they are uniform, and a mean may be off by half a bin.  By default, a
+        quarter if there is such a column.
     keep : iterable of str
         Characteristics of the .dta file to keep in addition to those on the allow-list.
 
@@ -384,34 +519,73 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
         *,
         columns: Iterable[str] | None = None,
         default_bins: int | None = None,
+        outcome_share: Real | None = None,
         keep: Iterable[str] = (),
     ) -> None:
         schema = fated(schema, columns)
         spec = MarginalsSpec(
             columns=tuple(modelled(schema)),
             default_bins=default_bins,
+            outcome_share=outcome_share,
             keep=listed_names(keep, "keep"),
         )
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease:
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease | WithOffsets:
         found = drawn_counts(self._table, self.facts, allocation, noise)
         assert isinstance(found, OneWayRelease)
-        return found
+        return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
 
-    def _state(self, drawn: OneWayRelease) -> Mapping[str, Any]:
+    def _state(self, drawn: OneWayRelease | WithOffsets) -> Mapping[str, Any]:
+        if isinstance(drawn, WithOffsets):
+            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
         return saved_counts(self.facts, drawn)
 
-    def _revived(self, state: Mapping[str, Any]) -> OneWayRelease:
+    def _revived(self, state: Mapping[str, Any]) -> OneWayRelease | WithOffsets:
         found = revived_counts(self.facts, state)
         assert isinstance(found, OneWayRelease)
-        return found
+        return revived_offsets(found, state)
 
-    def _columns(self, drawn: OneWayRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
-        rng = noise.post_processing_rng()
-        rows = draw_independent_rows(drawn, self.n, rng)
-        return decoded(self.facts.encodings, rows, rng)
+    def _columns(
+        self, drawn: OneWayRelease | WithOffsets, noise: NoiseSource
+    ) -> Mapping[str, NDArray[Any]]:
+        rng, codes = noise.post_processing_rng(), self.facts.encodings
+        counts = drawn.counts if isinstance(drawn, WithOffsets) else drawn
+        rows = draw_independent_rows(counts, self.n, rng)
+        found = decoded(codes, rows, rng)
+        if not isinstance(drawn, WithOffsets):
+            return found
+        binned = self.spec.binned(codes)
+        means = [
+            means_of(sums, counts.counts[place][None, : sums.shape[1]])
+            for place, sums in zip(binned.places, binned.split(drawn.sums, codes), strict=True)
+        ]
+        return redrawn(found, rows, codes, binned, means, rng)
+
+
+def with_offsets(
+    counts: Drawn,
+    spec: CountsSpec,
+    facts: ReleaseFacts,
+    allocation: Allocation,
+    frame: Table,
+    noise: NoiseSource,
+) -> Drawn | WithOffsets:
+    """Return drawn counts, with the sums of offsets if the allocation has them."""
+    if OFFSETS not in allocation.parts:
+        return counts
+    mechanism, binned = allocation[OFFSETS], spec.binned(facts.encodings)
+    assert isinstance(mechanism, DiscreteLaplace)
+    sealed = bin_offsets(frame, binned.outcomes(facts.encodings), binned.arms(facts.encodings))
+    return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
+
+
+def revived_offsets(counts: Drawn, state: Mapping[str, Any]) -> Drawn | WithOffsets:
+    """Return counts with the sums of offsets that a saved state has."""
+    if OFFSETS not in state:
+        return counts
+    return WithOffsets(counts, np.array(state[OFFSETS], np.float64))
 
 
 _ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (Marginals)"

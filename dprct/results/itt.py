@@ -13,7 +13,7 @@ from dprct.formula import parse
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
-from dprct.results.protected import Provenance, provenance, table_given
+from dprct.results.protected import Provenance, binned_notes, provenance, table_given
 from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
 from dprct.schema.arguments import check_choice
 
@@ -306,7 +306,10 @@ def itt_table(
         corner="Outcome",
         parts=parts,
         style=shape,
-        notes=_notes(regressions, inference, found, custodian=custodian, known=known),
+        notes=(
+            *_notes(regressions, inference, found, custodian=custodian, known=known),
+            *binned_notes(schema, outcome_labels, known),
+        ),
         estimates=found.estimates,
         omitted=found.omitted,
         rows_without_group=found.rows_without_group,

@@ -31,7 +31,7 @@ from dprct.results.covariance import (
     taken_out,
 )
 from dprct.results.ordinary import OrdinaryResults
-from dprct.results.protected import Provenance, provenance, table_given
+from dprct.results.protected import Provenance, binned_notes, provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:
@@ -447,7 +447,11 @@ def ols(
     return replace(
         results,
         guarantee=known.guarantee or ORDINARY_FIT,
-        notes=(*results.notes, *_release_notes(Validity.of(schema), spec, known)),
+        notes=(
+            *results.notes,
+            *_release_notes(Validity.of(schema), spec, known),
+            *binned_notes(schema, parsed.outcomes[0].names, known),
+        ),
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )

@@ -128,6 +128,25 @@ class Provenance:
         return self.guarantee is not None and not self.guarantee.unverified
 
 
+def binned_notes(
+    schema: Schema | None, outcomes: Iterable[str], known: Provenance
+) -> tuple[str, ...]:
+    """Return what is said of means of released columns that have bins, as their schema tells."""
+    if schema is None or not known.is_released:
+        return ()
+    names = [
+        name
+        for name in dict.fromkeys(outcomes)
+        if name in schema.names and schema.column(name).bins is not None
+    ]
+    if not names:
+        return ()
+    return (
+        f"{', '.join(names)}: released in bins; within them values are drawn, and a mean or an "
+        "effect is as good as the plan in the certificate says of it.",
+    )
+
+
 def table_given(
     data: Any, schema: Schema | None, guarantee: Guarantee | None
 ) -> tuple[Any, Schema | None, Guarantee | None]:

@@ -112,6 +112,8 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     options: dict[str, Any] = {"keep": study.release.keep}
     if study.experiment is not None:
         return study.experiment.model(data, schema, zeta=study.release.zeta, **options)
+    if study.release.method in ("mv_histogram", "marginals"):
+        options["outcome_share"] = study.release.outcome_share
     if study.release.method == "marginals":
         return Marginals(data, schema, **options)
     if study.release.zeta is not None:

@@ -88,6 +88,13 @@ def _check_release(release: ReleaseSpec) -> None:
     if release.method in ESTIMATES:
         _check_estimate(release)
         return
+    share = release.outcome_share
+    if share is not None and release.method not in ("mv_histogram", "marginals"):
+        raise StudyError(
+            '[release] outcome_share belongs to method = "mv_histogram" or "marginals"; remove it'
+        )
+    if share is not None and not 0 <= share < 1:
+        raise StudyError(f"[release] outcome_share = {share}; give a number from 0 to below 1")
     zeta = release.zeta
     if zeta is not None and release.method in ("marginals", "calibrated"):
         raise StudyError('[release] zeta belongs to method = "mv_histogram"; remove it')
@@ -132,8 +139,8 @@ def check_printable(name: str, where: str) -> None:
 
 def _check_estimate(release: ReleaseSpec) -> None:
     """Refuse what belongs to a protected file."""
-    for key in ("zeta", "keep"):
-        if getattr(release, key):
+    for key in ("zeta", "keep", "outcome_share"):
+        if getattr(release, key) not in (None, ()):
             raise StudyError(
                 f"[release] {key} belongs to a protected file, and method = {release.method!r} "
                 "makes none; remove it"

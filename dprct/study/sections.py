@@ -388,6 +388,9 @@ class ReleaseSpec:
         What the release may cost; ``delta = 0`` is pure differential privacy.
     zeta : float or None
         Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
+    outcome_share : number, optional
+        Share of epsilon for the mean of each bin of binned columns with ``role = "outcome"``, for a
+        histogram or marginals: a quarter by default; with 0, values are uniform within bins.
     confirm : bool
         Release although the plan refuses: few combinations can be expected to survive, say.
     output : str or None
@@ -406,6 +409,7 @@ class ReleaseSpec:
     method: str = "mv_histogram"
     delta: float = 0.0
     zeta: float | None = None
+    outcome_share: float | None = None
     confirm: bool = False
     output: str | None = None
     keep: tuple[str, ...] = ()

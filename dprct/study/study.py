@@ -343,9 +343,14 @@ class Study:
             return _refusal(self.experiment.unaffordable(known, budget, confirm=confirm))
         spec: CountsSpec
         if self.release.method == "mv_histogram":
-            spec = HistogramSpec(columns=columns, keep=keep, zeta=self.release.zeta)
+            spec = HistogramSpec(
+                columns=columns, keep=keep, zeta=self.release.zeta,
+                outcome_share=self.release.outcome_share,
+            )  # fmt: skip
         elif self.release.method == "marginals":
-            spec = MarginalsSpec(columns=columns, keep=keep)
+            spec = MarginalsSpec(
+                columns=columns, keep=keep, outcome_share=self.release.outcome_share
+            )
         else:  # whose public facts are not all in the header
             return []
         try:

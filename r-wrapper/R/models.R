@@ -14,10 +14,17 @@
 #' @param treatment Names of the treatment columns.
 #' @param assignment One of the [designs].
 #' @param columns Columns to model, instead of a formula.
+<<<<<<< HEAD
+#' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
+#'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
+#'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `keep`,
+#'   `missing`, `sd`.
+=======
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`
 #'   and `keep`; for `marginals()` `default_bins` and `keep`; for `calibrated()`
 #'   `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `clip`,
 #'   `keep`, and those of [private_ate()], such as `missing` and `sd`.
+>>>>>>> main
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples
@@ -99,6 +106,9 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   public bounds of the outcome; what else is protected or released.
 #' @param estimand,hajek,balance,overlap,errors Whose effect is estimated; the form of the estimate;
 #'   what else is released; whether standard errors contain the error of the propensity model.
+#' @param treated_share Share of the rows that are treated, known from elsewhere: it decides the form
+#'   of an effect on the treated or the untreated, and refuses before the charge what would not be
+#'   estimated.
 #' @param lam,trim,noise Penalty, trimming, and kind of noise.
 #' @param propensity,learner,clip,bins The known probability of treatment; `"dr"`, `"r"` or `"s"`;
 #'   where values are clipped; the number of bins of a feature that declares none.
@@ -163,12 +173,14 @@ synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_t
 ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = NULL,
                 covariates = NULL, estimand = NULL, neighbors = NULL, noise = NULL, lam = NULL,
                 trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL, missing = NULL,
-                treated = NULL, balance = NULL, overlap = NULL, errors = NULL, alphas = NULL) {
+                treated = NULL, balance = NULL, overlap = NULL, errors = NULL, sd = NULL,
+                treated_share = NULL, alphas = NULL) {
   model("IPW", formula, data, schema,
     outcome = outcome, treatment = treatment, covariates = covariates, estimand = estimand,
     neighbors = neighbors, noise = noise, lam = lam, trim = trim, split = split,
     budget_shares = budget_shares, hajek = hajek, missing = missing, treated = treated,
-    balance = balance, overlap = overlap, errors = errors, alphas = alphas, ...
+    balance = balance, overlap = overlap, errors = errors, sd = sd, treated_share = treated_share,
+    alphas = alphas, ...
   )
 }
 

@@ -27,6 +27,7 @@ from dprct.queries.horvitz_thompson import (
     horvitz_thompson_sums,
 )
 from dprct.queries.missing_outcomes import observed_sums
+from dprct.queries.offsets import bin_offsets
 from dprct.queries.propensity import Block, Covariates, PropensityGrid, Treated, propensity_weights
 from dprct.queries.sums import (
     GRID,
@@ -122,7 +123,7 @@ def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
         rows = Weighted(records_of(frame), weights, 0.1, Scheme(estimand, 0.1))
         return [
             rows.difference(), rows.arm_sums(), rows.masses(), rows.count(), rows.squares(centre),
-            rows.gradient(centre), *rows.balance(Block(X)), rows.overlap(10),
+            rows.gradient_norm(centre), *rows.balance(Block(X)), rows.overlap(10),
         ]  # fmt: skip
 
     return ask
@@ -135,6 +136,10 @@ WEIGHTED_TIGHT = (False, True, True, True, True, False, False, True, True)
 QUERIES: dict[str, Query] = {
     "cells": Query(lambda frame: [cell_counts(frame, CODES)], (True,)),
     "one-way counts": Query(lambda frame: [one_way_counts(frame, CODES)], (True,)),
+    "offsets within bins": Query(lambda frame: [bin_offsets(frame, CODES[:1])], (True,)),
+    "offsets within bins, by arm": Query(
+        lambda frame: [bin_offsets(frame, CODES[:1], CODES[1:])], (True,)
+    ),
     "clipped sums": Query(lambda frame: [clipped_sums(frame, [Y, X])], (True,)),
     "cross products": Query(lambda frame: [cross_products(frame, [Y, X])], (True,)),
     "difference": Query(of_difference(TWO), (True, True, True), design_public=True),

@@ -95,7 +95,7 @@ def answers(rows: CompactTable, places: Any) -> list[Any]:
     (number,) = [b for b in DESIGN.blocks if b.column.name == "income"]
     found = [
         propensity_weights(part.Z, part.t, grid), weighted.difference(), weighted.arm_sums(),
-        weighted.masses(), weighted.squares(Centre()), weighted.gradient(Centre()),
+        weighted.masses(), weighted.squares(Centre()), weighted.gradient_norm(Centre()),
         *weighted.balance(number), weighted.overlap(10),
     ]  # fmt: skip
     return [list(_open(sealed)) for sealed in found]

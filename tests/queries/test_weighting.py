@@ -53,7 +53,7 @@ QUERIES: dict[str, Callable[[Weighted], list[Any]]] = {
     "masses": lambda w: [w.masses()],
     "count": lambda w: [w.count()],
     "squares": lambda w: [w.squares(centre) for centre in CENTRES],
-    "gradient": lambda w: [w.gradient(centre) for centre in CENTRES],
+    "gradient_norm": lambda w: [w.gradient_norm(centre) for centre in CENTRES],
     "balance": lambda w: list(w.balance(X)),
     "overlap": lambda w: [w.overlap(10)],
 }
@@ -81,24 +81,37 @@ def test_no_pair_of_records_exceeds_the_sensitivity(
             reached = max(reached, move.sum() / a.l1)
     if query in TIGHT and relation == "replace-one":
         assert reached > 0.999
-    assert query in ("count", "gradient") or reached > 0.4
+    assert query in ("count", "gradient_norm") or reached > 0.4
 
 
 @pytest.mark.parametrize(
     ("estimand", "arm"), [("ate", True), ("ate", False), ("att", False), ("atc", True)]
 )
 def test_the_gradient_of_two_records_reaches_its_sensitivity(estimand: Any, arm: bool) -> None:
-    """Odds just inside the trimming, a row of norm one, outcomes at both ends."""
+    """Odds just inside the trimming, a row of norm one, outcomes at both ends; others as one."""
     sign = -1.0 if arm else 1.0
-    Z = np.array([[np.sqrt(0.5), np.sqrt(0.5)]])
+    Z = np.tile([np.sqrt(0.5), np.sqrt(0.5)], (3, 1))
     weights = sign * (np.log(9) - 1e-9) * Z[0]
     scheme = Scheme(estimand, 0.1)
-    one, other = (
-        weighted_of([y], np.array([arm]), Z, weights, 0.0, scheme).gradient(Centre())
-        for y in (-1.0, 1.0)
-    )
-    move = np.linalg.norm((_open(one) - _open(other)).astype(float))
-    assert 0.999 * one.l2_squared**0.5 < move <= one.l2_squared**0.5
+
+    def asked(y: float, others: float) -> Any:
+        rows = weighted_of([y, others, others], np.full(3, arm), Z, weights, 0.0, scheme)
+        return rows.gradient_norm(Centre())
+
+    for others in (-1.0, 1.0):
+        (one,), (two,) = (_open(asked(y, others)) for y in (-1.0, 1.0))
+        most = float(asked(1.0, others).l1)
+        assert 0.999 * most < abs(int(one) - int(two)) <= most
+
+
+@pytest.mark.parametrize("estimand", ESTIMANDS)
+def test_no_record_moves_the_norm_by_more_than_its_sensitivity(estimand: Any) -> None:
+    """Vectors of two records are nowhere further apart than what the norm may move."""
+    alone = [records([corner], estimand, "replace-one") for corner in CORNERS]
+    for centre in CENTRES:
+        found = [np.asarray(one._gradient(centre), float) for one in alone]
+        most = alone[0].gradient_norm(centre).l1
+        assert max(np.linalg.norm(a - b) for a in found for b in found) <= most
 
 
 def test_extreme_propensities_are_trimmed_to_their_bounds() -> None:
@@ -160,9 +173,12 @@ def test_the_gradient_is_the_derivative(estimand: Any) -> None:
     def total(w: np.ndarray) -> float:
         return total_influence(weighted_of(y, t, Z, w, 0.2, scheme), centre)
 
-    found = value(weighted_of(y, t, Z, W, 0.2, scheme).gradient(centre))
+    weighted = weighted_of(y, t, Z, W, 0.2, scheme)
+    found = np.asarray(weighted._gradient(centre), float) * centre.slope(scheme) / HALF
     expected = [(total(W + step * e) - total(W - step * e)) / (2 * step) for e in np.eye(2)]
     np.testing.assert_allclose(found, expected, atol=2e-2)
+    (norm,) = value(weighted.gradient_norm(centre))
+    assert norm == pytest.approx(np.linalg.norm(expected), abs=2e-2)
 
 
 def test_squares_are_those_of_the_influences() -> None:

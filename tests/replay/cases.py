@@ -54,6 +54,22 @@ for engine in (False, True):
         facts={"y": {"fate": "modelled", "bins": 3}, **_fates(x="modelled", g="modelled")},
         may_miss={"y": "private"}, deltas=BOTH, sizes=TINY, engine=engine, **CONFIRM,
     )  # fmt: skip
+OUTCOME = {"y": {"fate": "modelled", "bins": 3, "role": "outcome"}}
+for engine in (False, True):
+    case(
+        dprct.MVHistogram, "means of bins in each arm" + ", in Polars" * engine, private="y t x",
+        given={"outcome_share": 0.5},
+        facts=OUTCOME | {"t": {"fate": "modelled", "role": "treatment"}} | _fates(x="withheld"),
+        may_miss={"y": "private"}, deltas=BOTH, sizes=TINY, engine=engine, **CONFIRM,
+    )  # fmt: skip
+case(
+    dprct.MVHistogram, "means of bins, two rows a person", private="y x pid", given={}, rows=2,
+    facts=OUTCOME | _fates(x="modelled", pid="key"), deltas=BOTH, sizes=TINY, **CONFIRM,
+)  # fmt: skip
+case(
+    dprct.Marginals, "means of bins", private="y x", given={"outcome_share": 0.5},
+    facts=OUTCOME | _fates(x="modelled"), deltas=BOTH, sizes=TINY, **CONFIRM,
+)  # fmt: skip
 case(
     dprct.MVHistogram, "named columns, zeta, kept notes", private="y x w", public="v",
     given={"columns": ["y", "x"], "zeta": 0.5, "keep": []},
@@ -311,6 +327,10 @@ for rule in ("att", "atc"):
 weighting("penalty, trimming, split, shares",
           {"lam": 0.1, "trim": 0.2, "split": 0.5, "errors": "conditional", "alphas": (0.1,),
            "budget_shares": {"effect": 0.6, "variance": 0.4}, "weights": None})  # fmt: skip
+weighting("the share of treated and the sd declared", {"treated_share": 0.3, "sd": {"y": 0.2}})
+weighting("att, treatment public, its share declared",
+          {"estimand": "att", "neighbors": "replace-one-design-public", "treated_share": 0.1},
+          private="y w x", public="t")  # fmt: skip
 weighting("balance and overlap", {"balance": ["w"], "overlap": True, "treated": 1.0})
 weighting("missing is a number", {"missing": {"y": 0.5, "w": 0.0}},
           may_miss={"y": "private", "w": "private"})  # fmt: skip

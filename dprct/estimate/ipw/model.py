@@ -14,6 +14,12 @@ from dprct.arguments import checked
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.experiment import levels_of, with_bounds
+from dprct.estimate.ipw.expected import (
+    Declared,
+    check_estimable,
+    expected_effect,
+    warnings_of,
+)
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -24,7 +30,7 @@ from dprct.estimate.ipw.release import (
     facts_of,
     parts_of,
     released,
-    warnings_of,
+    slope_kept,
 )
 from dprct.estimate.ipw.results import IPWResults, results_of
 from dprct.formula import Factor, parse
@@ -86,6 +92,8 @@ class IPWSpec(Spec[Facts]):
     balance: tuple[str, ...] = ()
     overlap: bool = False
     errors: Errors = "total"
+    sd: float | Mapping[str, float] | None = None
+    treated_share: float | None = None
     alphas: tuple[float, ...] = VALID_LEVELS
     weights: None = None
 
@@ -135,6 +143,8 @@ class IPWSpec(Spec[Facts]):
         yield lambda: self.roles(facts)
         yield lambda: penalty_of(self.lam)
         yield lambda: levels_of(self.alphas)
+        yield lambda: sd_of(self.sd, self.outcome)
+        yield lambda: share_of(self.treated_share)
         yield lambda: split_of(self.split, facts.n)
         yield lambda: self.form(facts)
 
@@ -182,10 +192,18 @@ class IPWSpec(Spec[Facts]):
     def allocation(self, facts: Facts, budget: Budget) -> IPWAllocation:
         """Return the mechanisms that a budget buys, in the form that is best at it."""
         check_delta(budget)
-        form = self.form(facts)
+        form, declared = self.form(facts), self.declared(facts)
         if self.hajek is None and self.budget_shares is None:
-            form = form.default(budget)
-        return form.allocation(budget)
+            form = form.default(budget, declared.treated)
+        allocation = form.allocation(budget)
+        check_estimable(allocation, declared)
+        return allocation
+
+    def declared(self, facts: Facts) -> Declared:
+        """Return what is known from elsewhere of outcome and treatment."""
+        return Declared(
+            self.roles(facts).radius, sd_of(self.sd, self.outcome), share_of(self.treated_share)
+        )
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
@@ -214,8 +232,14 @@ class IPWSpec(Spec[Facts]):
     def plan(self, facts: Facts, allocation: Allocation) -> Plan:
         """Return penalty, trimming, prices and noise."""
         assert isinstance(allocation, IPWAllocation)
-        roles = self.roles(facts)
-        words = {"outcome": self.outcome, "treated": roles.treated}
+        roles, declared = self.roles(facts), self.declared(facts)
+        effect = expected_effect(allocation, declared)
+        words = {
+            "outcome": self.outcome,
+            "treated": roles.treated,
+            "expected": f"about {effect.standard_error(self.alphas):.4g}: 95% intervals of "
+            f"+-{effect.half_width(0.05):.4g}, for an outcome of sd {declared.spread:.4g}",
+        }
         consequences = [
             "the estimand is of the outcome clipped to its bounds; penalty and trimming bias it "
             "towards the unadjusted difference",
@@ -226,9 +250,9 @@ class IPWSpec(Spec[Facts]):
         return Plan(
             self.method,
             allocation.budget,
-            facts_of(allocation, roles.radius, words),
+            facts_of(allocation, roles.radius, declared.treated, words),
             tuple(consequences),
-            tuple(warnings_of(allocation, roles.radius)),
+            tuple(warnings_of(allocation, declared, slope_kept(allocation))),
         )
 
 
@@ -334,6 +358,14 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     errors : {"total", "conditional"}
         Whether standard errors contain the error of the propensity model, which takes a part of the
         budget, or are conditional on that model.
+    sd : number, or mapping from the outcome to it, optional
+        Standard deviation of the outcome within an arm, known from elsewhere.  By default, a
+        quarter of the width of its bounds.  Only :meth:`plan` uses it, to say how wide intervals
+        will be.
+    treated_share : number, optional
+        Share of the rows that are treated, known from elsewhere.  It decides the form of an ATT or
+        ATC, and a fit that would estimate nothing is refused before it is charged.  By default,
+        half of the rows are taken to be treated, and a fit may be charged and estimate nothing.
     alphas : sequence of float
         Test sizes at which ``params -+ z bse`` is a valid interval.
     weights : None
@@ -417,6 +449,8 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         balance: Sequence[str] = (),
         overlap: bool = False,
         errors: Errors = "total",
+        sd: float | Mapping[str, float] | None = None,
+        treated_share: float | None = None,
         alphas: Sequence[float] = VALID_LEVELS,
         weights: None = None,
     ) -> None:
@@ -426,7 +460,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
             noise=noise, lam=lam, trim=trim, split=split, budget_shares=budget_shares,
             hajek=hajek, missing=missing, treated=treated,
             balance=tuple(listed_names(balance, "balance")), overlap=overlap, errors=errors,
-            alphas=levels_of(alphas), weights=weights,
+            sd=sd, treated_share=treated_share, alphas=levels_of(alphas), weights=weights,
         )  # fmt: skip
         self.facts = self._bind(spec, data, schema)
 
@@ -556,6 +590,30 @@ def penalty_of(lam: object) -> float | None:
     if isinstance(lam, bool) or not isinstance(lam, (int, float)) or not 0 < lam < float("inf"):
         raise ParameterError(f"lam={given(lam)}; give a number above 0, such as 0.01")
     return float(lam)
+
+
+def sd_of(sd: object, outcome: str) -> float | None:
+    """Return the declared standard deviation of the outcome."""
+    if isinstance(sd, Mapping):
+        if set(sd) != {outcome}:
+            raise ParameterError(
+                f"sd= names {', '.join(map(str, sd)) or 'nothing'}; give it for {outcome!r} alone"
+            )
+        sd = sd[outcome]
+    if sd is None:
+        return None
+    if isinstance(sd, bool) or not isinstance(sd, (int, float)) or not 0 < sd < float("inf"):
+        raise ParameterError(f"sd={given(sd)}; give a number above 0, or leave it out")
+    return float(sd)
+
+
+def share_of(share: object) -> float | None:
+    """Return the declared share of treated rows."""
+    if share is None:
+        return None
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ParameterError(f"treated_share={given(share)}; give a number between 0 and 1")
+    return float(share)
 
 
 def split_of(split: Real | None, n: int) -> tuple[int, int]:

@@ -30,10 +30,10 @@ from dprct.privacy.mechanisms import (
 from dprct.privacy.noise import random_part
 from dprct.queries.propensity import PropensityGrid, least_penalty, propensity_weights
 from dprct.queries.sums import GRID
-from dprct.queries.weighting import Centre, Weighted
+from dprct.queries.weighting import Centre, Weighted, gradient_moves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -92,6 +92,30 @@ class IPWAllocation(Allocation):
         """
         return self.weight_sd**2 + 1 / (4 * self.lam * self.grid.n)
 
+    def shortfall(self, weights: Array) -> float:
+        """Return how far the penalty moved released weights from those without it, about.
+
+        Notes
+        -----
+        ||w||, from ||w~||^2 less what noise adds to it, d s1^2.
+        """
+        square = float(np.square(weights).sum()) - self.form.d * self.weight_sd**2
+        return self.shortfall_of(math.sqrt(square) if square > 0 else 0.0)
+
+    def shortfall_of(self, norm: float) -> float:
+        """Return the same for a norm of the weights before noise.
+
+        Notes
+        -----
+        At the penalised w the gradient of the mean loss is -lam w, so that the weights without a
+        penalty are lam / h ||w|| away along a curvature h.  It is :func:`curvature_of`, what plans
+        count with: with covariates that spread less within their bounds the distance is larger.
+        Where the penalty takes more than half of the slopes, which plans warn of, ||w|| itself is
+        taken: what is left of the weights then says little of what there was.
+        """
+        ratio = self.lam / curvature_of(self.form.d)
+        return norm * (ratio if ratio < 1 else 1.0)
+
 
 @dataclass(frozen=True)
 class Form:
@@ -144,8 +168,8 @@ class Form:
         -----
         The two parts of the rows are disjoint and chosen whatever the values, so that the whole
         keeps the larger of what each part keeps: weights (epsilon, delta), the rest (epsilon,
-        delta) by sequential composition, the epsilons in ``shares`` and delta equally among the
-        Gaussian ones.
+        delta) by sequential composition, the epsilons in ``shares``; delta goes to the effect where
+        its noise is Gaussian, the only such part.
         """
         check_delta(budget)
         multiplier = analytic_gaussian(Fraction(GRID**2), self.d, budget).sigma / GRID
@@ -166,15 +190,21 @@ class Form:
             grid=grid,
         )
 
-    def default(self, budget: Budget) -> Form:
+    def default(self, budget: Budget, treated: float = 0.5) -> Form:
         """Return the form that is the default at a budget, Hajek or plain.
+
+        Parameters
+        ----------
+        budget : Budget
+        treated : float
+            Share of the rows that are treated, from public knowledge.
 
         Notes
         -----
         A ratio of weighted sums does not depend on where the bounds of the outcome are, and most of
         the noise of the weights cancels in it.  It is released where its denominators are far from
-        their noise: it is the default where the weight expected of an arm (all rows, or half of
-        them if the effect is on one arm) is ``HAJEK_FLOORS`` times what it must exceed.  A function
+        their noise: it is the default where the weight expected of an arm (all rows, or the share
+        of them that the effect is about) is ``HAJEK_FLOORS`` times what it must exceed.  A function
         of sizes, trimming, shares and budget alone.
         """
         parts = parts_of(
@@ -182,13 +212,18 @@ class Form:
             overlap=self.overlap,
         )  # fmt: skip
         ratio = replace(self, hajek=True, shares=split(None, parts))
-        far = ratio.expected_mass >= HAJEK_FLOORS * ratio.mass_floor(budget)
+        far = ratio.mass_of(treated) >= HAJEK_FLOORS * ratio.mass_floor(budget)
         return ratio if far else self
 
     @property
-    def expected_mass(self) -> float:
-        """Expected sum of the weights of an arm if half of the rows are treated."""
-        return self.n2 if self.scheme.estimand == "ate" else self.n2 / 2
+    def one_arm(self) -> bool:
+        """Whether the effect is on one arm."""
+        return self.scheme.estimand != "ate"
+
+    def mass_of(self, treated: float) -> float:
+        """Return the expected sum of the weights of an arm if a share of the rows is treated."""
+        share = {"ate": 1.0, "att": treated, "atc": 1 - treated}[self.scheme.estimand]
+        return self.n2 * share
 
     def mass_floor(self, budget: Budget) -> float:
         """Return what the released sums of weights of a Hajek form must both exceed."""
@@ -203,15 +238,13 @@ class Form:
         return counted and self.relation == "replace-one"
 
     def _parts(self, budget: Budget) -> dict[str, Mechanism]:
-        gaussian = {"gradient"} & set(self.shares)
-        if self.noise == "gaussian":
-            gaussian.add("effect")
+        gaussian = {"effect"} if self.noise == "gaussian" else set()
         found: dict[str, Mechanism] = {}
         for name, share in self.shares.items():
             epsilon = budget.epsilon * share
             if name in gaussian:
-                own = Budget(epsilon, budget.delta / len(gaussian))
-                found[name] = self._gaussian(name, own)
+                own = Budget(epsilon, budget.delta)
+                found[name] = AnalyticGaussian(own, GRID**2, 2 if self.hajek else 1)
             elif name == "balance":
                 for column in self.balance:
                     each = epsilon / len(self.balance)
@@ -221,25 +254,14 @@ class Form:
                 found[name] = DiscreteLaplace(epsilon, self._l1(name))
         return found
 
-    def _gaussian(self, name: str, budget: Budget) -> AnalyticGaussian:
-        if name == "effect":
-            return AnalyticGaussian(budget, GRID**2, 2 if self.hajek else 1)
-        return AnalyticGaussian(budget, gradient_l2(self.d) ** 2, self.d)
-
     def _l1(self, name: str) -> int:
         if name == "overlap":
             return 2
+        if name == "gradient":
+            return gradient_moves(self.d)
         if name == "mass" and self.counts_arm:
             return 1
         return 2 * GRID if name == "mass" and self.relation == "replace-one" else GRID
-
-
-def gradient_l2(d: int) -> int:
-    """Return the L2 sensitivity of the rounded gradient, in steps."""
-    root = 1
-    while root * root < d:
-        root += 1
-    return GRID + root
 
 
 def check_delta(budget: Budget) -> None:
@@ -283,8 +305,8 @@ class Released:
     ----------
     weights : (d,) array
         Noisy propensity weights.
-    weight_sd, weight_spread : float
-        Their noise; the variance of each, sampling included.
+    weight_sd, weight_spread, shortfall : float
+        Their noise; the variance of each, sampling included; how far the penalty moved them.
     theta : float
         The effect; NaN where a denominator is not far from its noise.
     noises : tuple of float
@@ -293,8 +315,8 @@ class Released:
         How many of ``noises``, the first ones, are standard deviations.
     variance, variance_scale : float
         Of its sampling error, and the Laplace scale of that.
-    slope : float
-        Squared norm of the derivative of theta in the weights; 0 where not released.
+    steepness, steepness_scale : float
+        Norm of the derivative of theta in the weights, and its Laplace scale; 0 where not released.
     masses : tuple of float
         Released denominators (weights of the treated, of the others; or one number of records).
     balance : mapping from name to (weighted difference, root mean square, noise of the first)
@@ -305,12 +327,14 @@ class Released:
     weights: Array
     weight_sd: float
     weight_spread: float
+    shortfall: float
     theta: float
     noises: tuple[float, ...]
     gaussian: int
     variance: float
     variance_scale: float
-    slope: float
+    steepness: float
+    steepness_scale: float
     masses: tuple[float, ...]
     balance: Mapping[str, tuple[float, float, float]]
     overlap: NDArray[np.int64] | None
@@ -366,10 +390,10 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
     )
     ratio = _hajek(form, weighted, draw) if form.hajek else _plain(form, weighted, draw)
     variance, variance_scale = draw("variance", weighted.squares(ratio.centre))
-    slope = 0.0
+    steepness = steepness_scale = 0.0
     if form.errors == "total":
-        found, _ = draw("gradient", weighted.gradient(ratio.centre))
-        slope = float(np.square(found / ratio.divisor).sum())
+        (norm,), (size,) = draw("gradient", weighted.gradient_norm(ratio.centre))
+        steepness, steepness_scale = float(norm) / ratio.divisor, size / ratio.divisor
     numbers = {block.column.name: block for block in rows.design.blocks if not block.levels}
     balance = {
         name: _balance(name, weighted, numbers[name], ratio.divisor, draw) for name in form.balance
@@ -382,12 +406,14 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
         weights=weights,
         weight_sd=allocation.weight_sd,
         weight_spread=allocation.weight_spread,
+        shortfall=allocation.shortfall(weights),
         theta=ratio.theta,
         noises=ratio.noises,
-        gaussian=_gaussian_draws(form),
+        gaussian=gaussian_draws(form),
         variance=float(variance[0]) / ratio.divisor**2,
         variance_scale=variance_scale[0] / ratio.divisor**2,
-        slope=slope,
+        steepness=steepness,
+        steepness_scale=steepness_scale,
         masses=ratio.masses,
         balance=balance,
         overlap=counts,
@@ -422,7 +448,8 @@ class _Drawer:
         return found.values, [size] * len(found.values)
 
 
-def _gaussian_draws(form: Form) -> int:
+def gaussian_draws(form: Form) -> int:
+    """Return how many draws in the effect are Gaussian; they come first."""
     if form.noise == "laplace":
         return 0
     return 2 if form.hajek else 1
@@ -477,6 +504,15 @@ def _hajek(form: Form, weighted: Weighted, draw: _Drawer) -> _Ratio:
     return _Ratio(theta, ordered, tuple(divisors), n2, centre)
 
 
+def divisor_of(allocation: IPWAllocation) -> float:
+    """Return what every released denominator must reach, or the effect is not estimated."""
+    form = allocation.form
+    if form.hajek:
+        return form.mass_floor(allocation.budget)
+    spread = allocation["mass"].scale  # type: ignore[union-attr]
+    return sorted((FEWEST_WEIGHT_SCALES * spread, float(FEWEST_COUNTED)))[1]
+
+
 def _divisor(size: float, spread: float) -> tuple[bool, float]:
     """Return whether a released denominator is far from its noise, and what to divide by."""
     least = FEWEST_WEIGHT_SCALES * spread
@@ -500,14 +536,9 @@ def _balance(
     return float(difference) / divisor, spread, float(np.sqrt(2) * scale) / divisor
 
 
-_FEWEST_KEPT = 0.5
-"""Share of the slopes below which the penalty is warned of."""
-
-_OUTCOME_SD = 0.5
-"""Of an outcome, in units of half the width of its bounds: bounds two sd from the middle."""
-
-
-def facts_of(allocation: IPWAllocation, radius: float, words: Mapping[str, str]) -> dict[str, str]:
+def facts_of(
+    allocation: IPWAllocation, radius: float, treated: float, words: Mapping[str, str]
+) -> dict[str, str]:
     """Return the lines of a plan.
 
     Parameters
@@ -515,13 +546,16 @@ def facts_of(allocation: IPWAllocation, radius: float, words: Mapping[str, str])
     allocation : IPWAllocation
     radius : float
         R, half the width of the bounds of the outcome.
-    words : mapping from {"treated", "outcome"} to str
+    treated : float
+        Share of the rows that are taken to be treated.
+    words : mapping from {"treated", "outcome", "expected"} to str
+        The last: standard error and half width to expect.
     """
     form = allocation.form
     scheme, kept = form.scheme, slope_kept(allocation)
     facts = {
         "estimand": f"{scheme.estimand.upper()} of {words['outcome']}; {words['treated']}",
-        "form": form_of(allocation),
+        "form": form_of(allocation, treated),
         "rows": f"{form.n1:,} for the propensity weights, {form.n2:,} others for the effect",
         "penalty": f"lambda {allocation.lam:.4g}; it leaves about {kept:.0%} of the slopes of log "
         "odds (less, where bounds of covariates are wider than two sd from the middle)",
@@ -530,26 +564,34 @@ def facts_of(allocation: IPWAllocation, radius: float, words: Mapping[str, str])
         "trimming": f"propensities within [{scheme.trim:g}, {1 - scheme.trim:g}]",
         "budget": "all of it for the weights; of the same on the other rows: "
         + ", ".join(f"{name} {float(share):.3g}" for name, share in form.shares.items()),
-        "noise of the effect": f"sd {effect_sd(allocation, radius):.4g}"
-        + ("" if scheme.estimand == "ate" else " if half of the rows are treated"),
+        "noise of the effect": f"sd {effect_sd(allocation, radius, treated):.4g}"
+        + ("" if scheme.estimand == "ate" else f" if {treated:.0%} of the rows are treated"),
         "sampling error": f"at most {sampling_most(form, radius):.4g} (every weight the largest)",
     }
-    if form.errors == "total":
-        part = weights_sd(allocation, radius)
-        facts["error of the weights"] = f"at least about {part:.4g}, the noise of its own release"
-    facts["expected standard error"] = f"about {expected_error(allocation, radius):.4g} or more"
+    facts["expected standard error"] = words["expected"]
     return facts
 
 
-def form_of(allocation: IPWAllocation) -> str:
+def form_of(allocation: IPWAllocation, treated: float) -> str:
     """Return which form is released, and when it is not."""
     if not allocation.form.hajek:
         return "plain: weighted sums over a number of rows, of outcomes about the middle of bounds"
     floor = allocation.form.mass_floor(allocation.budget)
     return (
         f"Hajek: weighted means; not estimated unless both released sums of weights exceed "
-        f"{floor:,.0f} (about {allocation.form.expected_mass:,.0f} are expected)"
+        f"{floor:,.0f} (about {allocation.form.mass_of(treated):,.0f} are expected)"
     )
+
+
+def curvature_of(d: int) -> float:
+    """Return the curvature of the loss in a covariate, from public facts.
+
+    Notes
+    -----
+    1 / (32 K), for a covariate whose sd is a quarter of the width of its bounds, z_j = x_j /
+    sqrt(2 K), where about half are treated: E z_j^2 e(1 - e) is 1/(2K) 1/4 1/4.
+    """
+    return 1 / (32 * max(d - 1, 1))
 
 
 def slope_kept(allocation: IPWAllocation) -> float:
@@ -557,66 +599,21 @@ def slope_kept(allocation: IPWAllocation) -> float:
 
     Notes
     -----
-    h / (h + lam) with the curvature h = 1 / (32 K) of a covariate whose sd is a quarter of the
-    width of its bounds, z_j = x_j / sqrt(2 K), where about half are treated: E z_j^2 e(1 - e) is
-    1/(2K) 1/4 1/4.  Wider bounds leave less.
+    h / (h + lam) with the curvature h of :func:`curvature_of`.  Wider bounds leave less.
     """
-    curvature = 1 / (32 * max(allocation.form.d - 1, 1))
+    curvature = curvature_of(allocation.form.d)
     return curvature / (curvature + allocation.lam)
 
 
-def weights_sd(allocation: IPWAllocation, radius: float) -> float:
-    """Return the least error that weights will seem to add: that of the gradient's own release."""
-    step = allocation.form.scheme.odds_most * radius / allocation.form.n2 / (1 << 19)
-    sd = allocation["gradient"].noise_sd * step
-    return sd * math.sqrt(allocation.form.d * allocation.weight_spread)
-
-
-def expected_error(allocation: IPWAllocation, radius: float) -> float:
-    """Return about the least standard error to expect: of noise, sampling and weights.
-
-    Notes
-    -----
-    Sampling: outcomes with a sd of a quarter of the width of their bounds, and all weights 2.
-    """
-    weights = weights_sd(allocation, radius) if allocation.form.errors == "total" else 0.0
-    sampling = 2 * radius * _OUTCOME_SD / math.sqrt(allocation.form.n2)
-    return math.hypot(effect_sd(allocation, radius), sampling, weights)
-
-
-def effect_sd(allocation: IPWAllocation, radius: float) -> float:
+def effect_sd(allocation: IPWAllocation, radius: float, treated: float = 0.5) -> float:
     """Return the noise of the effect, one sd, without that of denominators."""
-    scheme = allocation.form.scheme
-    steps = allocation["effect"].noise_sd / (1 << 19) * radius / allocation.form.n2
-    if allocation.form.hajek:
-        means = (
-            2 if scheme.estimand != "ate" else 1
-        )  # weights of an arm add up to n2, or half of it
-        return steps * means * math.hypot(scheme.treated_most, scheme.control_most)
-    return steps * scheme.most * (1 if scheme.estimand == "ate" else 2)
+    scheme, form = allocation.form.scheme, allocation.form
+    steps = allocation["effect"].noise_sd / (1 << 19) * radius / form.mass_of(treated)
+    return steps * (
+        math.hypot(scheme.treated_most, scheme.control_most) if form.hajek else scheme.most
+    )
 
 
 def sampling_most(form: Form, radius: float) -> float:
     """Return the largest sampling error of the effect that bounds and trimming allow."""
     return radius * form.scheme.most / math.sqrt(form.n2)
-
-
-def warnings_of(allocation: IPWAllocation, radius: float) -> Iterator[str]:
-    """Yield what is likely to disappoint."""
-    if math.exp(-(allocation.weight_sd**2) / 2) < 1 / allocation.form.scheme.odds_most:
-        yield (
-            "the noise of the propensity weights takes de-biased odds below the trimming: what is "
-            "weighted by is mostly noise; spend more, raise lam, or use more rows"
-        )
-    if slope_kept(allocation) < _FEWEST_KEPT:
-        yield (
-            f"the penalty leaves about {slope_kept(allocation):.0%} of the slopes of the log "
-            "odds: most of the confounding stays in the effect; spend more, use more rows, or name "
-            "fewer covariates"
-        )
-    if expected_error(allocation, radius) > radius * _OUTCOME_SD:
-        yield (
-            f"not usable with {allocation.form.n1 + allocation.form.n2:,} rows: the expected "
-            "standard error is above one sd of an outcome (a quarter of the width of its bounds); "
-            "spend more, use more rows, trim more, or declare narrower bounds"
-        )

@@ -154,7 +154,7 @@ class Covariates:
 
     def _counted(self, rule: Rule) -> HistogramSpec | MarginalsSpec:
         kind = HistogramSpec if rule == "histogram" else MarginalsSpec
-        return kind(columns=self.names)
+        return kind(columns=self.names, outcome_share=0)
 
     def columns(self, drawn: Drawn, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return synthetic columns (n,) by name: post-processing, or filler."""

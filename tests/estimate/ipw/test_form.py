@@ -7,7 +7,7 @@ import pytest
 
 from dprct.defaults import PROPENSITY_NOISE_MOST
 from dprct.errors import ParameterError
-from dprct.estimate.ipw.release import WEIGHTS, Form, gradient_l2, parts_of
+from dprct.estimate.ipw.release import WEIGHTS, Form, parts_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace, split
 from dprct.queries.propensity import least_penalty
@@ -60,9 +60,9 @@ def test_the_effect_is_calibrated_to_its_sensitivity() -> None:
     allocation = made().allocation(BUDGET)
     effect, gradient = allocation.parts["effect"], allocation.parts["gradient"]
     assert isinstance(effect, DiscreteLaplace)
-    assert isinstance(gradient, AnalyticGaussian)
+    assert isinstance(gradient, DiscreteLaplace)
     assert (effect.l1, effect.epsilon) == (GRID, Fraction(12, 20))
-    assert gradient.l2_squared == gradient_l2(5) ** 2 == (GRID + 3) ** 2
+    assert (gradient.l1, gradient.epsilon) == (GRID + 3, Fraction(4, 20))
     weights = allocation[WEIGHTS]
     assert isinstance(weights, AnalyticGaussian)
     assert weights.l2_squared == allocation.grid.l2**2
@@ -99,14 +99,17 @@ def test_the_default_penalty_keeps_the_noise_of_weights_small_and_is_never_refus
 
 
 def test_the_hajek_form_is_the_default_where_denominators_are_far_from_their_noise() -> None:
-    def hajek(epsilon: float, **changes: Any) -> bool:
-        return made(**changes).default(Budget(epsilon, 1e-6)).hajek
+    def hajek(epsilon: float, treated: float = 0.5, **changes: Any) -> bool:
+        return made(**changes).default(Budget(epsilon, 1e-6), treated).hajek
 
     # mass: a third of epsilon, scale 2 / .1, ten scales, twice: 1200 / epsilon
     assert (hajek(1, n2=1199), hajek(1, n2=1200)) == (False, True)
     assert (hajek(2, n2=599), hajek(2, n2=600)) == (False, True)
     assert not hajek(1, n2=2000, scheme=Scheme("att", 0.1))
     assert hajek(1, n2=2400, scheme=Scheme("att", 0.1))
+    # and with a declared share, where few are treated only for the effect on the others
+    assert not hajek(1, 0.2, n2=2400, scheme=Scheme("att", 0.1))
+    assert hajek(1, 0.2, n2=1500, scheme=Scheme("atc", 0.1))
     form = made(n2=4000).default(BUDGET)
     assert set(form.shares) == {"effect", "mass", "variance", "gradient"}
     assert sum(form.shares.values()) == 1

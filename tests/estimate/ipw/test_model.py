@@ -263,6 +263,9 @@ REFUSED: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"missing": {"educ": "public"}}, ParameterError, "missing="),
     ({"missing": 7.0}, ParameterError, "outside the bounds"),
     ({"alphas": (0.9,)}, ParameterError, "alphas="),
+    ({"sd": 0}, ParameterError, "sd="),
+    ({"sd": {"age": 1.0}}, ParameterError, "sd= names age"),
+    ({"treated_share": 1}, ParameterError, "treated_share="),
     ({"outcome": "age"}, ParameterError, "must differ"),
     ({"outcome": "earning"}, ColumnError, "did you mean 'earnings'"),
 ]

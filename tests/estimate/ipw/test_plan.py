@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dprct import IPW
-from dprct.estimate.ipw.release import Form, effect_sd, expected_error, slope_kept
+from dprct import IPW, Accountant
+from dprct.errors import ParameterError
+from dprct.estimate.ipw.expected import Declared, expected_effect
+from dprct.estimate.ipw.release import Form, effect_sd, slope_kept
 from dprct.privacy.mechanisms import split
 from dprct.queries.weighting import Scheme
 
@@ -74,7 +76,8 @@ def test_the_expected_error_is_about_what_is_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget
 ) -> None:
     model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings")
-    planned = expected_error(model.spec.allocation(model.facts, budget), 1.0)
+    effect = expected_effect(model.spec.allocation(model.facts, budget), Declared(1.0))
+    planned = effect.standard_error((0.05,))
     assert 0.3 < model.fit(2, 1e-6, rng=1).bse.iloc[0] / planned < 3
     assert f"{planned:.4g}" in model.plan(2, 1e-6).facts["expected standard error"]
 
@@ -92,11 +95,47 @@ def test_a_larger_penalty_leaves_less_of_the_slopes(budget: Budget) -> None:
     assert kept(0.1) < 0.1 < 0.8 < kept(0.001)
 
 
-def test_the_gradient_noise_is_planned(
-    study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget
+@pytest.mark.parametrize("hajek", [False, True])
+def test_the_width_to_expect_is_about_the_width_found(
+    study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget, hajek: bool
 ) -> None:
-    model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings")
-    line = model.plan(2, 1e-6).facts["error of the weights"]
-    planned = float(line.split("about ")[1].split(",")[0])
-    found = [model.fit(2, 1e-6, rng=seed).effect.variances[1].value for seed in range(12)]
-    assert planned == pytest.approx(np.sqrt(np.mean(found)), rel=0.8)
+    sd = float(study(4000).groupby("treat")["earnings"].std().mean())
+    model = IPW.from_formula(
+        "treat ~ age", study(4000), schema, outcome="earnings", hajek=hajek, sd=sd
+    )
+    planned = expected_effect(
+        model.spec.allocation(model.facts, budget), model.spec.declared(model.facts)
+    ).half_width(0.05)
+    found = [model.fit(2, 1e-6, rng=seed).effect.half_width(0.05) for seed in range(12)]
+    assert 0.5 < planned / np.median(found) < 2
+
+
+def test_usable_is_said_by_the_declared_sd(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    def warned(**options: Any) -> bool:
+        model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings", **options)
+        return any("not usable" in text for text in model.plan(2, 1e-6).warnings)
+
+    assert not warned()
+    assert not warned(sd=0.5)
+    assert warned(sd={"earnings": 0.02})
+
+
+def test_a_share_of_treated_decides_before_the_charge(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    def model(n: int, **options: Any) -> IPW:
+        return IPW.from_formula(
+            "treat ~ age", study(n), schema, outcome="earnings", estimand="att", **options
+        )
+
+    budget = Accountant(10, 1e-3)
+    with pytest.raises(ParameterError, match=r"treated_share=0\.05 of 300 rows"):
+        model(600, treated_share=0.05).fit(1, 1e-6, accountant=budget)
+    assert budget.spent.epsilon == 0
+    assert model(20_000).plan(2, 1e-6).facts["form"].startswith("Hajek")
+    assert model(20_000, treated_share=0.02).plan(2, 1e-6).facts["form"].startswith("plain")
+    said = [any("treated_share" in text for text in model(20_000, **options).plan(2, 1e-6).warnings)
+            for options in ({}, {"treated_share": 0.3})]  # fmt: skip
+    assert said == [True, False]
