@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dprct.certificate.certificate import Needed
-from dprct.cli.protect import Output, StudyFile, study_of
+from dprct.cli.protect import Output, StudyFile
 from dprct.cli.show import say
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import spelled

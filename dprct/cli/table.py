@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprct.cli.protect import Output, StudyFile, study_of
+from dprct.cli.protect import Output, StudyFile
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
 from dprct.study.declared_tables import long_form, mismatches

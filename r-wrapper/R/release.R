@@ -161,7 +161,7 @@ print.dprct_verification <- function(x, ...) print_text(x, ...)
 utility <- function(confidential, released, formula = NULL, ...) {
   options <- list(...)
   check_named(options)
-  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
+  if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
   dprct_call("utility",
     a = side(confidential), b = side(released),
     formula = if (!is.null(formula)) formula_text(formula), options = options

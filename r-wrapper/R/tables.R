@@ -24,7 +24,7 @@
 itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ...) {
   options <- list(...)
   check_named(options)
-  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
+  if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",
     data = frame_of(data, used = used), outcomes = labelled(outcomes), arms = labelled(arms),
