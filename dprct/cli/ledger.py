@@ -15,7 +15,7 @@ from dprct.privacy.budget import spelled
 from dprct.privacy.charges import unit_words
 from dprct.privacy.ledger import ledger_path
 from dprct.release.verify import certified_words, lacking
-from dprct.study.package import ledger_words
+from dprct.study.package import ledger_words, study_of
 
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
