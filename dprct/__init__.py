@@ -39,10 +39,14 @@ _HOME = {
     "SyntheticControl": "dprct.estimate",
     "Table": "dprct.results.tables",
     "Unit": "dprct.schema",
+    "balance_table": "dprct.results.balance",
     "compare": "dprct.io.compare",
     "etable": "dprct.results.etable",
     "itt_table": "dprct.results.itt",
+    "iv": "dprct.results.iv",
+    "logit": "dprct.results.binary",
     "ols": "dprct.results.ols",
+    "probit": "dprct.results.binary",
     "read": "dprct.io",
     "read_dta": "dprct.io.stata",
     "verify": "dprct.release.verify",
@@ -80,8 +84,11 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Guarantee
     from dprct.release import Calibrated, Marginals, MVHistogram, Release
     from dprct.release.verify import verify
+    from dprct.results.balance import balance_table
+    from dprct.results.binary import logit, probit
     from dprct.results.etable import etable
     from dprct.results.itt import itt_table
+    from dprct.results.iv import iv
     from dprct.results.ols import ols
     from dprct.results.tables import Table
     from dprct.schema import Column, Schema, Unit

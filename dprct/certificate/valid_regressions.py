@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
-from dprct.io.compare import DATASET
+from dprct.schema.columns import DATASET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

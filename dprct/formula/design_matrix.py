@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from dprct.schema.arguments import check_choice
 from dprct.schema.tables import asking, collected, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from narwhals.typing import IntoFrame
 
@@ -198,6 +198,8 @@ class Design:
         The term of the formula to which each column of ``X`` belongs.
     used : (N,) array of bool
         Which of the rows that were given are in ``y`` and ``X``.
+    levels : mapping from column to tuple
+        Levels of the factors among the regressors, the base first.
     """
 
     y: Array
@@ -206,6 +208,7 @@ class Design:
     outcomes: tuple[str, ...]
     terms: tuple[str, ...]
     used: Mask
+    levels: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
 
 
 def design(
@@ -215,6 +218,7 @@ def design(
     *,
     levels: Levels = "data",
     keep: Mask | None = None,
+    known: Mapping[str, Sequence[Level]] | None = None,
 ) -> Design:
     """Return the design matrix of a formula.
 
@@ -232,6 +236,8 @@ def design(
         they occur; the columns then are a function of public facts.
     keep : (N,) array of bool, optional
         Rows that may be used at all.
+    known : mapping from column to levels, optional
+        Exactly the levels of these factors, the base first, as of an earlier fit.
 
     Returns
     -------
@@ -272,7 +278,7 @@ def design(
     if keep is not None:
         used = used & keep
     factors = {
-        label: _regressor(factor, values[label][used], schema, levels)
+        label: _regressor(factor, values[label][used], schema, levels, known or {})
         for label, factor in _right_factors(parsed).items()
     }
     y = [_outcome(factor, values[factor.label][used]) for factor in parsed.outcomes]
@@ -284,6 +290,11 @@ def design(
         outcomes=tuple(factor.label for factor in parsed.outcomes),
         terms=terms,
         used=used,
+        levels={
+            factor.names[0]: tuple(coded.categories)
+            for label, factor in _right_factors(parsed).items()
+            if isinstance(coded := factors[label], pd.Categorical)
+        },
     )
 
 
@@ -334,10 +345,18 @@ def _outcome(factor: Factor, column: pd.Series[Any]) -> Array:
 
 
 def _regressor(
-    factor: Factor, column: pd.Series[Any], schema: Schema | None, levels: Levels
+    factor: Factor,
+    column: pd.Series[Any],
+    schema: Schema | None,
+    levels: Levels,
+    known: Mapping[str, Sequence[Level]],
 ) -> Array | pd.Categorical[Any]:
     if factor.kind == "expression" or (factor.kind == "name" and not is_factor(column)):
         return numbers_of(column)
+    if factor.names[0] in known:
+        order = list(known[factor.names[0]])
+        codes = [order.index(_key(value)) for value in column]
+        return pd.Categorical.from_codes(codes, categories=pd.Index(order, dtype=object))
     return categories_of(factor.names[0], column, schema, levels)
 
 

@@ -20,7 +20,7 @@ from dprct import disk
 from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.missing import missing_numbers
-from dprct.schema.columns import Code, Column, FileFacts, text_width
+from dprct.schema.columns import DATASET, Code, Column, FileFacts, text_width
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -54,9 +54,6 @@ FACETS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Facet to one line that says what it is, in the order in which differences are listed."""
-
-DATASET = "_dta"
-"""Owner of the characteristics and notes of the data set as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

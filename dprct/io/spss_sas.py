@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import DprctWarning, FileError
-from dprct.io.compare import DATASET
-from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.columns import STRING_WIDTH, Code, Column, FileFacts
+from dprct.missing import MISSING_CODES, Recoding, recoding_of, tagged
+from dprct.schema.columns import DATASET, STRING_WIDTH, Code, Column, FileFacts
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -147,72 +146,6 @@ def _unknown(name: str) -> str:
     return f"the format {name}"
 
 
-_MOST = len(MISSING_CODES) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Recoding:
-    """Which values become which missing code.
-
-    Parameters
-    ----------
-    rules : tuple of (low, high)
-        The k-th interval, both ends included, becomes the k-th letter; the first that fits counts.
-    merged : bool
-        Whether a code stands for several values.
-    """
-
-    rules: tuple[tuple[float, float], ...] = ()
-    merged: bool = False
-
-    def codes(self, values: NDArray[np.float64]) -> NDArray[np.int8]:
-        """Return the numbers of the missing codes of ``values`` (n,); -1 where none applies."""
-        out = np.full(len(values), -1, np.int8)
-        for number, (low, high) in enumerate(self.rules, start=1):
-            out[(out < 0) & (values >= low) & (values <= high)] = number
-        return out
-
-    def __str__(self) -> str:
-        return "; ".join(
-            f"{MISSING_CODES[number]} = {low:g}" + (f" to {high:g}" if high > low else "")
-            for number, (low, high) in enumerate(self.rules, start=1)
-        )
-
-
-def recoding_of(ranges: Iterable[Mapping[str, Any]], labels: Mapping[Any, str]) -> Recoding:
-    """Return the recoding of a column's user-missing values; it depends on the header only.
-
-    Parameters
-    ----------
-    ranges : iterable of {"lo": float, "hi": float}
-        The declared user-missing values; a single value has both ends equal.
-    labels : mapping of float to str
-        The value labels of the column.
-
-    Returns
-    -------
-    Recoding
-        Single values and the labelled values of an interval get a letter each, in ascending
-        order; then each interval gets one for all its other values.  Values beyond the 26th
-        letter share it.
-
-    Examples
-    --------
-    >>> str(recoding_of([{"lo": -99.0, "hi": -90.0}, {"lo": 98.0, "hi": 98.0}], {-97.0: "refused"}))
-    '.a = -97; .b = 98; .c = -99 to -90'
-    """
-    ends = sorted((float(r["lo"]), float(r["hi"])) for r in ranges)
-    intervals = [(low, high) for low, high in ends if low < high]
-    single = {low for low, high in ends if low == high}
-    numbers = [float(value) for value in labels if not isinstance(value, str)]
-    single |= {x for x in numbers for low, high in intervals if low <= x <= high}
-    rules = [*((x, x) for x in sorted(single)), *intervals]
-    if len(rules) > _MOST:
-        tail = rules[_MOST - 1 :]
-        rules = [*rules[: _MOST - 1], (min(low for low, _ in tail), max(h for _, h in tail))]
-    return Recoding(tuple(rules), merged=bool(intervals) or len(single) > _MOST)
-
-
 _CARD = 80
 _OBSERVATIONS = (
     b"HEADER RECORD*******OBS     HEADER RECORD!!!!!!!",
@@ -337,7 +270,7 @@ def read_foreign(path: Path) -> tuple[pd.DataFrame, Schema]:
     Notes
     -----
     User-missing values of SPSS become ``.a`` to ``.z`` by a rule that needs the header only (see
-    :func:`dprct.io.spss_sas.recoding_of`); the rule is kept as the characteristic
+    :func:`dprct.missing.recoding_of`); the rule is kept as the characteristic
     ``user_missing`` of the column, the level of measurement as ``measure``.  SPSS's alignments,
     column widths, roles, weights and custom attributes are not kept, nor is the file's date.
 

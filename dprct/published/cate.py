@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from dprct.defaults import TRIM
 from dprct.errors import (
@@ -73,6 +74,11 @@ class EBMFit:
         One more than there are cuts.
     intercept : float
         The middle of the target's range included.
+    levels : mapping from place to array
+        The levels of features that interpret took for nominal, in place of cuts; the last score of
+        such a feature is that of any other value.  Only as printed.
+    classifies : bool
+        Whether the function is the log odds of a probability.
     """
 
     names: tuple[str, ...]
@@ -80,22 +86,19 @@ class EBMFit:
     cuts: tuple[Array, ...]
     scores: tuple[Array, ...]
     intercept: float
+    levels: Mapping[int, Array] = field(default_factory=dict)
+    classifies: bool = False
 
     def at(self, X: Array) -> Array:
         """Return the function (m,) at rows (m, p); outside bounds it is that at the nearest."""
         found = np.full(len(X), self.intercept)
         for j, (cuts, scores) in enumerate(zip(self.cuts, self.scores, strict=True)):
-            found += scores[np.searchsorted(cuts, np.clip(X[:, j], *self.bounds[j]), side="right")]
-        return found
-
-    def state(self) -> dict[str, Any]:
-        """Return the tables as JSON-ready values."""
-        return {
-            "names": list(self.names),
-            "cuts": [cuts.tolist() for cuts in self.cuts],
-            "scores": [scores.tolist() for scores in self.scores],
-            "intercept": self.intercept,
-        }
+            if j in self.levels:
+                found += scores[_level_at(self.levels[j], X[:, j])]
+            else:
+                within = np.clip(X[:, j], *self.bounds[j])
+                found += scores[np.searchsorted(cuts, within, side="right")]
+        return np.asarray(expit(found)) if self.classifies else found
 
 
 def fitted_ebm(
@@ -168,6 +171,77 @@ def fitted_ebm(
     return EBMFit(tuple(names), tuple(bounds), cuts, scores, intercept)
 
 
+def printed_ebm(
+    X: Array,
+    y: Array,
+    names: Sequence[str],
+    budget: Budget,
+    *,
+    weights: Array | None = None,
+    classifies: bool = False,
+    seed: int | None = None,
+) -> EBMFit:
+    """Fit a DP-EBM with "all hyperparameters set to their default values" (section 5.1.1).
+
+    Ranges of features and of the target, kinds of features, and classes are taken from the data.
+
+    Parameters
+    ----------
+    X : (n, p) array
+    y : (n,) array
+    names : sequence of str
+    budget : Budget
+        Interpret's parameter; no guarantee.
+    weights : (n,) array, optional
+    classifies : bool
+        Whether y is a class, 0 or 1, as treatment is.
+    seed : int, optional
+        For simulation only.
+
+    Raises
+    ------
+    ParameterError
+        If a class has nobody in it.
+    MissingDependencyError
+        If interpret is not installed.
+    """
+    if classifies and len(np.unique(y)) < 2:
+        raise ParameterError(
+            "nobody, or everybody, in the part of the propensity was treated, and a classifier "
+            "needs both; give a larger share to it by parts="
+        )
+    model = _regressor(classifies)(
+        feature_names=list(names), epsilon=float(budget.epsilon), delta=float(budget.delta),
+        random_state=seed, n_jobs=1,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        # what they say, the guarantee says: that there is none, and why
+        warnings.filterwarnings("ignore", "Possible privacy violation")
+        if seed is not None:
+            warnings.filterwarnings("ignore", "Privacy violation: using a fixed random_state")
+        model.fit(X, y.astype(np.int64) if classifies else y, sample_weight=weights)
+    everywhere = (-math.inf, math.inf)
+    cuts, scores, levels = [], [], {}
+    for j, ((bins, *_), table) in enumerate(zip(model.bins_, model.term_scores_, strict=True)):
+        if isinstance(bins, dict):
+            levels[j] = np.array(sorted(bins, key=bins.__getitem__), np.float64)
+        # the first score is of missing values, and the last one of levels that were not there
+        cuts.append(np.zeros(0) if j in levels else np.array(bins, np.float64))
+        scores.append(np.array(table[1:] if j in levels else table[1:-1], np.float64))
+    intercept = float(np.asarray(model.intercept_).ravel()[0])
+    return EBMFit(
+        tuple(names), (everywhere,) * len(cuts), tuple(cuts), tuple(scores), intercept, levels,
+        classifies,
+    )  # fmt: skip
+
+
+def _level_at(levels: Array, x: Array) -> NDArray[np.intp]:
+    """Return the place of each value among levels, one beyond the last where it is none."""
+    order = np.argsort(levels)
+    near = np.minimum(np.searchsorted(levels[order], x), len(levels) - 1)
+    return np.where(levels[order][near] == x, order[near], len(levels))
+
+
 def installed_version() -> str:
     """Return the version of interpret-core.
 
@@ -184,12 +258,14 @@ def installed_version() -> str:
         raise _missing() from None
 
 
-def _regressor() -> Any:
+def _regressor(classifies: bool = False) -> Any:
     try:
-        from interpret.privacy import DPExplainableBoostingRegressor
+        from interpret import privacy
     except ImportError:
         raise _missing() from None
-    return DPExplainableBoostingRegressor
+    if classifies:
+        return privacy.DPExplainableBoostingClassifier
+    return privacy.DPExplainableBoostingRegressor
 
 
 def _missing() -> MissingDependencyError:
@@ -262,6 +338,7 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
     trim: float = TRIM
     clip: float | None = None
     missing: float | None = None
+    as_printed: bool = False
 
     @property
     def additive(self) -> AdditiveSpec:
@@ -283,8 +360,16 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
         yield lambda: treatment_code(schema, self.treatment)
         for name in self.additive.terms(facts).names:
             yield partial(_bounds, schema, name)
-        yield lambda: _check_learner(self.learner, self.probability(facts))
-        yield lambda: self.target_bound(facts)
+        yield lambda: check_choice("learner", self.learner, get_args(Learner))
+        if self.as_printed:
+            yield self._check_printed
+        else:
+            yield lambda: _check_learner(self.learner, self.probability(facts))
+            yield lambda: self.target_bound(facts)
+
+    def _check_printed(self) -> None:
+        if self.clip is not None:
+            raise ParameterError("clip= is of the mended form; leave it out with as_printed=True")
 
     def probability(self, facts: Facts) -> Fraction | None:
         """Return the probability of treatment, None where it is not known."""
@@ -309,6 +394,15 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
 
     def guarantee(self, facts: PublishedCATEFacts, allocation: Allocation) -> Guarantee:
         """Return that nothing is certified, with the claim of interpret."""
+        if self.as_printed:
+            return Guarantee.none(
+                f"interpret {facts.version} was run as the paper ran it, with its defaults "
+                "(section 5.1.1): ranges of features and targets, kinds of features and classes "
+                f"are read off the data, so that its own claim of {allocation.budget} does not "
+                "hold" + "; residuals are weighted, and noise grows with the largest weight"
+                * (self.learner == "r"),
+                not_covered=("anybody",),
+            )  # fmt: skip
         version, conditions = facts.version, "; ".join(CONDITIONS)
         other = "" if version == READ_OFF else f" (the conditions are those of {READ_OFF})"
         return Guarantee.none(
@@ -320,12 +414,13 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
 
     def plan(self, facts: PublishedCATEFacts, allocation: Allocation) -> Plan:
         """Return what is fitted and what is claimed."""
-        clip = self.target_bound(facts)
         said = {
             "guarantee": self.guarantee(facts, allocation).sentence(),
             "rows by part": ", ".join(f"{name} {size:,}" for name, size in facts.sizes.items()),
-            "target of stage 2": f"-{clip:g} to {clip:g}",
         }
+        if not self.as_printed:
+            clip = self.target_bound(facts)
+            said["target of stage 2"] = f"-{clip:g} to {clip:g}"
         return Plan(self.method, allocation.budget, said)
 
 
@@ -351,6 +446,11 @@ class CATE(
         published.
     accept_uncertified : bool
         Must be True.
+    as_printed : bool
+        Run interpret as the paper's experiments did: its defaults, a classifier for propensities,
+        the R-learner with sample weights, and targets neither clipped nor centred.  There is no
+        guarantee, because ranges and classes are read off the data; errors are far smaller.
+        Declared bounds of features are then not used.
 
     Raises
     ------
@@ -360,13 +460,13 @@ class CATE(
 
     Notes
     -----
-    This is the paper's algorithm, mended.  The paper ran interpret with "all hyperparameters set to
-    their default values" (section 5), which takes ranges and classes from the data; errors are
-    smaller so, and interpret's claim does not hold.
+    By default this is the paper's algorithm, mended.  The paper ran interpret with "all
+    hyperparameters set to their default values" (section 5.1.1), which takes ranges and classes
+    from the data; ``as_printed=True`` does that.
 
-    Deviations from the paper: propensities are a regression of T - 1/2 (the classifier takes its
-    classes from the data, and shows if nobody in its part was treated); targets are clipped and
-    centred; bounds are declared.
+    Deviations of the mended form from the paper: propensities are a regression of T - 1/2 (the
+    classifier takes its classes from the data, and shows if nobody in its part was treated);
+    targets are clipped and centred; bounds are declared.
 
     References
     ----------
@@ -400,6 +500,7 @@ class CATE(
         clip: float | None = None,
         missing: float | None = None,
         accept_uncertified: bool = False,
+        as_printed: bool = False,
     ) -> None:
         if accept_uncertified is not True:
             raise ConfirmationError(
@@ -411,13 +512,17 @@ class CATE(
             outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
             treatment=one_name(treatment, "treatment"), assignment=assignment,
             propensity=propensity, learner=learner, parts=parts, trim=trim, clip=clip,
-            missing=missing,
+            missing=missing, as_printed=as_printed,
         )  # fmt: skip
         known = self._bind(spec, data, schema, in_memory=True)  # interpret takes arrays of rows
         e, (low, high) = spec.probability(known), spec.additive.target(known).bounds
         shares = shares_of(
             parts or _default_parts(learner, e), known=e is not None, constant=learner == "s"
         )
+        if as_printed and learner != "s" and "outcome" not in shares:
+            raise ParameterError(
+                "as printed, outcomes have a part of their own; give parts= an 'outcome'"
+            )
         names = spec.additive.terms(known).names
         self.facts = PublishedCATEFacts(
             schema=known.schema, n=known.n, e=e, low=low, high=high, version=version,
@@ -481,6 +586,8 @@ class CATE(
         with_treatment = self.spec.learner == "s" or (
             name == "outcome" and self.spec.learner == "dr"
         )
+        if self.spec.as_printed:
+            return self._as_printed(name, X, rows, found, budget, seed, with_treatment)
         if with_treatment:
             names, bounds = [*names, TREATED], [*bounds, (0.0, 1.0)]
             return fitted_ebm(
@@ -492,6 +599,36 @@ class CATE(
             return fitted_ebm(X, rows.outcome, names, bounds, target, budget, seed)
         psi, clip = self._pseudo(X, rows, found), self.spec.target_bound(self.facts)
         return fitted_ebm(X, psi, names, bounds, (-clip, clip), budget, seed)
+
+    def _as_printed(
+        self,
+        name: str,
+        X: Array,
+        rows: CodedRows,
+        found: Mapping[str, EBMFit],
+        budget: Budget,
+        seed: int | None,
+        with_treatment: bool,
+    ) -> EBMFit:
+        """Fit one part as Algorithm 2 (and section 3.1 for the R- and S-learner) prints it."""
+        fit = partial(printed_ebm, names=self.spec.features, budget=budget, seed=seed)
+        treated = rows.treated
+        if with_treatment:
+            names = (*self.spec.features, TREATED)
+            return fit(_with(X, treated), rows.outcome, names=names)
+        if name == "propensity":
+            return fit(X, treated, classifies=True)
+        if name == "outcome":
+            return fit(X, rows.outcome)
+        e: Array | float = 0.5 if self.facts.e is None else float(self.facts.e)
+        if "propensity" in found:
+            e = found["propensity"].at(X)
+        mu = found["outcome"]
+        if self.spec.learner == "r":
+            ratio, weights = residual_ratio(rows, mu.at(X), e)
+            return fit(X, ratio, weights=weights)
+        control, arm = (mu.at(_with(X, np.full(len(X), a))) for a in (0.0, 1.0))
+        return fit(X, doubly_robust(rows, control, arm, e))
 
     def _pseudo(self, X: Array, rows: CodedRows, found: Mapping[str, EBMFit]) -> Array:
         """Return the pseudo-outcomes (n,); nuisances are within public bounds."""
@@ -574,6 +711,9 @@ class PublishedCATEResults:
         if feature not in fit.names:
             raise ColumnError.unknown(feature, fit.names, "the features")
         j = fit.names.index(feature)
+        if j in fit.levels:
+            levels = fit.levels[j]
+            return pd.DataFrame({"low": levels, "high": levels, "estimate": fit.scores[j][:-1]})
         edges = [fit.bounds[j][0], *fit.cuts[j].tolist(), fit.bounds[j][1]]
         return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "estimate": fit.scores[j]})
 
@@ -625,8 +765,7 @@ def _bounds(schema: Schema, name: str) -> tuple[float, float]:
     return levels[0], levels[-1]
 
 
-def _check_learner(learner: object, e: Fraction | None) -> None:
-    check_choice("learner", learner, get_args(Learner))
+def _check_learner(learner: str, e: Fraction | None) -> None:
     if learner == "r" and e != Fraction(1, 2):
         raise ParameterError(
             "learner='r' needs sample weights unless treatment has probability one half, and with "

@@ -41,6 +41,7 @@ from dprct.queries.propensity import (
     covariates_of,
     propensity_weights,
 )
+from dprct.queries.scores import ScoreMap, score_sums
 from dprct.queries.sums import (
     EXTREMES,
     GRID,
@@ -84,6 +85,7 @@ __all__ = [
     "Records",
     "Scaled",
     "Scheme",
+    "ScoreMap",
     "Treated",
     "Weighted",
     "additive_sums",
@@ -112,6 +114,7 @@ __all__ = [
     "read_once",
     "residual_ratio",
     "ridge_weights",
+    "score_sums",
     "square_reach",
     "weighted_mean",
     "weighted_series",

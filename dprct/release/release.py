@@ -20,7 +20,6 @@ from dprct.certificate.certificate import (
 from dprct.disk import path_of
 from dprct.errors import DisclosureError, LedgerError, ParameterError, SchemaError, SimulationError
 from dprct.formula import names as formula_names
-from dprct.io.compare import DATASET
 from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
@@ -35,6 +34,7 @@ from dprct.release.columns import (
 from dprct.release.writing import check_name, rehearse, write_protected
 from dprct.results.base import is_confidential
 from dprct.schema.arguments import check_schema, listed_names
+from dprct.schema.columns import DATASET
 from dprct.schema.schema import declared
 from dprct.schema.tables import numbers_of, text_of
 

@@ -16,7 +16,6 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.budget import Guarantee
-from dprct.results.base import LinearResults
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
@@ -31,6 +30,7 @@ from dprct.results.covariance import (
     independent,
     taken_out,
 )
+from dprct.results.ordinary import OrdinaryResults
 from dprct.results.protected import Provenance, provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
@@ -308,7 +308,7 @@ RELEASED_NOTE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class OLSResults(LinearResults):
+class OLSResults(OrdinaryResults):
     """An ordinary least-squares fit; see :func:`ols`.
 
     Parameters
@@ -348,6 +348,10 @@ class OLSResults(LinearResults):
     absorbed: Absorbed | None = None
     rsquared_within: float = math.nan
 
+    def residual_variance(self) -> float:
+        """Return the variance of the residuals, with ``n - rank`` degrees of freedom."""
+        return self.rmse**2
+
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole, with the column names of R's broom."""
         return pd.DataFrame(
@@ -375,7 +379,7 @@ class OLSResults(LinearResults):
             else ()
         )
         return (
-            *LinearResults.facts(self),
+            *OrdinaryResults.facts(self),
             ("R-squared", number(self.rsquared)),
             ("Root MSE", number(self.rmse)),
             ("F", statistic(self.fvalue)),
@@ -411,7 +415,7 @@ def ols(
     ----------
     formula : str
         ``"y ~ treat + C(village) + I(age ** 2)"``; ``log``, ``exp``, ``sqrt``, ``abs`` and
-        comparisons inside ``I()`` are allowed.
+        comparisons inside ``I()`` are allowed.  ``"y ~ treat | village"`` absorbs the village.
     data : DataFrame, Release, path, (data, Schema) or Moments
         pandas, Polars, or another frame that narwhals can turn into pandas.  A release brings its
         schema and its guarantee, a file its schema.  Of released moments the fit is that of
@@ -486,12 +490,11 @@ def ols(
     data, schema, guarantee = table_given(data, schema, guarantee)
     cov_type = covariance_named(cov_type, cluster)
     check_weights_type(weights_type, cov_type, given=weights is not None)
-    parsed = parse(formula, functions=True)
-    if len(parsed.outcomes) != 1:
-        raise FormulaError(
-            f"ols fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
-        )
-    effects = FixedEffects.read(absorb, fe_df, cov_type, data)
+    parsed = parse(formula, functions=True, structural=True)
+    check_outcome(parsed, "ols")
+    if parsed.endogenous:
+        raise FormulaError(f"{parsed.text!r} names instruments, which ols has none of; use iv")
+    effects = FixedEffects.read(absorbed_by(parsed, absorb), fe_df, cov_type, data)
     complete = effects.present(complete_cases(parsed, data))
     ways = ways_of(cluster, len(complete))
     if len(ways) > 1 and effects.names and effects.rule != "areg":
@@ -531,6 +534,19 @@ def ols(
         rows_dropped=int((~keep).sum()),
         rows_zero_weight=int((complete & ~weighted).sum()),
     )
+
+
+def check_outcome(parsed: Formula, fit: str) -> None:
+    """Refuse a formula that has no outcome, or several."""
+    if len(parsed.outcomes) != 1:
+        raise FormulaError(
+            f"{fit} fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write y ~ x + z"
+        )
+
+
+def absorbed_by(parsed: Formula, absorb: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the columns whose levels are taken out: those after ``|``, then ``absorb=``."""
+    return (*parsed.effects, *([absorb] if isinstance(absorb, str) else absorb))
 
 
 def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, ...]) -> Any:
@@ -602,6 +618,7 @@ def _fit(
         n_groups_each=n_groups,
         notes=() if absorbed is None else (absorbed.note(),),
         absorbed=absorbed,
+        levels=frame.levels,
         **whole,
     )
 

@@ -28,9 +28,9 @@ from dprct.certificate.certificate import (
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError, ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor
-from dprct.io.compare import DATASET
 from dprct.io.formats import read
 from dprct.privacy.budget import Guarantee
+from dprct.schema.columns import DATASET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -54,6 +54,9 @@ _CONSTRUCTED_LABEL = re.compile(
 
 _RESOLUTION = {"float": 1 << 22, "double": 1 << 48}
 
+DATASET = "_dta"
+"""Owner of the characteristics and notes of the data set as a whole."""
+
 STRING_WIDTH = 2045
 """The widest ``str#``; longer text is ``strL``."""
 

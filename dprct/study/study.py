@@ -22,7 +22,6 @@ from dprct.errors import (
     SchemaError,
     StudyError,
 )
-from dprct.io.compare import DATASET
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.ledger import checked_id
@@ -30,7 +29,7 @@ from dprct.release.columns import check_fates, released_schema
 from dprct.release.histogram import CountsSpec, HistogramSpec, MarginalsSpec
 from dprct.release.release import ReleaseFacts, kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
-from dprct.schema.columns import Column, Unit, shown
+from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.schema import Schema, declared
 from dprct.schema.toml import read_toml
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from

@@ -60,6 +60,8 @@ class Form:
         Whether pseudo-outcomes are clipped at their worst case in place of the declared R.
     half : bool
         Whether it also needs that the probability is one half.
+    printed : bool
+        Whether DP-EBM is run as the paper ran it.
     """
 
     title: str
@@ -69,6 +71,7 @@ class Form:
     average: bool = False
     worst: bool = False
     half: bool = False
+    printed: bool = False
 
     def options(self, design: Design) -> dict[str, Any]:
         """Return the arguments that the models of all kinds share."""
@@ -101,10 +104,13 @@ FORMS = {
     "constant, split": Form(
         "constant effect: the average of the one-step DR, split", "strict", "dr", average=True
     ),
-    "ebm dr": Form("DP-EBM DR, e and outcomes estimated", "published", "dr"),
-    "ebm dr, known e": Form("DP-EBM DR, known e", "published", "dr", known=True),
-    "ebm r": Form("DP-EBM R, known e = 1/2", "published", "r", known=True, half=True),
-    "ebm s": Form("DP-EBM S", "published", "s"),
+    "ebm dr, printed": Form("DP-EBM DR, as printed", "published", "dr", printed=True),
+    "ebm r, printed": Form("DP-EBM R, as printed", "published", "r", printed=True),
+    "ebm s, printed": Form("DP-EBM S, as printed", "published", "s", printed=True),
+    "ebm dr": Form("DP-EBM DR, mended, e and outcomes estimated", "published", "dr"),
+    "ebm dr, known e": Form("DP-EBM DR, mended, known e", "published", "dr", known=True),
+    "ebm r": Form("DP-EBM R, mended, known e = 1/2", "published", "r", known=True, half=True),
+    "ebm s": Form("DP-EBM S, mended", "published", "s"),
     **{
         f"{learner}, not private": Form(f"{title}, not private", "none", learner)
         for learner, title in (("dr", "DR"), ("r", "R"), ("s", "S"), ("t", "T"),
@@ -222,5 +228,8 @@ class Fits:
 
     def _published(self, name: str, frame: pd.DataFrame, epsilon: float, seed: int) -> Array:
         options = FORMS[name].options(self.design)
-        model = Published(frame, self.schema, **options, accept_uncertified=True)
+        printed = FORMS[name].printed
+        model = Published(
+            frame, self.schema, **options, accept_uncertified=True, as_printed=printed
+        )
         return model.fit(epsilon, DELTA, rng=seed).effect(self.new)

@@ -47,7 +47,7 @@ class Cell(Settings):
         Hash of the data.
     """
 
-    FORMAT: ClassVar[int] = 1
+    FORMAT: ClassVar[int] = 2
 
     design: str
     kind: str

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from dprct.errors import FileError, ParameterError, SchemaError
 from dprct.io import read, write
 from dprct.io.compare import (
-    DATASET,
     FACETS,
     Comparison,
     Difference,
@@ -31,6 +30,7 @@ from dprct.io.compare import (
 )
 from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
+from dprct.schema.columns import DATASET
 
 if TYPE_CHECKING:
     from pathlib import Path

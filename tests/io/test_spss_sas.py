@@ -15,8 +15,8 @@ import pytest
 
 from dprct.errors import DprctWarning, FileError
 from dprct.io import read
-from dprct.io.spss_sas import Clock, Recoding, clock_of, read_foreign, recoding_of, special_missing
-from dprct.missing import missing_numbers
+from dprct.io.spss_sas import Clock, clock_of, read_foreign, special_missing
+from dprct.missing import Recoding, missing_numbers, recoding_of
 
 if TYPE_CHECKING:
     from pathlib import Path

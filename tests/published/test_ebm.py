@@ -11,7 +11,7 @@ import pytest
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.published import cate as ebm
-from dprct.published.cate import EBMFit, fitted_ebm
+from dprct.published.cate import EBMFit, fitted_ebm, printed_ebm
 
 pytest.importorskip("interpret.privacy", reason="needs the extra 'ebm'")
 
@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.model, name)
 
-    monkeypatch.setattr(ebm, "_regressor", lambda: Watched)
+    monkeypatch.setattr(ebm, "_regressor", lambda *_: Watched)
     return calls
 
 
@@ -100,3 +100,37 @@ def test_features_without_bounds_and_budgets_without_delta_are_refused() -> None
         fitted_ebm(X, X[:, 0], ["a"], [], (0.0, 1.0), BUDGET)
     with pytest.raises(ParameterError, match="delta > 0"):
         fitted_ebm(X, X[:, 0], ["a"], [(0.0, 1.0)], (0.0, 1.0), Budget.asked(1))
+
+
+# ---------------------------------------------------------------- as the paper ran it
+def printed_rows(n: int = 900) -> tuple[Any, Any]:
+    """Rows with a feature that interpret takes for continuous, and a nominal one."""
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.normal(size=n), rng.integers(0, 2, n)])
+    return X, X[:, 0] + X[:, 1] + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_as_printed_is_interpret_with_its_defaults(weighted: bool) -> None:
+    X, y = printed_rows()
+    weights = 0.5 + np.abs(X[:, 0]) if weighted else None
+    found = printed_ebm(X, y, ["a", "b"], BUDGET, weights=weights, seed=3)
+    model = ebm._regressor()(feature_names=["a", "b"], epsilon=1.0, delta=1e-5, random_state=3)
+    with pytest.warns(UserWarning, match="violation"):
+        model.fit(X, y, sample_weight=weights)
+    new = np.array([[0.1, 0.0], [-9.0, 1.0], [9.0, 0.0], [0.3, 7.0]])  # 7 is no level of b
+    assert found.at(X) == pytest.approx(model.predict(X), abs=1e-12)
+    assert found.at(new) == pytest.approx(model.predict(new), abs=1e-12)
+    assert list(found.levels) == [1]
+
+
+def test_as_printed_propensities_are_those_of_the_classifier() -> None:
+    X, y = printed_rows()
+    t = (y > 0).astype(float)
+    found = printed_ebm(X, t, ["a", "b"], BUDGET, classifies=True, seed=3)
+    model = ebm._regressor(True)(feature_names=["a", "b"], epsilon=1.0, delta=1e-5, random_state=3)
+    with pytest.warns(UserWarning, match="violation"):
+        model.fit(X, t.astype(int))
+    assert found.at(X) == pytest.approx(model.predict_proba(X)[:, 1], abs=1e-12)
+    with pytest.raises(ParameterError, match="classifier needs both"):
+        printed_ebm(X, 0 * t, ["a", "b"], BUDGET, classifies=True)

@@ -128,3 +128,35 @@ def test_a_simulation_is_reproducible(data):
     rows = pd.DataFrame({"x": [0.3]})
     assert one.effect(rows) == two.effect(rows)
     assert one.guarantee.simulation
+
+
+@pytest.mark.parametrize(("learner", "parts"), [("dr", 3), ("r", 3), ("s", 1)])
+def test_as_printed_estimates_everything_and_promises_nothing(data, learner, parts):
+    model = model_of(data, learner=learner, propensity=None, as_printed=True)
+    result = model.fit(200, 1e-2)
+    assert len(result.models) == parts
+    assert result.models.get("propensity", result.models["effect"]).classifies is (parts == 3)
+    assert not result.guarantee.holds
+    assert "read off the data" in result.guarantee.sentence()
+    assert ("largest weight" in result.guarantee.sentence()) is (learner == "r")
+    low, high = result.effect(pd.DataFrame({"x": [-0.8, 0.8]}))
+    assert bool(high - low > 0.8) is (learner != "s")
+    assert "target of stage 2" not in model.plan(200, 1e-2).facts
+
+
+def test_as_printed_errs_less_than_the_mended_form(data):
+    """Targets that are not stretched to (U - L) over the trim take ten times less noise here."""
+    new = pd.DataFrame({"x": np.linspace(-0.9, 0.9, 50)})
+    gaps = []
+    for printed in (True, False):
+        model = model_of(data, propensity=None, as_printed=printed)
+        found = [model.fit(1, 1e-5, rng=seed).effect(new) for seed in range(4)]
+        gaps.append(np.mean([(effect - new["x"]) ** 2 for effect in found]))
+    assert gaps[0] < gaps[1] / 3
+
+
+def test_as_printed_refuses_what_is_of_the_mended_form(data):
+    with pytest.raises(ParameterError, match="clip= is of the mended form"):
+        model_of(data, as_printed=True, clip=4)
+    with pytest.raises(ParameterError, match="an 'outcome'"):
+        model_of(data, as_printed=True, parts={"effect": 1})

@@ -12,7 +12,9 @@ from scipy import special
 
 from dprct.errors import ParameterError
 from dprct.estimate.effects import effects_plot
-from dprct.estimate.moments.joint import (
+from dprct.estimate.moments.raised import kappa, p_value, rounded_up
+from dprct.results.base import LinearResults, checked_alpha
+from dprct.results.joint import (
     WaldTest,
     family_pvalues,
     positive,
@@ -20,8 +22,6 @@ from dprct.estimate.moments.joint import (
     simultaneous_level,
     wald_test,
 )
-from dprct.estimate.moments.raised import kappa, p_value, rounded_up
-from dprct.results.base import LinearResults, checked_alpha
 from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import Combinations, EffectResults, tabulated
-from dprct.estimate.moments.joint import positive
+from dprct.results.joint import positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

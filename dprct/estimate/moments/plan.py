@@ -1,4 +1,4 @@
-"""What a release of moments promises, will cost and can show, from public facts alone."""
+"""The errors to expect of a release of moments, in words, from public facts alone."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from dprct.estimate.moments.layout import GUESS
 from dprct.estimate.moments.release import count_noise, gaussian_of
+from dprct.estimate.moments.scores import SHARE
 from dprct.estimate.moments.variables import INTERCEPT, key_of, main_part, regressors_of
 from dprct.formula import parse
-from dprct.privacy.budget import Guarantee
-from dprct.results.plan import Plan
 
 if TYPE_CHECKING:
-    from dprct.estimate.moments.model import MomentsFacts, MomentsSpec
-    from dprct.privacy.budget import Budget
+    from collections.abc import Sequence
+
+    from dprct.estimate.moments.release import MomentsFacts
     from dprct.privacy.mechanisms import Allocation
 
 VIF = 1.2
@@ -24,50 +24,10 @@ GATE = 0.1
 """eta^2 above which a regression is not estimated."""
 
 
-def promise_of(spec: MomentsSpec, facts: MomentsFacts, budget: Budget) -> Guarantee:
-    """Return the guarantee of a fit.
-
-    Notes
-    -----
-    Under replace-one the text is a function of n, the schema and the options; under the relation
-    with the design public, of the public columns too.
-    """
-    schema, unit = facts.schema, facts.schema.unit
-    shown = [f"the number of rows, n = {facts.n}", unit.said]
-    uncovered = ["participation of anybody"]
-    design = spec.assignment
-    if design is not None and not spec.hidden:
-        columns = ", ".join(dict.fromkeys([*design.columns, *design.uses]))
-        shown.append(
-            f"columns {columns} of every row (treatment, blocks, clusters): arm sizes, and those "
-            "of blocks and clusters"
-        )
-        uncovered = ["participation, treatment, blocks and clusters of anybody"]
-    elif design is not None:
-        shown.append("the arms and levels of the design: " + ", ".join(facts.grouping.arms))
-    known = spec.present_public(schema)
-    if known:
-        shown.append("who has a value of " + ", ".join(known))
-        uncovered.append(f"whether anybody's {', '.join(known)} is missing")
-    shown.append("the declared bounds and levels of " + ", ".join(spec.columns))
-    shown.append(
-        "centres, scales, weights and radius of the release: functions of these, of sd=, centre=, "
-        "radius= and formulas="
-    )
-    return Guarantee.of(
-        budget,
-        "replace-one" if spec.hidden else "replace-one-design-public",
-        unit=unit.name,
-        public_facts=tuple(shown),
-        not_covered=tuple(uncovered),
-    )
-
-
-def plan_of(spec: MomentsSpec, facts: MomentsFacts, allocation: Allocation) -> Plan:
-    """Return what a fit costs and the errors to expect."""
+def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]:
+    """Return what is released, and its noise."""
     layout, groups = facts.layout, facts.grouping.groups
     mechanism = gaussian_of(allocation)
-    s1, s2 = layout.noise(mechanism.noise_sd)
     shown = {
         "n": f"{facts.n:,} rows",
         "columns": f"{len(layout.places)}: {_some(layout.names)}",
@@ -75,20 +35,16 @@ def plan_of(spec: MomentsSpec, facts: MomentsFacts, allocation: Allocation) -> P
         "released": f"{mechanism.size:,} numbers; {mechanism.describe()}",
         "radius": _radius_said(facts),
     }
+    scores = len(allocation.parts) - 1
+    if scores:
+        shown["scores"] = (
+            f"of {scores} regression{'s' * (scores > 1)}, for "
+            f"{'HC1' if layout.grid.rows == 1 else 'CR1'} errors, with {float(SHARE):.0%} of "
+            "mu squared"
+        )
     if layout.grid.count:
         shown["rows of a cell"] = f"noise sd {count_noise(layout, mechanism.noise_sd):.4g}"
-    warnings: list[str] = []
-    shown |= _effects(facts, s1)
-    for formula in spec.formulas:
-        lines, problem = _regression(formula, spec, facts, s2)
-        shown |= lines
-        warnings += [problem] if problem else []
-    moved = "" if layout.grid.moves_nobody else ", and rows far from the centres moved to the ball"
-    consequences = (
-        f"the estimands are those of columns clipped to their bounds{moved}",
-        "every linear regression on released columns is free from now on",
-    )
-    return Plan(spec.method, allocation.budget, shown, consequences, tuple(warnings))
+    return shown
 
 
 def _some(names: object, most: int = 8) -> str:
@@ -102,15 +58,25 @@ def _radius_said(facts: MomentsFacts) -> str:
     if layout.grid.moves_nobody:
         return f"{layout.radius:.4g}: the box of the bounds, which moves nobody"
     free = [place for place in layout.places if not place.exempt]
-    typical = math.sqrt(math.fsum(place.weight**2 for place in free))
+    typical = math.sqrt(layout.grid.rows * math.fsum(place.weight**2 for place in free))
+    if layout.grid.rows > 1:
+        return (
+            f"{layout.shrunk_radius:.4g} of {len(free)} columns and {layout.grid.rows} rows, "
+            f"{layout.shrunk_radius / typical:.3g} times that many typical rows: units further out "
+            "are moved to it"
+        )
     return (
         f"{layout.shrunk_radius:.4g} of {len(free)} columns, {layout.shrunk_radius / typical:.3g} "
         "times a typical row: rows further out are moved to it"
     )
 
 
-def _effects(facts: MomentsFacts, s1: float) -> dict[str, str]:
-    """Return the noise of the difference of each arm and the first, for a typical column."""
+def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
+    """Return the noise of the difference of each arm and the first, for a typical column.
+
+    ``sigma`` is the standard deviation of one draw, in steps squared.
+    """
+    s1, _ = facts.layout.noise(sigma)
     arms = facts.grouping.arms
     if not arms:
         return {}
@@ -137,8 +103,13 @@ def _scale_said(facts: MomentsFacts) -> str:
     return "sd" if len(declared) == len(facts.layout.places) else "sd, or half its bounds"
 
 
-def _regression(
-    formula: str, spec: MomentsSpec, facts: MomentsFacts, s2: float
+def regression_said(
+    formula: str,
+    facts: MomentsFacts,
+    sigma: float,
+    *,
+    outcomes: Sequence[str],
+    group_columns: Sequence[str],
 ) -> tuple[dict[str, str], str]:
     """Return the errors to expect of each coefficient over those without privacy, and a warning.
 
@@ -148,19 +119,20 @@ def _regression(
     variance inflation c: error over OLS is ``(1 + c s2^2 (1 + w^2 f) / (2 n (1 - f) v w^2))^.5``.
     """
     layout, n = facts.layout, facts.n
+    _, s2 = layout.noise(sigma)
     cells = len(facts.grouping.groups)
     places = {place.variable.key: place for place in layout.places}
     parsed = main_part(parse(formula, structural=True))
     regressors = regressors_of(parsed, facts.schema)
-    outcomes = [place for place in layout.places if place.variable.name in spec.outcomes]
+    explained = set(outcomes) & set(parsed.outcome_names)
     found, eta = {}, 0.0
-    spreads = [p.spread for p in outcomes if p.variable.name in parsed.outcome_names]
+    spreads = [place.spread for place in layout.places if place.variable.name in explained]
     if not spreads:
         return {}, ""
     w = sorted(spreads)[0]
     lines = []
     for regressor in regressors:
-        atoms = regressor.without(spec.group_columns)
+        atoms = regressor.without(group_columns)
         if regressor.name == INTERCEPT:
             continue
         # two arms of n / A rows each: noise s1^2 (A / n)^2, s1^2 = s2^2 / 2 h^2, sampling A / n

@@ -11,7 +11,6 @@ import pandas as pd
 from scipy import special
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.joint import WaldTest, restrictions, wald_test
 from dprct.estimate.moments.system import (
     GATE,
     Fit,
@@ -25,6 +24,7 @@ from dprct.estimate.moments.system import (
 from dprct.plots import panels, stamp
 from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha
+from dprct.results.joint import WaldTest, restrictions, wald_test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,9 +23,9 @@ import numpy as np
 from scipy import linalg
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.joint import positive
 from dprct.estimate.moments.raised import kappa, rounded_up
 from dprct.results.covariance import independent
+from dprct.results.joint import positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import DprctWarning
-from dprct.io.spss_sas import Recoding, recoding_of
-from dprct.missing import MISSING_CODES, code_number, missing_numbers, tagged
+from dprct.missing import MISSING_CODES, Recoding, code_number, missing_numbers, recoding_of, tagged
 from dprct.rbridge.convert.text import texts_to_r
 from dprct.rbridge.convert.vectors import (
     fields,

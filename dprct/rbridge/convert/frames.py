@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.io.spss_sas import Recoding
+    from dprct.missing import Recoding
     from dprct.schema import Schema
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dprct.errors import DprctWarning
-from dprct.io.spss_sas import Recoding
+from dprct.missing import Recoding
 from dprct.rbridge.convert import from_r
 from dprct.rbridge.convert.facts import Header, schema_of
 from dprct.schema import Column, FileFacts, Schema

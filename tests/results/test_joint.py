@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.joint import (
+from dprct.results.joint import (
     family_pvalues,
     positive,
     restrictions,

@@ -1,0 +1,368 @@
+"""Logit and probit with the standard errors that Stata prints, for ordinary fits."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.arguments import checked
+from dprct.errors import ParameterError
+from dprct.formula import complete_cases, design, parse
+from dprct.formula.design_matrix import INTERCEPT, is_missing
+from dprct.results.covariance import group_sums, independent
+from dprct.results.ols import (
+    ORDINARY_FIT,
+    RELEASED_NOTE,
+    check_finite,
+    check_outcome,
+    cluster_codes,
+    one_per_row,
+)
+from dprct.results.ordinary import OrdinaryResults
+from dprct.results.protected import provenance, table_given
+from dprct.results.typeset import count, number, p_value, statistic
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dprct.privacy.budget import Guarantee
+    from dprct.results.base import LinearResults
+    from dprct.results.covariance import Array, Codes
+    from dprct.schema import Schema
+
+Link = Literal["logit", "probit"]
+COV_TYPES = ("nonrobust", "HC1", "cluster")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class BinaryResults(OrdinaryResults):
+    """A logit or probit; see :func:`logit`.
+
+    Parameters
+    ----------
+    link : {"logit", "probit"}
+    llf, llnull : float
+        Log likelihood, and that of the intercept alone.
+    n_groups : int or None
+        Number of clusters.
+    rows_dropped : int
+        Rows that were given and not used.
+    """
+
+    link: Link
+    llf: float
+    llnull: float
+    n_groups: int | None = None
+    rows_dropped: int = 0
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo R-squared."""
+        return 1 - self.llf / self.llnull if self.llnull else math.nan
+
+    @property
+    def llr(self) -> float:
+        """The likelihood ratio of all coefficients but the intercept, chi-square; Stata's LR."""
+        return 2 * (self.llf - self.llnull)
+
+    def predict(
+        self, new_data: Any, *, interval: str | None = None, alpha: float = 0.05
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Return the probability of 1 for new rows; an interval is that of the index, mapped.
+
+        Raises
+        ------
+        ParameterError
+            As of :meth:`dprct.OLSResults.predict`; ``interval="prediction"`` does not exist.
+        """
+        found = OrdinaryResults.predict(self, new_data, interval=interval, alpha=alpha)
+        if isinstance(found, pd.Series):
+            return pd.Series(self._mean(found.to_numpy(np.float64)))
+        index = found["estimate"].to_numpy(np.float64)
+        ends = {
+            name: self._mean(found[name].to_numpy(np.float64)) for name in ("conf.low", "conf.high")
+        }
+        error = found["std.error"].to_numpy() * self._density(index)
+        return pd.DataFrame({"estimate": self._mean(index), "std.error": error, **ends})
+
+    def margins(self, variable: str, data: Any) -> LinearResults:
+        """Return the average effect of a variable on the probability; ``margins, dydx()``.
+
+        Parameters
+        ----------
+        variable : str
+            A column of the formula; of a factor the mean difference to the base.
+        data : DataFrame
+            The rows to average over, usually those of the fit.
+
+        Returns
+        -------
+        LinearResults
+            Errors by the delta method, with the normal law, as Stata prints them.
+
+        Raises
+        ------
+        ParameterError
+            If the variable is not in the formula.
+        """
+        frame, moves = self.moved(variable, data)
+        beta = self.params.to_numpy()
+        values, gradients = [], []
+        for move in moves.values():
+            if variable in self.levels:
+                base, other = move
+                values.append(float(np.mean(self._mean(other @ beta) - self._mean(base @ beta))))
+                each = self._density(other @ beta)[:, None] * other
+                gradients.append((each - self._density(base @ beta)[:, None] * base).mean(axis=0))
+                continue
+            X, slope = move
+            index, along = X @ beta, slope @ beta
+            values.append(float(np.mean(self._density(index) * along)))
+            bent = (self._slope_of_density(index) * along)[:, None] * X
+            gradients.append((bent + self._density(index)[:, None] * slope).mean(axis=0))
+        G = np.array(gradients)
+        return self.averaged(variable, list(moves), np.array(values), G, len(frame))
+
+    def _mean(self, index: Any) -> Array:
+        return np.asarray(special.expit(index) if self.link == "logit" else special.ndtr(index))
+
+    def _density(self, index: Array) -> Array:
+        if self.link == "probit":
+            return np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
+        p = special.expit(index)
+        return np.asarray(p * (1 - p))
+
+    def _slope_of_density(self, index: Array) -> Array:
+        if self.link == "probit":
+            return -index * self._density(index)
+        return np.asarray(self._density(index) * (1 - 2 * special.expit(index)))
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the fit as a whole, with the column names of R's broom."""
+        k = len(self.params)
+        return pd.DataFrame(
+            {
+                "logLik": [self.llf],
+                "AIC": [2 * k - 2 * self.llf],
+                "BIC": [k * math.log(self.nobs) - 2 * self.llf],
+                "pseudo.r.squared": [self.prsquared],
+                "statistic": [self.llr],
+                "df.residual": [self.df_resid],
+                "nobs": [self.nobs],
+                "cov_type": [self.cov_type],
+                "n_groups": [self.n_groups],
+                "rows_dropped": [self.rows_dropped],
+            }
+        )
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        slopes = sum(str(name) != INTERCEPT for name in self.params.index)
+        p = float(special.chdtrc(slopes, self.llr)) if slopes else math.nan
+        clusters = (("Clusters", count(self.n_groups)),) if self.n_groups else ()
+        return (
+            *OrdinaryResults.facts(self),
+            ("Log likelihood", number(self.llf)),
+            (f"LR chi2({slopes})", statistic(self.llr)),
+            ("Prob > chi2", p_value(p)),
+            ("Pseudo R-squared", number(self.prsquared)),
+            *clusters,
+            ("Rows dropped", count(self.rows_dropped)),
+            ("Formula", self.formula),
+        )
+
+
+@checked
+def logit(
+    formula: str,
+    data: Any,
+    schema: Schema | None = None,
+    cov_type: str = "nonrobust",
+    cluster: str | ArrayLike | None = None,
+    *,
+    guarantee: Guarantee | None = None,
+) -> BinaryResults:
+    """Fit a logit by maximum likelihood, with the standard errors that Stata prints.
+
+    Nothing about this fit is private: on confidential data its results are confidential.  Released
+    data were not made for it: effects of a calibrated file hold for least squares alone.
+
+    Parameters
+    ----------
+    formula : str
+        ``"took_up ~ treat + C(village)"``; the outcome is 0 or 1.
+    data, schema, guarantee
+        As of :func:`dprct.ols`.
+    cov_type : {"nonrobust", "HC1", "cluster"}
+        From the observed information; ``HC1`` is Stata's ``vce(robust)``.
+    cluster : str or (N,) array, optional
+        Clusters; implies ``cov_type="cluster"``.
+
+    Returns
+    -------
+    BinaryResults
+
+    Raises
+    ------
+    FormulaError, ColumnError
+    ParameterError
+        If the outcome is not 0 and 1, both of which occur, if regressors predict it perfectly, or
+        an option is not one of those above.
+
+    Notes
+    -----
+    Inference is normal.  Robust covariances are scaled by n / (n - 1), with clusters G / (G - 1).
+    Stata drops rows that a regressor predicts perfectly; here such a fit is refused.
+
+    References
+    ----------
+    StataCorp, manual entries ``logit`` and ``_robust``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"y": [0, 0, 1, 0, 1, 1, 1, 0], "t": [0, 0, 0, 0, 1, 1, 1, 1]})
+    >>> fit = logit("y ~ t", rows)
+    >>> fit.params.round(4).to_dict()
+    {'Intercept': -1.0986, 't': 2.1972}
+    """
+    return _fit("logit", formula, data, schema, cov_type, cluster, guarantee)
+
+
+@checked
+def probit(
+    formula: str,
+    data: Any,
+    schema: Schema | None = None,
+    cov_type: str = "nonrobust",
+    cluster: str | ArrayLike | None = None,
+    *,
+    guarantee: Guarantee | None = None,
+) -> BinaryResults:
+    """Fit a probit by maximum likelihood; everything else as of :func:`logit`.
+
+    Parameters
+    ----------
+    formula, data, schema, cov_type, cluster, guarantee
+        As of :func:`logit`.
+
+    Returns
+    -------
+    BinaryResults
+
+    Raises
+    ------
+    FormulaError, ColumnError, ParameterError
+        As of :func:`logit`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"y": [0, 0, 1, 0, 1, 1, 1, 0], "t": [0, 0, 0, 0, 1, 1, 1, 1]})
+    >>> fit = probit("y ~ t", rows)
+    >>> fit.params.round(4).to_dict()
+    {'Intercept': -0.6745, 't': 1.349}
+    """
+    return _fit("probit", formula, data, schema, cov_type, cluster, guarantee)
+
+
+def _fit(
+    link: Link,
+    formula: str,
+    data: Any,
+    schema: Schema | None,
+    cov_type: str,
+    cluster: Any,
+    guarantee: Guarantee | None,
+) -> BinaryResults:
+    if getattr(type(data), "holds_moments", False):
+        raise ParameterError(f"released moments hold no {link}, which needs rows; use m.ols")
+    data, schema, guarantee = table_given(data, schema, guarantee)
+    kind = "cluster" if cluster is not None else cov_type
+    if kind not in COV_TYPES or (cov_type == "cluster" and cluster is None):
+        raise ParameterError(
+            f"cov_type={cov_type!r}; allowed: nonrobust, HC1, or cluster= with a column"
+        )
+    parsed = parse(formula, functions=True)
+    check_outcome(parsed, link)
+    complete = complete_cases(parsed, data)
+    groups = None if cluster is None else one_per_row(cluster, data, len(complete), "cluster")
+    if groups is not None:
+        complete = complete & ~is_missing(groups)
+    frame = design(parsed, data, schema, keep=complete)
+    check_finite(frame)
+    y = frame.y[:, 0]
+    if not np.array_equal(np.unique(y), [0.0, 1.0]):
+        raise ParameterError(
+            f"{frame.outcomes[0]!r} must be 0 and 1 in the rows used, both of which occur"
+        )
+    kept = independent(frame.X)
+    X = frame.X[:, kept]
+    codes = None if groups is None else cluster_codes(groups, complete)
+    fit = _maximised(link, y, X)
+    cov = _covariance(fit, X, kind, codes)
+    names = [name for name, keep in zip(frame.columns, kept, strict=True) if keep]
+    by_name = [cluster] if isinstance(cluster, str) else []
+    known = provenance(
+        data, schema, (*parsed.names, *by_name), guarantee,
+        by_row=cluster is not None and not by_name,
+    )  # fmt: skip
+    share = float(y.mean())
+    return BinaryResults(
+        params=pd.Series(np.asarray(fit.params), index=names),
+        cov=pd.DataFrame(cov, index=names, columns=names),
+        df_inference=math.inf,
+        df_resid=float(len(y) - len(names)),
+        nobs=len(y),
+        cov_type=kind,
+        guarantee=known.guarantee or ORDINARY_FIT,
+        outcome=frame.outcomes[0],
+        formula=parsed.text,
+        title=link.capitalize(),
+        layout=frame.columns,
+        levels=frame.levels,
+        link=link,
+        llf=float(fit.llf),
+        llnull=len(y) * float(special.xlogy(share, share) + special.xlogy(1 - share, 1 - share)),
+        n_groups=None if codes is None else int(codes.max()) + 1,
+        rows_dropped=int((~complete).sum()),
+        notes=(RELEASED_NOTE,) if known.is_released else (),
+    )
+
+
+def _maximised(link: Link, y: Array, X: Array) -> Any:
+    """Let statsmodels maximise the likelihood; refuse what has no maximum."""
+    from statsmodels.discrete.discrete_model import Logit, Probit
+    from statsmodels.tools.sm_exceptions import PerfectSeparationError
+
+    model = (Logit if link == "logit" else Probit)(y, X)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # what they say is checked below
+        try:
+            fit = model.fit(method="newton", maxiter=100, tol=1e-12, disp=False)
+        except (PerfectSeparationError, np.linalg.LinAlgError):
+            fit = None
+    decided = fit is None or bool((np.abs(fit.predict() - y) < 1e-9).any())
+    if fit is None or decided or not fit.mle_retvals["converged"]:
+        raise ParameterError(
+            "the regressors predict the outcome perfectly in some rows, so that the likelihood has "
+            "no maximum; leave out the regressor, or the rows in which it decides"
+        )
+    return fit
+
+
+def _covariance(fit: Any, X: Array, kind: str, codes: Codes | None) -> Array:
+    bread = np.linalg.inv(-fit.model.hessian(fit.params))
+    if kind == "nonrobust":
+        return np.asarray(bread)
+    scores = fit.model.score_obs(fit.params)
+    if codes is not None:
+        scores = group_sums(scores, codes)
+    influence = scores @ bread
+    return np.asarray(len(scores) / (len(scores) - 1) * influence.T @ influence)
