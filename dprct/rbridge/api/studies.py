@@ -77,9 +77,7 @@ def study_check(path: str, output: str | None = None) -> Record:
     problems = open_points(study) + unaffordable(study)
     said = "complete: nothing is open" if not problems else f"open points: {len(problems)}"
     text = "\n".join([*(f"- {problem}" for problem in problems), said])
-    return Record(
-        ("dprct_check",), {"complete": not problems, "problems": problems, "text": text}
-    )
+    return Record(("dprct_check",), {"complete": not problems, "problems": problems, "text": text})
 
 
 @export("study_plan")
