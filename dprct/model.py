@@ -157,10 +157,8 @@ class Facts:
     n: int
 
 
-def bound(spec: Spec[Any], table: BoundTable, schema: Schema, also: Iterable[str] = ()) -> Facts:
+def bound(spec: Spec[Any], table: BoundTable, schema: Schema) -> Facts:
     """Return the facts of a table if it, its schema and a specification fit each other.
-
-    ``also`` are columns that must be legal besides those of the method: a file shows them.
 
     Raises
     ------
@@ -168,15 +166,21 @@ def bound(spec: Spec[Any], table: BoundTable, schema: Schema, also: Iterable[str
         If a public fact is missing, or specification, schema and table contradict each other.
     """
     check_schema(schema)
-    there, columns = table.names, (*spec.columns, *also)
-    for name in columns:
+    _check_there(spec.columns, table)
+    facts = Facts(schema.seal_beside_data(), table.n)
+    spec.require(facts)
+    shown = spec.shown(facts.schema)
+    _check_there(shown, table)
+    validate(facts.schema, table.frame, dict.fromkeys((*spec.columns, *shown)))
+    return facts
+
+
+def _check_there(names: Iterable[str], table: BoundTable) -> None:
+    there = table.names
+    for name in names:
         if name not in there:
             where = "the data (from another file? merge first, protect once)"
             raise ColumnError.unknown(name, there, where)
-    facts = Facts(schema.seal_beside_data(), table.n)
-    spec.require(facts)
-    validate(facts.schema, table.frame, columns)
-    return facts
 
 
 AnyFacts = TypeVar("AnyFacts", bound=Facts)
@@ -203,6 +207,8 @@ class Spec(ABC, Generic[AnyFacts]):
     """A formula as an example, where the method takes one."""
     renamed: ClassVar[Mapping[str, str]] = {}
     """Options by the names that earlier versions gave them, each with its name now."""
+    fixed: ClassVar[Mapping[str, str]] = {}
+    """Options that other methods have and this one has not, each with the reason."""
 
     @classmethod
     def of_formula(cls, formula: str) -> dict[str, Any]:
@@ -238,6 +244,10 @@ class Spec(ABC, Generic[AnyFacts]):
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The columns that the method reads, each once."""
+
+    def shown(self, schema: Schema) -> tuple[str, ...]:
+        """Return columns that must be legal besides those of the method: a file shows them."""
+        return ()
 
     @abstractmethod
     def checks(self, facts: AnyFacts) -> Iterator[Callable[[], object]]:
@@ -363,19 +373,17 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         schema: Schema,
         *,
         in_memory: bool = False,
-        also: Iterable[str] = (),
     ) -> Facts:
         """Keep specification and table if they fit each other; what else is public is not known.
-
-        ``also`` are columns that must be legal besides those of the method: a file shows them.
 
         Raises
         ------
         SchemaError, ColumnError, ParameterError, FormulaError, EngineError
             If a public fact is missing, or specification, schema and table contradict each other.
         """
-        self.spec, self._table = spec, BoundTable(data, in_memory=in_memory)
-        return bound(spec, self._table, schema, also)
+        given = data if isinstance(data, BoundTable) else BoundTable(data, in_memory=in_memory)
+        self.spec, self._table = spec, given
+        return bound(spec, self._table, schema)
 
     @property
     def method(self) -> str:
@@ -625,9 +633,13 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
         for name in options:
             if name in known:
                 continue
-            renamed = type(self).specification().renamed
-            if name in renamed or not open_ended:
-                raise ParameterError.unknown(name, named, type(self).__name__, renamed)
+            kind = type(self).specification()
+            if name in kind.fixed:
+                raise ParameterError(
+                    f"{type(self).__name__} has no option {name}=: {kind.fixed[name]}"
+                )
+            if name in kind.renamed or not open_ended:
+                raise ParameterError.unknown(name, named, type(self).__name__, kind.renamed)
         for name in needed:
             if name not in options:
                 raise ParameterError(f"{type(self).__name__} needs {name}=, which is not given")

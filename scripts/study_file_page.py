@@ -14,8 +14,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_origin
 
+from dprct.release.calibrated.model import Calibrated
+from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema.columns import Unit
-from dprct.study.calibrated_section import CalibratedSpec
+from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
 from dprct.study.informed_section import InformedSpec
@@ -70,7 +72,6 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
     ("[header]", Header, ""),
     ("[declared]", Declaration, ""),
     ("[design]", DesignSpec, ""),
-    ("[calibrated]", CalibratedSpec, 'For `method = "calibrated"`.'),
     ("[informed]", InformedSpec, "For `published_hybrid` and `published_gen_model`."),
     ("[[table]]", TableSpec, "One for each table that is made of a protected file."),
     ("[availability]", Availability, ""),
@@ -170,6 +171,18 @@ def examples() -> Iterator[str]:
         yield "```"
 
 
+def calibrated() -> Iterator[str]:
+    """Yield the section of the calibrated release."""
+    yield from ("", "## `[calibrated]`", "")
+    yield (
+        'For `method = "calibrated"`: the options of `dprct.Calibrated`. `[release] formula = '
+        f'"{CalibratedSpec.formula_like}"` gives outcomes and covariates, `[release] keep` '
+        "characteristics, and `[design]` the treatment."
+    )
+    yield ""
+    yield from rows(CalibratedSpec, meanings(Calibrated) | IN_A_STUDY_FILE, GIVEN)
+
+
 def page() -> str:
     """Return the whole page."""
     lines = [HEAD.rstrip("\n")]
@@ -181,6 +194,8 @@ def page() -> str:
     for title, kind, about in SECTIONS:
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, meanings(kind))
+        if kind is DesignSpec:
+            lines += calibrated()
     for method, model in ESTIMATES.items():
         spec = spec_of(method)
         about = f'For `method = "{method}"`: the options of `dprct.{model.__name__}`.'

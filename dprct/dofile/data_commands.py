@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dprct.dofile.macros import known, quoted_words
@@ -97,8 +98,9 @@ def _made(session: Session, parsed: Parsed) -> None:
     into = parsed.option("generate", 1)
     if not into:
         if parsed.name == "recode":
-            for name in words(parsed.before)[:1]:
-                session.memory.generate("replace", f"{name} = recoded", parsed.condition)
+            _changed(session, re.sub(r"\([^()]*\)|\S*=\S*", " ", parsed.before), parsed)
+        elif parsed.option("replace", 3) is not None:
+            _changed(session, parsed.before, parsed)
         return
     if parsed.name == "tabulate":
         session.memory.open = True
@@ -106,6 +108,17 @@ def _made(session: Session, parsed: Parsed) -> None:
         return
     for name in words(into):
         session.memory.add(name, f"{parsed.name} {parsed.before}")
+
+
+def _changed(session: Session, names: str, parsed: Parsed) -> None:
+    for name in session.memory.expand(names):
+        if name.isidentifier():
+            session.memory.generate("replace", f"{name} = by {parsed.word}", parsed.condition)
+
+
+def _recoded(session: Session, parsed: Parsed) -> None:
+    """Take ``mvdecode`` and ``mvencode``, which change values in place."""
+    _changed(session, parsed.before, parsed)
 
 
 def _predict(session: Session, parsed: Parsed) -> None:
@@ -204,6 +217,17 @@ def _expanded_xi(session: Session, parsed: Parsed) -> None:
     session.memory.open = True
 
 
+def _typed_in(session: Session, parsed: Parsed) -> None:
+    session.memory.open = True
+    session.memory.strange(parsed.name)
+
+
+def _set(session: Session, parsed: Parsed) -> None:
+    """Take ``set``, of which ``set obs`` adds rows."""
+    if parsed.before.startswith("ob"):
+        session.memory.step("expand")
+
+
 def _opened(session: Session, parsed: Parsed) -> None:
     session.memory.open = True
 
@@ -222,9 +246,20 @@ _COMMANDS: dict[str, Callable[[Session, Parsed], None]] = {
     "drop": _drop,
     **dict.fromkeys(("generate", "egen", "replace"), _generate),
     **dict.fromkeys(
-        ("recode", "encode", "decode", "destring", "tostring", "tabulate", "winsor", "winsor2"),
+        (
+            "recode",
+            "encode",
+            "decode",
+            "destring",
+            "tostring",
+            "tabulate",
+            "winsor",
+            "winsor2",
+            "ipolate",
+        ),
         _made,
     ),
+    **dict.fromkeys(("mvdecode", "mvencode"), _recoded),
     "predict": _predict,
     "xtile": _xtile,
     "clonevar": _clonevar,
@@ -240,12 +275,14 @@ _COMMANDS: dict[str, Callable[[Session, Parsed], None]] = {
     "restore": _restore,
     **dict.fromkeys(("xtset", "tsset", "iis"), _panel),
     "svyset": _survey,
+    "set": _set,
+    "input": _typed_in,
     "clear": _clear,
     "estimates": _estimates,
     "eststo": _eststo,
     **dict.fromkeys(("esttab", "estout", "outreg2", "outreg", "outtex"), _table),
     "xi": _expanded_xi,
-    **dict.fromkeys(("separate", "svmat", "pca", "factor", "statsmat", "input"), _opened),
+    **dict.fromkeys(("separate", "svmat", "pca", "factor", "statsmat"), _opened),
     **dict.fromkeys(("label", "order", "summarize", "cd", "mkmat", "delete", "version"), _nothing),
 }
 

@@ -28,6 +28,7 @@ _ABBREVIATED = {
     "estimates": 3, "esttab": 6, "estout": 6, "outreg2": 7, "outreg": 6, "outtex": 6,
     "tabulate": 2, "summarize": 2, "order": 5, "pca": 3, "factor": 3, "winsor": 6, "winsor2": 7,
     "stack": 5, "xpose": 5, "statsmat": 8, "mkmat": 5, "svmat": 5, "input": 3, "delete": 6,
+    "set": 3,
 }  # fmt: skip
 """Commands that mean something here, with the least that Stata takes for them."""
 
@@ -39,15 +40,15 @@ mfx dydx graph gr twoway tw scatter line histogram hist kdensity lowess lpoly ba
 correlate corr cor pwcorr spearman ktau ci means mean proportion total ratio ameans centile
 mkdir rmdir erase rm copy type shell dir ls pwd cd sleep pause more net ssc adopath findit
 which help search return ereturn sreturn confirm marksample markout mark tempname timer
-trace error _rc post postfile postclose putexcel putdocx puttab texdoc coefplot parmest
-parmby mktab outsheet export outfile recast aorder move mvdecode mvencode labmask labvars
+trace error _rc post postfile postclose putexcel putdocx puttab texdoc coefplot mktab
+outsheet export outfile aorder move labmask labvars
 lab la label lookfor isid capture sampsi power file window discard query about update view
 hausman lrtest linktest vif ovtest hettest rvfplot predictnl bootstat tabout orth_out
 balancetable tabm sktest swilk ksmirnov signrank median kwallis oneway anova loneway bitest
 prtest sdtest estpost eststo end stop break continue program class serset translate unabcmd
 viewsource matlist matrix mat pctile xtsum xtdes xttab xtdescribe fre mdesc misstable
 tabmiss order o memory mem mac quietly noisily exit macro varabbrev graphregion outreg2
-frmttable gen2 sutex latabstat latab maketex filefilter snapshot frame frames version
+frmttable sutex latabstat latab maketex filefilter version
 """
 _LONG_NAMES = {
     short: name

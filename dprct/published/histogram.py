@@ -216,6 +216,7 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
         "published.MVHistogram (dp_rct Algorithm 1 as published, misprints corrected)"
     )
 
+    columns: tuple[str, ...] = ()
     zeta: float = 2 / 3
     neighbors: Neighbors = "replace-one"
 
@@ -361,7 +362,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
             neighbors=neighbors,
             keep=listed_names(keep, "keep"),
         )
-        facts, _ = self._open(spec, data, schema)
+        facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n)
         self._codings = tuple(coding for coding, _ in self._coded())
 

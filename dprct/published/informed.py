@@ -290,6 +290,7 @@ class InformedFacts(ReleaseFacts):
 class InformedSpec(ReleaseSpec[InformedFacts]):
     """What Hybrid and GenModel are asked for."""
 
+    columns: tuple[str, ...] = ()
     roles: Roles
     assignment: Design | None = None
     missing_outcomes: MissingOutcomes = "reproduce"
@@ -396,7 +397,7 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
             assignment=assignment,
             missing_outcomes=missing_outcomes,
         )
-        public, _ = self._open(spec, data, schema)
+        public = self._open(spec, data, schema)
         if assignment is not None and not found.interacts:
             assignment.check(data, attrition=attrition).require()
         x = covariates(data, public.schema, found.covariates, x_method, zeta)

@@ -55,6 +55,7 @@ from dprct.queries.sums import (
     observed,
     observed_counts,
     observed_number,
+    observed_together,
 )
 from dprct.queries.weighting import Centre, CompactTable, Records, Scheme, Weighted, read_once
 
@@ -109,6 +110,7 @@ __all__ = [
     "observed_number",
     "observed_squares",
     "observed_sums",
+    "observed_together",
     "one_way_counts",
     "propensity_weights",
     "read_once",

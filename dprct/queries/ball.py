@@ -18,7 +18,7 @@ import numpy as np
 from dprct.encoding import encoding, prepared
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.sums import added, check_extent
+from dprct.queries.sums import added, check_extent, present
 from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
@@ -310,6 +310,8 @@ class MomentCells:
         Their values in each private arm; one arm without columns.
     levels : tuple of Column
         Private columns whose codes make cells, the missing codes among them.
+    present : str or None
+        Rows without a value of this column are in no group, where that was declared public.
     """
 
     public: int = 1
@@ -318,6 +320,7 @@ class MomentCells:
     treatment: tuple[str, ...] = ()
     values: tuple[tuple[float | str, ...], ...] = ((),)
     levels: tuple[Column, ...] = ()
+    present: str | None = None
 
     @property
     def inner(self) -> int:
@@ -344,6 +347,8 @@ class MomentCells:
             coded = encoding(column)
             code = coded.expression().clip(0, coded.size - 1)
             found = nw.when(found >= 0).then(found * coded.size + code).otherwise(nw.lit(-1))
+        if self.present is not None:
+            found = nw.when(present(self.present)).then(found).otherwise(nw.lit(-1))
         return found.cast(nw.Int64)
 
 

@@ -621,6 +621,37 @@ def observed_counts(table: Table, column: Column, where: Combinations) -> NDArra
     return found
 
 
+def observed_together(
+    table: Table, columns: Sequence[Column | None], arms: Arms, size: int
+) -> NDArray[np.int64]:
+    """Return how many rows of each group have a value of two columns; (size, J, J).
+
+    Only for columns whose missingness is declared public; of None everybody has a value.
+    """
+    pairs = [(i, j) for i in range(len(columns)) for j in range(i, len(columns))]
+    found = np.zeros((size, len(columns), len(columns)), np.int64)
+    if arms.combinations is None:
+        assert isinstance(table, nw.DataFrame)
+        has = [
+            np.ones(len(table), bool) if column is None else observed(table, column)
+            for column in columns
+        ]
+        for i, j in pairs:
+            codes = arms.codes[has[i] & has[j] & (arms.codes >= 0)]
+            found[:, i, j] = found[:, j, i] = np.bincount(codes, minlength=size)
+        return found
+    where = arms.combinations
+    there = [nw.lit(1, nw.Int64) if c is None else present(c.name).cast(nw.Int64) for c in columns]
+    sums = {f"s{i}_{j}": there[i] * there[j] for i, j in pairs}
+    for row in added(table, sums, where.columns):
+        key = tuple(row[: len(where.columns)])
+        group = int(arms.codes[where.places[key]]) if key in where.places else -1
+        for (i, j), number in zip(pairs, row[len(where.columns) : -1], strict=True):
+            if group >= 0:
+                found[group, i, j] = found[group, j, i] = found[group, i, j] + number
+    return found
+
+
 def observed_number(table: Table, column: Column) -> int:
     """Return how many rows have a value; only where missingness is declared public."""
     return row_count(table.select(column.name).filter(present(column.name)))

@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
-    from dprct.model import Facts
+    from dprct.model import BoundTable, Facts
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
 
 Cells = SparseHistogram | StabilityHistogram
+Counts = HistogramRelease | OneWayRelease
 
 COUNTS = "counts"
 """Name of the one mechanism of a histogram in its allocation."""
@@ -48,7 +49,15 @@ COUNTS = "counts"
 
 @dataclass(frozen=True, kw_only=True)
 class CountsSpec(ReleaseSpec[ReleaseFacts]):
-    """What both histograms are asked for."""
+    """What both histograms are asked for.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Columns to model.
+    """
+
+    columns: tuple[str, ...] = ()
 
     def bins(self, n: int) -> int | None:
         """Return how many bins a column gets that declares none; None refuses such a column."""
@@ -190,6 +199,46 @@ class MarginalsSpec(CountsSpec):
         )
 
 
+def drawn_counts(
+    table: BoundTable, facts: ReleaseFacts, allocation: Allocation, noise: NoiseSource
+) -> Counts:
+    """Count the rows of the modelled columns, and draw; the caller has charged the allocation."""
+    mechanism = allocation[COUNTS]
+    if isinstance(mechanism, OneWayHistograms):
+        return mechanism.release(one_way_counts(table.frame, facts.encodings), noise)
+    assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
+    return mechanism.release(cell_counts(table.frame, facts.encodings), noise)
+
+
+def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
+    """Return what was drawn as JSON-ready values, for the ledger."""
+    columns = [encoding.name for encoding in facts.encodings]
+    if isinstance(drawn, OneWayRelease):
+        counts = [column.tolist() for column in drawn.counts]
+        return {"columns": columns, "counts": counts, "noise_sd": drawn.noise_sd}
+    return {
+        "columns": columns,
+        "radices": list(drawn.radices),
+        "threshold": drawn.threshold,
+        "codes": drawn.codes.tolist(),
+        "counts": drawn.counts.tolist(),
+    }
+
+
+def revived_counts(facts: ReleaseFacts, state: Mapping[str, Any]) -> Counts:
+    """Return what :func:`saved_counts` was given."""
+    if "codes" not in state:
+        counts = tuple(np.array(column, np.int64) for column in state["counts"])
+        return OneWayRelease(counts, state["noise_sd"], simulation=False)
+    return HistogramRelease(
+        np.array(state["codes"], np.int64).reshape(-1, len(facts.sizes)),
+        np.array(state["counts"], np.int64),
+        tuple(state["radices"]),
+        state["threshold"],
+        simulation=False,
+    )
+
+
 class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
     """A synthetic file drawn from the noisy joint histogram of its modelled columns.
 
@@ -259,32 +308,21 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
         spec = HistogramSpec(
             columns=tuple(modelled(schema)), zeta=zeta, keep=listed_names(keep, "keep")
         )
-        facts, _ = self._open(spec, data, schema)
+        facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease:
-        mechanism = allocation[COUNTS]
-        assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
-        counts = cell_counts(self._table.frame, self.facts.encodings)
-        return mechanism.release(counts, noise)
+        found = drawn_counts(self._table, self.facts, allocation, noise)
+        assert isinstance(found, HistogramRelease)
+        return found
 
     def _state(self, drawn: HistogramRelease) -> Mapping[str, Any]:
-        return {
-            "columns": [encoding.name for encoding in self.facts.encodings],
-            "radices": list(drawn.radices),
-            "threshold": drawn.threshold,
-            "codes": drawn.codes.tolist(),
-            "counts": drawn.counts.tolist(),
-        }
+        return saved_counts(self.facts, drawn)
 
     def _revived(self, state: Mapping[str, Any]) -> HistogramRelease:
-        return HistogramRelease(
-            np.array(state["codes"], np.int64).reshape(-1, len(self.facts.sizes)),
-            np.array(state["counts"], np.int64),
-            tuple(state["radices"]),
-            state["threshold"],
-            simulation=False,
-        )
+        found = revived_counts(self.facts, state)
+        assert isinstance(found, HistogramRelease)
+        return found
 
     def _columns(self, drawn: HistogramRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         rng = noise.post_processing_rng()
@@ -354,24 +392,21 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
             default_bins=default_bins,
             keep=listed_names(keep, "keep"),
         )
-        facts, _ = self._open(spec, data, schema)
+        facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease:
-        mechanism = allocation[COUNTS]
-        assert isinstance(mechanism, OneWayHistograms)
-        return mechanism.release(one_way_counts(self._table.frame, self.facts.encodings), noise)
+        found = drawn_counts(self._table, self.facts, allocation, noise)
+        assert isinstance(found, OneWayRelease)
+        return found
 
     def _state(self, drawn: OneWayRelease) -> Mapping[str, Any]:
-        return {
-            "columns": [encoding.name for encoding in self.facts.encodings],
-            "counts": [column.tolist() for column in drawn.counts],
-            "noise_sd": drawn.noise_sd,
-        }
+        return saved_counts(self.facts, drawn)
 
     def _revived(self, state: Mapping[str, Any]) -> OneWayRelease:
-        counts = tuple(np.array(column, np.int64) for column in state["counts"])
-        return OneWayRelease(counts, state["noise_sd"], simulation=False)
+        found = revived_counts(self.facts, state)
+        assert isinstance(found, OneWayRelease)
+        return found
 
     def _columns(self, drawn: OneWayRelease, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         rng = noise.post_processing_rng()

@@ -393,14 +393,16 @@ class ReleaseSpec(Spec[AnyFacts]):
 
     Parameters
     ----------
-    columns : tuple of str
-        Columns to model.
     keep : tuple of str
         Characteristics to keep besides the allow-list.
     """
 
-    columns: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+
+    def shown(self, schema: Schema) -> tuple[str, ...]:
+        """Return the columns that the file has: what is modelled, and what is public."""
+        public = [c.name for c in schema.columns if c.fate == "public"]
+        return (*modelled(schema), *public)
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of fates and characteristics."""
@@ -456,23 +458,26 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
     def __init__(self, data: Any, schema: Schema, **options: Any) -> None:
         """Bind the method to a table; the options are those of its specification."""
 
-    def _open(
-        self, spec: AnySpec, data: Any, schema: Schema, also: Iterable[str] = ()
-    ) -> tuple[Facts, Frame]:
-        """Bind, and read what the file has row by row; ``also`` are columns to read with it.
+    def _open(self, spec: AnySpec, data: Any, schema: Schema) -> Facts:
+        """Bind, and read what the file has row by row.
 
         Raises
         ------
         SchemaError, ColumnError, ParameterError, EngineError
             If a public fact is missing or the data break one; no value is shown.
         """
+        facts = self._bind(spec, data, schema, in_memory=self.needs_rows)
+        self._read_public(schema)
+        return facts
+
+    def _read_public(self, schema: Schema, also: Iterable[str] = ()) -> Frame:
+        """Read what the file has row by row; ``also`` are columns to read with it."""
         public = [c.name for c in schema.columns if c.fate == "public"]
-        facts = self._bind(spec, data, schema, in_memory=self.needs_rows, also=public)
         ids = [schema.unit.id] if schema.unit.id and repeats(schema) else []
         here = self._table.columns([*public, *ids, *also])
         self._units = unit_rows(schema, here)
         self._public = {name: values_of(schema, here, name) for name in public}
-        return facts, here
+        return here
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:

@@ -159,7 +159,7 @@ def balance_table(
         if is_factor(rows[name]):
             raise ParameterError(f"column {name!r} holds text; compare 0/1 columns of its levels")
     arm = numbers_of(rows[treatment])
-    rows = rows.loc[pd.Series(np.isfinite(arm))].reset_index(drop=True)
+    rows = rows.take(np.flatnonzero(np.isfinite(arm))).reset_index(drop=True)
     arm = arm[np.isfinite(arm)]
     if not np.array_equal(np.unique(arm), [0.0, 1.0]):
         raise ParameterError(f"{treatment!r} must be 0 and 1, both of which occur")

@@ -322,7 +322,9 @@ class Study:
             if name not in known
         ]
         found += [problem for table in self.tables for problem in table.problems(header.names)]
-        if self.experiment is not None:
+        if isinstance(self.experiment, CalibratedExperiment):
+            found += self.experiment.problems(replace(schema, unit=self.unit), rows)
+        elif self.experiment is not None:
             found += self.experiment.problems(schema)
         found += self._beyond_total()
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
@@ -331,8 +333,12 @@ class Study:
         return found + self._unconfirmed(schema)
 
     def _refused(self, schema: Schema, rows: int, confirm: bool) -> list[str]:
-        """Return why a histogram of these columns would be refused at the budget asked for."""
+        """Return why a release of these columns would be refused at the budget asked for."""
         columns, keep = tuple(modelled(schema)), self.release.keep
+        known = Facts(replace(schema, unit=self.unit), rows)
+        budget = Budget(self.release.epsilon, self.release.delta)
+        if isinstance(self.experiment, CalibratedExperiment):
+            return _refusal(self.experiment.unaffordable(known, budget, confirm=confirm))
         spec: CountsSpec
         if self.release.method == "mv_histogram":
             spec = HistogramSpec(columns=columns, keep=keep, zeta=self.release.zeta)
@@ -340,15 +346,11 @@ class Study:
             spec = MarginalsSpec(columns=columns, keep=keep)
         else:  # whose public facts are not all in the header
             return []
-        known = Facts(replace(schema, unit=self.unit), rows)
         try:
             facts = ReleaseFacts(known.schema, rows, spec.encodings(known))
-            budget = Budget(self.release.epsilon, self.release.delta)
             spec.plan(facts, spec.allocation(facts, budget)).check(confirm=confirm)
-        except ConfirmationError as error:
-            return [f"{_REFUSED}: {in_toml(str(error))}; {_CONFIRM}"]
         except DprctError as error:
-            return [f"[release] {in_toml(str(error))}"]
+            return _refusal(error)
         return []
 
     def _of_estimate(self, schema: Schema, rows: int | None, confirm: bool) -> list[str]:
@@ -416,6 +418,16 @@ class Study:
         if facts and DATASET not in self.header.columns:
             found.append(f"the file ({DATASET!r}): {', '.join(facts)} from file: confirm")
         return found
+
+
+def _refusal(error: DprctError | None) -> list[str]:
+    """Return in the words of a study file why a budget buys no release, if it buys none."""
+    if error is None:
+        return []
+    words = in_toml(str(error))
+    if isinstance(error, ConfirmationError):
+        return [f"{_REFUSED}: {words}; {_CONFIRM}"]
+    return [f"[release] {words}"]
 
 
 def load_study(path: str | Path, output: Path | None = None) -> Study:

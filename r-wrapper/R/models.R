@@ -16,8 +16,8 @@
 #' @param columns Columns to model, instead of a formula.
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`
 #'   and `keep`; for `marginals()` `default_bins` and `keep`; for `calibrated()`
-#'   `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `keep`,
-#'   `missing`, `sd`.
+#'   `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `clip`,
+#'   `keep`, and those of [private_ate()], such as `missing` and `sd`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples
@@ -85,8 +85,10 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param missing What to do with missing outcomes: `"public"`, `"private"` or a number, or a list
 #'   of these by outcome.
 #' @param budget_shares,parts,split How the budget, or the rows, are divided: lists by name.
-#' @param sd,alphas Standard deviations of outcomes, known from elsewhere, for the plan; test sizes
-#'   at which standard errors give valid intervals.
+#' @param sd,alphas Standard deviations of outcomes, known from elsewhere, for the plan and, with
+#'   `delta`, the scales of the outcomes; test sizes at which standard errors give valid intervals.
+#' @param centre,radius With `delta`: where outcomes are about, a list by name; rows further from
+#'   there than this, in units of `sd`, are moved to that distance, and `"box"` moves nobody.
 #' @param privacy_unit,largest_cluster `"person"` or `"cluster"`: who is protected if clusters were
 #'   assigned; the largest number of rows of a cluster.
 #' @param index,index_columns,index_bounds A public prediction that is subtracted from the outcome:
@@ -128,15 +130,16 @@ NULL
 #' @export
 private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
                         ..., outcome = NULL, control = NULL, missing = NULL, budget_shares = NULL,
-                        sd = NULL, effects = NULL, blocks = NULL, privacy_unit = NULL,
-                        largest_cluster = NULL, index = NULL, index_columns = NULL,
-                        index_bounds = NULL, alphas = NULL, attrition = NULL, neighbors = NULL) {
+                        sd = NULL, centre = NULL, radius = NULL, effects = NULL, blocks = NULL,
+                        privacy_unit = NULL, largest_cluster = NULL, index = NULL,
+                        index_columns = NULL, index_bounds = NULL, alphas = NULL,
+                        attrition = NULL, neighbors = NULL) {
   model("PrivateATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, control = control,
-    missing = missing, budget_shares = budget_shares, sd = sd, effects = effects, blocks = blocks,
-    privacy_unit = privacy_unit, largest_cluster = largest_cluster, index = index,
-    index_columns = index_columns, index_bounds = index_bounds, alphas = alphas,
-    attrition = attrition, neighbors = neighbors, ...
+    missing = missing, budget_shares = budget_shares, sd = sd, centre = centre, radius = radius,
+    effects = effects, blocks = blocks, privacy_unit = privacy_unit,
+    largest_cluster = largest_cluster, index = index, index_columns = index_columns,
+    index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors, ...
   )
 }
 

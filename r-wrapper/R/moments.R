@@ -120,6 +120,78 @@ outcome_index <- function(moments, outcomes, scales = NULL, signs = NULL, where 
   found
 }
 
+#' Tests and combinations of coefficients
+#'
+#' `wald_test()` tests several restrictions together; `lincom()` estimates a combination, with its
+#' standard error. Of released moments they are those of all [effects()]. Sampling and privacy noise
+#' are in both.
+#'
+#' @param object Released moments, or what [effects()] or [ols()] returned.
+#' @param hypothesis Text such as `"t1 = t2"`, or several of them.
+#' @param combination Text such as `"t1 - t2"`, or weights by name: `c(t1 = 1, t2 = -1)`. A name
+#'   with signs or blanks in it, such as `(Intercept)`, is written in backquotes.
+#' @return `wald_test()`: an object of class `dprct_wald`, a list with `statistic`, `p.value`, `df`,
+#'   `df.residual` (infinite for a chi-square) and `hypothesis`. `lincom()`: a `dprct_estimate`.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   facts <- declare(schema(file),
+#'     age = list(bounds = c(16, 60), missing = "never"),
+#'     educ = list(bounds = c(0, 20), missing = "never"),
+#'     treat = list(levels = 0:1, missing = "never")
+#'   )
+#'   model <- private_moments(read_dta(file, facts),
+#'     columns = c("age", "educ"), assignment = design_simple("treat", shares = 185 / 445)
+#'   )
+#'   m <- fit(model, epsilon = 4, delta = 1e-6)
+#'   found <- ols(age ~ treat + educ, m)
+#'   wald_test(found, c("treat = 0", "educ = 0"))
+#'   lincom(found, c(treat = 1, educ = 2))
+#' }
+#' @name combinations
+NULL
+
+#' @rdname combinations
+#' @export
+wald_test <- function(object, hypothesis) {
+  dprct_call("moments_wald",
+    result = object, hypothesis = weights_by_name(hypothesis), .call = sys.call()
+  )
+}
+
+#' @rdname combinations
+#' @export
+lincom <- function(object, combination) {
+  dprct_call("moments_lincom",
+    result = object, combination = weights_by_name(combination), .call = sys.call()
+  )
+}
+
+weights_by_name <- function(wanted) {
+  if (length(wanted) > 1L || is.numeric(wanted)) as.list(wanted) else wanted
+}
+
+#' @export
+print.dprct_wald <- function(x, ...) print_text(x, ...)
+
+# itt_table() of moments instead of data: their effects, by design.
+table_of_moments <- function(moments, outcomes, arms, given, call) {
+  refused <- setdiff(names(given), c("adjust", "where"))
+  if (length(refused)) {
+    refuse("parameter", sprintf(
+      "a table of released moments has no %s; leave it out, or use ols() on the moments", refused[1L]
+    ), call)
+  }
+  if (!is.null(arms)) {
+    arms <- labelled(arms)
+    if (!is.list(arms)) arms <- stats::setNames(as.list(arms), arms)
+  }
+  dprct_call("moments_table",
+    moments = moments, outcomes = if (!is.null(outcomes)) as.list(labelled(outcomes)), arms = arms,
+    adjust = isTRUE(given$adjust), where = given$where, .call = call
+  )
+}
+
 # ols() on moments instead of data: what needs rows is refused.
 ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
   rows <- intersect(c("groups", "weights", "weights_type", "absorb", "cluster", "subset"), given)

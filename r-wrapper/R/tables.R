@@ -3,7 +3,9 @@
 #' The layout of experimental papers: one row per outcome, with the control mean and, for each arm,
 #' the effect, its standard error and p-value, adjusted for the number of tests if asked.
 #'
-#' @param data A data frame, tibble or data.table, or a release, as for [ols()].
+#' @param data A data frame, tibble or data.table, or a release, as for [ols()]; or released
+#'   moments, whose [effects()] are tabled: outcomes and arms may then be left out, and the only
+#'   options are `adjust` (`TRUE` for family-wise p-values) and `where`.
 #' @param outcomes,arms Names of columns; named vectors give their labels
 #'   (`c("Earnings" = "re78")`).
 #' @param covariates Names of covariates, or a named list of sets of them.
@@ -24,6 +26,12 @@
 itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ...) {
   options <- list(...)
   check_named(options)
+  if (inherits(data, "dprct_moments")) {
+    given <- c(options, Filter(Negate(is.null), list(covariates = covariates, blocks = blocks)))
+    return(table_of_moments(
+      data, if (!missing(outcomes)) outcomes, if (!missing(arms)) arms, given, sys.call()
+    ))
+  }
   if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",

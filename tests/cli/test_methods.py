@@ -247,7 +247,7 @@ ATE = [
     ('"cash", "site"]', '"cash"]', "column 'site': type byte"),
     ("[columns.income]\nbounds = [0, 40]", "[columns.income]", "'income' needs bounds = [low"),
     ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (it is'),
-    ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6", "[release] delta is above 0, and PrivateATE"),
+    ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6", "[release] budget_shares divides epsilon"),
     ("epsilon = 2.0", "epsilon = 1e-15", "[release] epsilon = 1e-15 is outside what this estimate"),
     ("epsilon = 2.0", "epsilon = 5e6", "lower epsilon"),
     ('cash"\n\n[design]', 'female"\n\n[design]', "the design has cash; give one of them"),
@@ -434,6 +434,23 @@ def test_a_panel_of_people_without_a_declared_unit_is_not_complete(
         study = written(method)
         assert dprct("check", study).code == 1
         assert dprct("plan", study).code == 2
+
+
+def test_effects_with_a_delta_go_from_check_to_table(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    study = written(
+        "private_ate",
+        ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6"),
+        ("budget_shares = {income = 0.6, works = 0.4}", "centre = {income = 15, works = 0.5}"),
+    )
+    assert dprct("check", study).code == 0
+    assert "once for all outcomes" in dprct("plan", study).out
+    assert dprct("protect", study, "--yes").code == 0
+    assert float(ledger(study).spent.delta) == pytest.approx(1e-6)
+    found = document(study)
+    assert [row["term"] for row in found["table"]] == ["income: cash", "works: cash"]
+    assert "of which noise" in dprct("table", study).out
 
 
 @pytest.mark.parametrize("method", [*NUMBERS, "mv_histogram", "marginals"])

@@ -430,8 +430,7 @@ for rule in ("histogram", "marginals", "filler"):
     )
 file_case("options", "y x", used="y x t", covariates=["x"], alphas=(0.05,),
           budget_shares={"covariates": 0.3, "y": 0.7}, legal="strict", keep=["note1"],
-          specifications=[""], sd={"y": 1.0}, neighbors="replace-one-design-public",
-          effects="arms", **ON_T)  # fmt: skip
+          specifications=[""], sd={"y": 1.0}, clip=["y"], **ON_T)  # fmt: skip
 file_case(
     "moments",
     "y x",

@@ -194,6 +194,19 @@ def _(data: pd.DataFrame) -> Any:
     )  # fmt: skip
 
 
+@subject("PrivateATE, jointly", modelled=("y", "w"), design=("t", "block"), delta=1e-6)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateATE(data, SCHEMA, outcome=["y", "w"], treatment="t")
+
+
+@subject("PrivateATE, jointly, treatment private", modelled=("y", "t"), assigned=("t",), delta=1e-6)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateATE(
+        data, SCHEMA, outcome="y", treatment="t", neighbors="replace-one",
+        assignment=dprct.Simple("t"),
+    )  # fmt: skip
+
+
 @subject("Calibrated", modelled=("y", "w"), design=("t", "block"), tail_draws=True, **CONFIRMED)
 def _(data: pd.DataFrame) -> Any:
     return dprct.Calibrated.from_formula(

@@ -23,6 +23,7 @@ import pytest
 
 from dprct import Accountant, Budget, Column, Release, Schema, read_dta, write_dta
 from dprct.errors import BudgetError, DprctError, ModelPicklingError, SimulationError
+from dprct.model import BoundTable
 from dprct.privacy.aggregates import CellCounts, IntegerVector, _Sealed
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import Secure
@@ -172,6 +173,27 @@ def test_results_pickle_and_models_do_not(subject: Any) -> None:
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(ModelPicklingError):
             leave(model)
+
+
+def test_one_bound_table_alone_holds_the_rows(subject: Any, leaks: Any, reachable: Any) -> None:
+    """A model keeps one, and besides it no frame, no column of it, and no value of a person.
+
+    What is published without a guarantee reads bins and fits off the rows when it is bound, and has
+    a model of its own for the covariates; it keeps no frame besides either.
+    """
+    data = subject.make_table()
+    model = subject.make(data)
+    tables = [item for _, item in reachable(model) if isinstance(item, BoundTable)]
+    assert len(tables) == 1 or subject.published
+    assert leaks(model)  # the search goes where the rows are
+    for table in tables:
+        table.frame = None
+    columns = [data[name].to_numpy() for name in subject.modelled]
+    for path, item in reachable(model):
+        assert not isinstance(item, (nw.DataFrame, nw.LazyFrame, pd.DataFrame)), path
+        if isinstance(item, np.ndarray):
+            assert not any(np.shares_memory(item, column) for column in columns), path
+    assert leaks(model) == [] or subject.published
 
 
 AWKWARD = {

@@ -153,6 +153,11 @@ MODELS: dict[str, tuple[Callable[[Bounds, Bounds], Any], dict[str, Any], tuple[f
     "PrivateATE, treatment private": (
         lambda y, w: _effect(y, w, assignment=dprct.Simple("t"), neighbors="replace-one"), {}, (0,),
     ),
+    "PrivateATE, jointly": (_effect, {}, (1e-9,)),
+    "PrivateATE, jointly, treatment private": (
+        lambda y, w: _effect(y, w, assignment=dprct.Simple("t"), neighbors="replace-one"),
+        {}, (1e-9,),
+    ),
     "Calibrated, histogram": (lambda y, w: _calibrated(y, w, "histogram"), CONFIRM, (0, 1e-9)),
     "Calibrated, marginals": (lambda y, w: _calibrated(y, w, "marginals"), CONFIRM, (0, 1e-9)),
     "PrivateMoments": (

@@ -22,7 +22,6 @@ import dprct
 from dprct import Budget
 from dprct.errors import DprctError, DprctWarning, ParameterError
 from dprct.privacy.noise import Secure
-from dprct.release.calibrated.layout import _KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,8 +154,6 @@ def options_of(method: str) -> dict[str, tuple[str, ...]]:
         n for n in inspect.signature(kind).parameters if n not in ("data", "schema", "options")
     ]
     text = inspect.getdoc(kind) or ""
-    if method == "Calibrated":
-        names += _KNOWN
     found = {}
     for name in names:
         line = re.search(rf"^(?:\w+, )*{name}(?:, \w+)* : (.*)$", text, re.MULTILINE)

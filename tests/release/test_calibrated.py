@@ -281,7 +281,10 @@ def test_the_guarantee_is_that_of_the_effects_and_of_the_file(
     trial: pd.DataFrame, trial_schema: Schema
 ) -> None:
     model = calibrated(trial, trial_schema)
-    whole, effects = model.guarantee(Budget(1)), model.ate.guarantee(Budget(1))
+    whole, effects = (
+        model.guarantee(Budget(1)),
+        model.spec.effects.guarantee(model.facts.effects, model._allocated(Budget(1)).effects),
+    )
     assert set(effects.public_facts) < set(whole.public_facts)
     assert any(fact.startswith("names, types, formats, labels") for fact in whole.public_facts)
     public = {c.name for c in model.schema.columns if c.fate == "public"}

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import SchemaError
+from dprct.model import BoundTable
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.release.calibrated.covariates import completed, covariates_of
@@ -22,8 +23,14 @@ N = 900
 def made(columns: int = 6, *, filler: bool = False, **facts: Any) -> Covariates:
     known: dict[str, Any] = {"levels": (0.0, 1.0, 2.0), "missing": (), **facts}
     schema = Schema(tuple(Column(f"x{j}", "byte", **known) for j in range(columns)))
-    data = pd.DataFrame({name: np.zeros(N) for name in schema.names})
-    return covariates_of(data, schema, frozenset({"x0"}), N, filler=filler)
+    return covariates_of(schema, frozenset({"x0"}), N, filler=filler)
+
+
+def draw(covariates: Covariates, rule: Any, budget: Budget, table: Any = None) -> Any:
+    """Draw from a table of zeros, or from ``table``."""
+    zeros = pd.DataFrame({name: np.zeros(N) for name in covariates.names})
+    rows = BoundTable(zeros if table is None else table)
+    return covariates.draw(rule, rows, covariates.allocation(rule, budget), source())
 
 
 def test_auto_prefers_the_joint_then_the_single_then_nothing() -> None:
@@ -38,18 +45,16 @@ def test_auto_prefers_the_joint_then_the_single_then_nothing() -> None:
 @pytest.mark.parametrize("rule", ["histogram", "marginals"])
 def test_drawn_covariates_resemble_and_filler_does_not(rule: Any) -> None:
     covariates, rng = made(2), np.random.default_rng(1)
-    state, drawn = covariates.draw(rule, Budget(20), source())
+    state, drawn = draw(covariates, rule, Budget(20))
     assert state["rule"] == rule
     assert (covariates.columns(drawn, rng)["x1"] == 0).mean() > 0.95
-    _, nothing = covariates.draw("filler", Budget(0), source())
-    assert (covariates.columns(nothing, rng)["x1"] == 0).mean() < 0.5
+    assert (covariates.columns(None, rng)["x1"] == 0).mean() < 0.5
 
 
 def test_covariates_of_regressions_have_no_missing_values() -> None:
     covariates = made(2, missing=(".",))
     data = pd.DataFrame({"x0": np.full(N, np.nan), "x1": np.full(N, np.nan)})
-    covariates = covariates_of(data, covariates.schema, frozenset({"x0"}), N, filler=False)
-    _, drawn = covariates.draw("marginals", Budget(50), source())
+    _, drawn = draw(covariates, "marginals", Budget(50), data)
     columns = covariates.columns(drawn, np.random.default_rng(1))
     assert not np.isnan(columns["x0"]).any()  # also where nearly everybody's is missing
     assert np.isnan(columns["x1"]).mean() > 0.9
@@ -57,12 +62,13 @@ def test_covariates_of_regressions_have_no_missing_values() -> None:
 
 def test_a_protected_cluster_divides_the_budget_among_its_rows() -> None:
     alone, together = made(2), replace(made(2), rows=10)
-    facts = [c.plan("marginals", Budget(1)).facts["noise of a count"] for c in (alone, together)]
+    plans = [c.plan("marginals", c.allocation("marginals", Budget(1))) for c in (alone, together)]
+    facts = [plan.facts["noise of a count"] for plan in plans]
     sds = [float(words.split()[1]) for words in facts]
     assert sds[1] == pytest.approx(10 * sds[0], rel=0.01)
     assert alone.chosen(Budget(0.6))[0] == "histogram"
     assert together.chosen(Budget(0.6))[0] == "filler"
-    state = [c.draw("marginals", Budget(1), source())[0] for c in [together] * 40]
+    state = [draw(together, "marginals", Budget(1))[0] for _ in range(40)]
     counts = np.array([one["counts"][0] for one in state])
     assert counts.std() > 20  # a scale of 40, against 4 for one row
 
@@ -86,13 +92,13 @@ def test_a_missing_code_takes_the_code_of_another_row() -> None:
     ],
 )
 def test_bins_are_those_declared_else_ten(facts: dict[str, Any], bins: int) -> None:
-    assert made(1, levels=None, **facts).engines["marginals"].facts.encodings[0].size == bins
+    assert made(1, levels=None, **facts).facts.encodings[0].size == bins
 
 
 def test_filler_needs_no_bins_and_no_look_at_the_data() -> None:
     facts: dict[str, Any] = {"levels": None, "bounds": (0.0, 90.0), "missing": (".",)}
     schema = Schema((Column("income_std", "int", **facts),))
-    covariates = covariates_of(None, schema, frozenset(), N, filler=True)
+    covariates = covariates_of(schema, frozenset(), N, filler=True)
     values = covariates.columns(None, np.random.default_rng(1))["income_std"]
     assert values.min() >= 0
     assert values.max() <= 90

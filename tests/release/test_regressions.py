@@ -8,7 +8,6 @@ from dprct.release.calibrated.layout import (
     arm_terms,
     check_arms,
     check_covariates,
-    check_options,
     check_slopes,
     cluster_column,
     regressions_of,
@@ -58,30 +57,6 @@ def test_other_ways_to_write_the_arms_are_refused() -> None:
     check_arms(("b", "a"), ("a", "b"))
     with pytest.raises(FormulaError, match="write the latter"):
         check_arms(("C(t)",), ("t",))
-
-
-def test_effects_that_no_regression_returns_are_refused() -> None:
-    check_options({"effects": "arms", "missing": 0})
-    with pytest.raises(ParameterError, match="free"):
-        check_options({"effects": "main"})
-    with pytest.raises(ParameterError, match="who is in which arm"):
-        check_options({"neighbors": "replace-one"})
-
-
-def test_unknown_options_are_refused_with_the_nearest() -> None:
-    with pytest.raises(ParameterError, match="did you mean covariates="):
-        check_options({"covariate": "auto"})
-    with pytest.raises(ParameterError, match="allowed: alphas, assignment"):
-        check_options({"zzz": 1})
-    check_options({"sd": {}, "effects": "arms"})
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("terms", "covariates="), ("levels", "alphas="), ("share", "budget_shares=")]
-)
-def test_an_old_name_is_refused_with_the_new_one(old: str, new: str) -> None:
-    with pytest.raises(ParameterError, match=new):
-        check_options({old: 1})
 
 
 @pytest.mark.parametrize("word", ["auto", "histogram", "marginals", "filler"])

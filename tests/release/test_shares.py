@@ -3,18 +3,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.release.calibrated.covariates import covariates_of
-from dprct.release.calibrated.model import division, shares_of
+from dprct.release.calibrated.spec import division, shares_of
 from dprct.schema import Column, Schema
 
 SCHEMA = Schema((Column("x", "byte", levels=(0.0, 1.0), missing=()),))
-COVARIATES = covariates_of(pd.DataFrame({"x": np.zeros(50)}), SCHEMA, frozenset(), 50, filler=False)
+COVARIATES = covariates_of(SCHEMA, frozenset(), 50, filler=False)
 FIFTH = Fraction(1, 5)
 
 

@@ -180,6 +180,56 @@ effect("treatment private, missing a number", {"assignment": dprct.Simple("t"), 
        "missing": 0.0}, private="y t", public="", may_miss={"y": "private"})  # fmt: skip
 
 
+def jointly(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of PrivateATE with a delta: all outcomes in one Gaussian release."""
+    # no sampler reaches epsilon 50 at delta 1e-9 on so fine a grid: refused before a charge
+    reached = {"deltas": DELTAS[:2], "epsilons": (1.0, 0.5, 3.0, 0.01, 50.0)}
+    effect(f"jointly, {name}", given, **{"bounds": (NARROW, SIGNED, WIDE), **reached, **facts})
+
+
+TWO = {"outcome": ["y", "y2"], "treatment": "t"}
+for engine in (False, True):
+    jointly("two outcomes" + ", in Polars" * engine, TWO, private="y y2", engine=engine)
+jointly("scales, centres, a radius",
+        {**TWO, "sd": {"y": 0.2, "y2": 2.0}, "centre": {"y": 0.5, "y2": 4.0}, "radius": 0.7},
+        private="y y2")  # fmt: skip
+jointly(
+    "scales and centres, moved by default",
+    {**TWO, "sd": {"y": 0.1, "y2": 1.0}, "centre": {"y": 0.25, "y2": 4.0}},
+    private="y y2",
+)
+jointly("the box", {**TWO, "sd": {"y": 0.1, "y2": 1.0}, "radius": "box"}, private="y y2")
+jointly("three arms, another control", {"assignment": CODES, "control": 0.0}, public="arm",
+        sizes=(36, 12))  # fmt: skip
+jointly("factorial", {"assignment": FACTORIAL, "effects": "factorial"}, public="t t2",
+        arms=("cross",), sizes=(40, 16))  # fmt: skip
+for rule in ("weight", "ignore"):
+    jointly(f"blocks, {rule}", {"assignment": dprct.Block("t", block="block"), "blocks": rule},
+            public="t block")  # fmt: skip
+for engine in (False, True):
+    jointly("missing public" + ", in Polars" * engine,
+            {**TWO, "missing": "public", "centre": {"y": 0.25}}, private="y y2",
+            may_miss={"y": "public", "y2": "public"}, engine=engine)  # fmt: skip
+jointly("missing is a number", {"treatment": "t", "missing": 0.5}, may_miss={"y": "private"})
+for words, index in INDEX.items():
+    jointly(f"index is {words}", {**Y, **index, "index_bounds": (-1, 1)}, private="y w",
+            bounds=(NARROW, SIGNED))  # fmt: skip
+for words, (design, columns) in DESIGNS.items():
+    apart = words == "two arms"
+    jointly(f"treatment private, {words}", {"assignment": design, **PRIVATE},
+            private=f"y {columns}", public="", sizes=(40, 8),
+            arms=("three",) if apart else ("alternate", "one", "none"),
+            facts=EXCLUSIVE if apart else {})  # fmt: skip
+for engine in (False, True):
+    jointly("treatment private, missing public" + ", in Polars" * engine,
+            {"assignment": dprct.Simple("t"), **PRIVATE, "missing": "public"}, private="y t",
+            public="", may_miss={"y": "public"}, engine=engine)  # fmt: skip
+jointly("treatment private, outcomes, a radius",
+        {"outcome": ["y", "y2"], "assignment": dprct.Simple("t"), **PRIVATE,
+         "sd": {"y": 0.2, "y2": 2.0}, "radius": 1.0},
+        private="y y2 t", public="", arms=("alternate", "one", "none"))  # fmt: skip
+
+
 FILE = _fates(y="modelled", t="public", w="modelled", x="modelled")
 
 
@@ -214,6 +264,8 @@ for rule in ("public", "private"):
                    engine=engine)  # fmt: skip
 calibrated("missing is a number", {"covariate_release": "filler", "missing": 0.5},
            may_miss={"y": "private"})  # fmt: skip
+calibrated("clipped outcomes", {"covariate_release": "filler", "clip": ["y"], "missing": "public"},
+           may_miss={"y": "public"})  # fmt: skip
 calibrated(
     "covariates may be missing", {"covariate_release": "histogram"}, may_miss={"x": "private"}
 )

@@ -40,19 +40,10 @@ NO_CHOICE: dict[tuple[type, str], set[Any]] = {
 }
 """Words of options whose annotation does not list them."""
 
-REFUSED_BY_CALIBRATED = {"alphas", "neighbors", "effects"}
-"""Options of an effect that a calibrated file has one word for; ``check_options`` says which."""
-
 
 def options(method: type) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a constructor; ``**options`` are those of the effects."""
-    found = dict(inspect.signature(method).parameters)
-    if any(p.kind is p.VAR_KEYWORD for p in found.values()):
-        assert method is dprct.Calibrated
-        own = {name: p for name, p in found.items() if p.kind is not p.VAR_KEYWORD}
-        effects = inspect.signature(dprct.PrivateATE).parameters
-        passed_on = {n: p for n, p in effects.items() if n not in REFUSED_BY_CALIBRATED}
-        found = {**passed_on, **own}
+    """Return the parameters of a constructor that are options."""
+    found = inspect.signature(method).parameters
     return {name: p for name, p in found.items() if name not in BOUND}
 
 

@@ -194,7 +194,7 @@ def test_calibrated(computed_once: Any, certified: Any) -> None:
         for data in tables
     )
     half = EPSILON / 2
-    shares = tuple(map(float, models[0].ate.facts.outcomes[0].split(half)))
+    shares = tuple(map(float, models[0].facts.effects.outcomes[0].split(half)))
 
     def score(states: list[dict[str, Any]]) -> Any:
         effects = [state["effects"]["y"] for state in states]

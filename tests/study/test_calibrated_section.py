@@ -16,14 +16,11 @@ from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
 from dprct.missing import tagged
 from dprct.privacy.budget import Budget, exact
-from dprct.release.calibrated.model import shares_of
+from dprct.queries.covariates import with_clipped
+from dprct.release.calibrated.spec import CalibratedSpec, shares_of
 from dprct.schema import Column, Schema, Unit
-from dprct.study.calibrated_section import (
-    CalibratedExperiment,
-    CalibratedSpec,
-    _clipped,
-    calibrated_from,
-)
+from dprct.schema.tables import eager
+from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
 from dprct.study.sections import ReleaseSpec
 from dprct.study.study import load_study
@@ -110,8 +107,8 @@ def test_options_reach_the_model(study):
     path = study(("[calibrated]", '[calibrated]\nlegal = "strict"\nblocks = "ignore"'))
     model = bound_model(load_study(path))
     assert model.spec.legal == "strict"
-    assert model.ate.spec.alphas == (0.05, 0.01)
-    assert model.ate.spec.sd == {"income": 3.0}
+    assert model.spec.alphas == (0.05, 0.01)
+    assert model.spec.sd == {"income": 3.0}
     assert model.facts.regressions.covariates == (("age",), ())
 
 
@@ -141,13 +138,13 @@ def test_the_plan_is_free_and_names_the_noise(study):
          "would change the effect"),
         ([("[calibrated]", '[calibrated]\ngamma = "moments"')], "one covariate set"),
         ([("[calibrated]", '[calibrated]\nunit = "cluster"\nlargest_cluster = 9')],
-         "[calibrated] privacy_unit='cluster' and largest_cluster= need a design of clusters"),
+         '[calibrated] privacy_unit = "cluster" and largest_cluster need a design of clusters'),
         ([("[calibrated]", "[calibrated]\nlargest_cluster = 9")], "need a design of clusters"),
         ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
-          ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster="),
-        ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "'nobody' is not a group"),
+          ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster"),
+        ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "is not a group"),
         ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is not an outcome"),
-        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "budget_shares="),
+        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "budget_shares"),
     ],
 )  # fmt: skip
 def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
@@ -185,7 +182,7 @@ def test_missing_policies_are_accepted(study, policy):
         ({"covariates": ["age"]}, "covariate_release says how they are drawn"),
         ({"covariates": "age"}, "terms of .release. formula"),
         ({"alphas": [5.0]}, "sizes of tests"),
-        ({"alphas": "0.05"}, "a number, or a list of numbers"),
+        ({"alphas": "0.05"}, "a list of numbers"),
         ({"missing": True}, "text in quotes, a number"),
         ({"budget_shares": {"income": "half"}}, "a table of numbers"),
         ({"privacy_unit": "village"}, "allowed: person, cluster"),
@@ -259,8 +256,8 @@ def test_values_beyond_the_bounds_are_refused_or_clipped_by_declaration(study):
 def test_clipping_keeps_missing_codes():
     values = np.array([-1.0, 0.5, 9.0, np.nan])
     values[3:] = tagged(np.array([1]))
-    schema = Schema((Column("y", bounds=(0, 2), missing=(".a",)),))
-    found = _clipped(pd.DataFrame({"y": values}), schema, ("y",))["y"].to_numpy()
+    column = Column("y", bounds=(0, 2), missing=(".a",))
+    found = with_clipped(eager(pd.DataFrame({"y": values})), column)["y"].to_numpy()
     assert found[:3].tolist() == [0.0, 0.5, 2.0]
     assert found[3:].tobytes() == values[3:].tobytes()
 
@@ -333,10 +330,11 @@ def test_a_relation_that_a_study_demands_is_demanded_of_every_charge(study):
 @pytest.mark.parametrize(
     ("spec", "unit"),
     [
-        (CalibratedSpec(privacy_unit="cluster", largest_cluster=4), Unit("cluster of g", "g", 4)),
-        (CalibratedSpec(), None),
+        ({"privacy_unit": "cluster", "largest_cluster": 4}, Unit("cluster of g", "g", 4)),
+        ({}, None),
     ],
 )
 def test_whole_clusters_are_rehearsed_as_they_are_charged(spec, unit):
     design = dprct.Cluster("t", cluster="g")
-    assert CalibratedExperiment("y ~ t", design, spec).clusters == unit
+    asked = CalibratedSpec(outcome=(), assignment=design, **spec)
+    assert CalibratedExperiment("y ~ t", asked).clusters == unit

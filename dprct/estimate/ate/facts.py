@@ -450,12 +450,16 @@ class ATEFacts(Facts):
     outcomes : tuple of Outcome, HiddenOutcome or CountedOutcome
         Who counts for each: public sizes of arms, or declared probabilities of being in them.
     indexes : mapping from outcome to Index
+    together : (G, J, J) array of int or None
+        How many people of each group have a value of two outcomes, where that is public and a
+        release with delta needs it.
     """
 
     comparison: Comparison
     contrasts: tuple[Contrast, ...]
     outcomes: tuple[AnyOutcome, ...]
     indexes: Mapping[str, Index]
+    together: NDArray[np.int64] | None = None
 
     @property
     def arms(self) -> tuple[str, ...]:

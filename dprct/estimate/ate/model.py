@@ -1,4 +1,4 @@
-"""PrivateATE: effects of an experiment under pure differential privacy, with valid intervals."""
+"""PrivateATE: effects of an experiment under differential privacy, with valid intervals."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dprct.assignment.groups import (
 )
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.estimate.ate import joint
 from dprct.estimate.ate.facts import (
     ATEFacts,
     Bounds,
@@ -22,7 +23,14 @@ from dprct.estimate.ate.facts import (
     indexes_of,
     narrowed,
 )
-from dprct.estimate.ate.plan import check_outcomes, plan_of, power_table, promise_of, sds_of
+from dprct.estimate.ate.plan import (
+    check_outcomes,
+    joint_plan,
+    plan_of,
+    power_table,
+    promise_of,
+    sds_of,
+)
 from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
@@ -58,6 +66,8 @@ from dprct.estimate.experiment import (
     no_policy,
     with_bounds,
 )
+from dprct.estimate.moments.layout import scales_of
+from dprct.estimate.moments.release import DrawnMoments, allocation_of, drawn_moments
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
@@ -76,7 +86,8 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
-    from dprct.privacy.budget import Guarantee, Real
+    from dprct.estimate.moments.layout import Layout
+    from dprct.privacy.budget import Guarantee, Real, Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
@@ -94,6 +105,7 @@ class ATESpec(Spec[ATEFacts]):
     method: ClassVar[str] = "PrivateATE (Laplace, closed-form intervals)"
     formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "treatment")
     formula_like: ClassVar[str] = "y ~ treat"
+    former: ClassVar[tuple[str, ...]] = (joint.METHOD,)
     renamed: ClassVar[Mapping[str, str]] = {
         "weights": "budget_shares",
         "levels": "alphas",
@@ -107,6 +119,8 @@ class ATESpec(Spec[ATEFacts]):
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     budget_shares: Mapping[str, Real] | None = None
     sd: Mapping[str, float] | None = None
+    centre: Mapping[str, float] | None = None
+    radius: float | str | None = None
     effects: EffectRule = "arms"
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
@@ -203,6 +217,8 @@ class ATESpec(Spec[ATEFacts]):
         yield self.shares
         yield lambda: self._check_missing(schema)
         yield lambda: sds_of(self.sd, self.outcome)
+        yield lambda: scales_of(self.centre, "centre", self.outcome)
+        yield lambda: joint.check_radius(self.radius)
         yield lambda: levels_of(self.alphas)
         yield lambda: self._check_indexes(schema)
 
@@ -307,17 +323,29 @@ class ATESpec(Spec[ATEFacts]):
             outcomes=tuple(outcomes), indexes=indexes,
         )  # fmt: skip
 
-    def allocation(self, facts: ATEFacts, budget: Budget) -> ATEAllocation:
-        """Return the mechanisms of every outcome."""
-        return allocated(facts.outcomes, budget)
+    def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
+        """Return the mechanisms of every outcome; with a delta, the one of all of them."""
+        if not budget.delta:
+            joint.check_pure(self.centre, self.radius)
+            return allocated(facts.outcomes, budget)
+        clustered = bool(clusters_of(self.design))
+        joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n)
+        return allocation_of(self.layout(facts).grid, joint.groups(facts.outcomes), budget)
+
+    def layout(self, facts: ATEFacts) -> Layout:
+        """Return where the release that a delta buys puts its noise."""
+        sds = sds_of(self.sd, self.outcome)
+        return joint.layout(facts.outcomes, sds, self.centre, self.radius)
 
     def guarantee(self, facts: ATEFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
-        return promise_of(allocation.budget, facts)
+        return promise_of(allocation.budget, facts, jointly=bool(allocation.budget.delta))
 
     def plan(self, facts: ATEFacts, allocation: Allocation) -> Plan:
         """Return prices, noise and expected standard errors."""
         sds = sds_of(self.sd, self.outcome)
+        if allocation.budget.delta:
+            return joint_plan(facts, self.layout(facts), allocation, sds, self.alphas)
         return plan_of(self.method, facts, allocation.budget, sds, self.alphas)
 
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
@@ -372,8 +400,11 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
     return facts, table.with_frame(frame) if indexes else table
 
 
-class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResults]):
-    """Average treatment effects of an experiment, under pure differential privacy.
+AnyDrawn = tuple[Released, ...] | DrawnMoments
+
+
+class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.JointATEResults]):
+    """Average treatment effects of an experiment, under differential privacy.
 
     Parameters
     ----------
@@ -400,8 +431,16 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
     budget_shares : mapping from outcome to number, optional
         Shares of the budget, which sum to one.  By default, equal shares.
     sd : mapping from outcome to number, optional
-        Standard deviations known from elsewhere, used by :meth:`plan` and :meth:`power` only.  By
-        default, the largest that the bounds allow.
+        Standard deviations known from elsewhere, used by :meth:`plan` and :meth:`power`.  By
+        default, the largest that the bounds allow.  With ``delta`` they are the scales of the
+        outcomes too.
+    centre : mapping from outcome to number, optional
+        Where outcomes are about, from public knowledge; the middle of the bounds if not given.
+        For a fit with ``delta``.
+    radius : number or "box", optional
+        With ``delta``, rows further from the centres than this, in units of ``sd``, are moved to
+        that distance.  By default twice that of a typical row, which moves less than 5 % of normal
+        rows, if every outcome has an ``sd`` and a ``centre``; else ``"box"``, which moves nobody.
     effects : {"arms", "main", "factorial"}
         ``"arms"`` compares each arm with control.  For a :class:`~dprct.Factorial` design,
         ``"main"`` gives the main effect of every factor, averaged over the other factors, and
@@ -459,7 +498,14 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
     ``index_bounds``, although covariates are private too (:mod:`dprct.queries.covariates`). If
     nothing is clipped, the estimand is the same.
 
-    Under ``"replace-one"`` the estimate is a centred Horvitz-Thompson mean
+    With ``delta`` above 0 all outcomes and arms are released at once, with Gaussian noise on their
+    first and second moments (:class:`~dprct.PrivateMoments` has the proof): noise grows with the
+    root of the number of outcomes, not with the number, and the result has their joint covariance.
+    :meth:`plan` says which of the two is more precise.  Treatment is then private at hardly any
+    price: the numbers of people in the arms are released for nothing more.  Options that only the
+    release without ``delta`` has (``budget_shares``, clusters, ``missing="private"``) are refused.
+
+    Under ``"replace-one"`` without ``delta`` the estimate is a centred Horvitz-Thompson mean
     (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing="private"`` a ratio of
     noisy sums (:class:`~dprct.estimate.ate.release.CountedOutcome`).
 
@@ -478,7 +524,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
     (True, 'replace-one-design-public')
     """
 
-    saved_types = (Released, NoisyEffect, NoisyMean, NoisyVariance)
+    saved_types = (Released, NoisyEffect, NoisyMean, NoisyVariance, DrawnMoments)
 
     @checked
     def __init__(
@@ -493,6 +539,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         budget_shares: Mapping[str, Real] | None = None,
         sd: Mapping[str, float] | None = None,
+        centre: Mapping[str, float] | None = None,
+        radius: float | str | None = None,
         effects: EffectRule = "arms",
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
@@ -506,10 +554,10 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
     ) -> None:
         spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
-            missing=missing, budget_shares=budget_shares, sd=sd, effects=effects, blocks=blocks,
-            privacy_unit=privacy_unit, largest_cluster=largest_cluster, index=index,
-            index_columns=index_columns, index_bounds=index_bounds, alphas=alphas,
-            attrition=attrition, neighbors=neighbors,
+            missing=missing, budget_shares=budget_shares, sd=sd, centre=centre, radius=radius,
+            effects=effects, blocks=blocks, privacy_unit=privacy_unit,
+            largest_cluster=largest_cluster, index=index, index_columns=index_columns,
+            index_bounds=index_bounds, alphas=alphas, attrition=attrition, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
         self.facts, self._table = public_facts(spec, known, self._table)
@@ -542,19 +590,43 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
         """
         return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon)))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> tuple[Released, ...]:
+    @property
+    def method(self) -> str:
+        """What ledgers and certificates call the method: with a delta it is another release."""
+        bought = self._bought
+        return joint.METHOD if bought is not None and bought[0].delta else self.spec.method
+
+    def _allocated(self, budget: Budget) -> Allocation:
+        if budget.delta and self.facts.together is None:
+            # of public columns: who has a value of two outcomes
+            self.facts = replace(self.facts, together=joint.together(self._table, self.facts))
+        return super()._allocated(budget)
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> AnyDrawn:
+        if allocation.budget.delta:
+            facts = self.facts
+            relation: Relation = (
+                "replace-one" if self.spec.treatment_private else "replace-one-design-public"
+            )
+            return drawn_moments(
+                self._table, self.spec.layout(facts), joint.grouping(facts), relation, allocation,
+                noise,
+            )  # fmt: skip
         assert isinstance(allocation, ATEAllocation)
         return released(self.facts.outcomes, allocation, self._table, noise)
 
     def _read(
         self,
-        drawn: tuple[Released, ...],
+        drawn: AnyDrawn,
         plan: Plan,
         allocation: Allocation,
         guarantee: Guarantee,
         ledger: str,
         noise: NoiseSource,
-    ) -> PrivateATEResults:
+    ) -> PrivateATEResults | joint.JointATEResults:
+        if isinstance(drawn, DrawnMoments):
+            layout = self.spec.layout(self.facts)
+            return joint.results(drawn, self.facts, layout, self.spec.alphas, guarantee, ledger)
         return results_of(drawn, self.facts, self.spec.alphas, guarantee, ledger)
 
     def __repr__(self) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
+from dprct.estimate.ate import joint
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
+from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Guarantee, exact
 from dprct.queries import EXTREMES
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.effects import Contrast, NoisyEffect
+    from dprct.estimate.moments.layout import Layout
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import Allocation
 
 
 _POWER = 0.8
@@ -286,7 +291,7 @@ def _range(low: str, high: str) -> str:
     return f"{low} (means at the middle of the bounds) to {high} (all at the bounds)"
 
 
-def promise_of(budget: Budget, facts: ATEFacts) -> Guarantee:
+def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Guarantee:
     """Return the guarantee of a fit: replace-one where treatment is private.
 
     Notes
@@ -294,7 +299,8 @@ def promise_of(budget: Budget, facts: ATEFacts) -> Guarantee:
     Everything that is checked, refused or computed from the table before a fit is in this list, but
     for rules that each row keeps or breaks alone, which the schema states.  Under replace-one the
     text is a function of n, the declared probabilities and the schema: no arm size is in it.
-    Released numbers of values (``missing="private"``) are no public fact.
+    Released numbers of values (``missing="private"``) are no public fact.  ``jointly`` says that
+    all outcomes are in one release, whose layout is public too.
     """
     outcomes, experiment, unit = facts.outcomes, facts.comparison, facts.schema.unit
     hidden = next((o for o in outcomes if isinstance(o, HiddenOutcome)), None)
@@ -318,6 +324,11 @@ def promise_of(budget: Budget, facts: ATEFacts) -> Guarantee:
     shown.append("the declared bounds of " + ", ".join(o.column.name for o in outcomes))
     shown += [f"the index of {name}: {index.text}" for name, index in facts.indexes.items()]
     shown += ["who has a value of " + ", ".join(known)] if known else []
+    if jointly:
+        shown.append(
+            "centres, scales and radius of the release: functions of these, of sd=, centre= and "
+            "radius="
+        )
     uncovered = ["participation of anybody"]
     if hidden is None:
         uncovered = ["participation, treatment, blocks and clusters of anybody"]
@@ -357,6 +368,106 @@ def plan_of(
         "the estimand is the effect on the outcome clipped to its bounds",
     )
     return Plan(method, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+
+
+def joint_plan(
+    facts: ATEFacts,
+    layout: Layout,
+    allocation: Allocation,
+    sds: Mapping[str, float],
+    alphas: Sequence[float],
+) -> Plan:
+    """Return price, noise and expected errors of the release of all outcomes together.
+
+    Each effect is compared with what the same epsilon without delta would show; where that has no
+    law, there is no comparison.
+    """
+    outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
+    mechanism = gaussian_of(allocation)
+    effects = joint.expected(outcomes, layout, mechanism.noise_sd, sds, contrasts)
+    k = len(contrasts)
+    shown = {
+        "n": f"{facts.n:,} rows",
+        "arms": ", ".join(facts.arms),
+        "released": f"{mechanism.size:,} numbers, once for all outcomes; {mechanism.describe()}",
+        "radius": _radius_words(layout),
+    }
+    if layout.grid.count:
+        rows = count_noise(layout, mechanism.noise_sd)
+        shown["people in an arm"] = f"released with noise sd {rows:.4g}"
+    warnings: list[str] = []
+    numbers: list[PlannedNumber] = []
+    better = 0
+    for place, (outcome, at) in enumerate(zip(outcomes, layout.places, strict=True)):
+        name, bounds, sd = outcome.column.name, outcome.column.bounds, sds.get(outcome.column.name)
+        assert bounds is not None
+        declared = "declared" if sd is not None else "the most that the bounds allow"
+        shown[name] = (
+            f"bounds {bounds[0]:g} to {bounds[1]:g}, centre {at.centre:g}, sd "
+            f"{joint.spread_of(outcome, sds):.4g} ({declared}); {_arms(outcome, facts.arms)}"
+        )
+        alone = expected(outcome, budget.epsilon, sd, contrasts)
+        here = effects[place * k : (place + 1) * k]
+        for contrast, effect, other in zip(contrasts, here, alone, strict=True):
+            error = joint.standard_error(effect, alphas)
+            pure = _alone(other, tuple(alphas))
+            better += error <= pure
+            found = joint.detectable(effect, alphas[0], _POWER)
+            shown[f"{name}: {contrast.name}"] = (
+                f"std err {error:.4g} (the same epsilon without delta {pure:.4g}); noise sd "
+                f"{effect.noise_sd:.4g} against sampling {math.sqrt(float(effect.parts.sum())):.4g}"
+                f"; effect found with 80% power {found:.4g}"
+            )
+            if found > joint.spread_of(outcome, sds):
+                warnings.append(
+                    f"not usable at this n: only an effect of {contrast.name} on {name} above one "
+                    "standard deviation would be found; spend more, or declare narrower bounds or "
+                    "sd= and centre="
+                )
+            numbers.append(
+                PlannedNumber(
+                    kind="coefficient", part=f"{name}: {contrast.name}", noise_sd=effect.noise_sd,
+                    std_error=error,
+                )
+            )  # fmt: skip
+    shown["better"] = _better(better, len(effects))
+    shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
+    kind = "of released sums over released numbers of people" if layout.grid.count else "in means"
+    moved = "" if layout.grid.moves_nobody else ", and rows far from the centres moved to the ball"
+    consequences = (
+        f"the estimate is a difference {kind}, not adjusted for covariates"
+        + (" except by the public index" if facts.indexes else ""),
+        f"the estimand is the effect on outcomes clipped to their bounds{moved}",
+    )
+    return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+
+
+@lru_cache(maxsize=1024)
+def _alone(effect: NoisyEffect, alphas: tuple[float, ...]) -> float:
+    """Return the standard error of an effect under Laplace noise; outcomes share the law."""
+    return effect.standard_error(alphas)
+
+
+def _better(count: int, of: int) -> str:
+    if count == of:
+        return "this release, for all effects; without delta each of them would be less precise"
+    if count == 0:
+        return "leave delta out: without it all effects would be more precise"
+    return f"this release for {count} of {of} effects, leaving delta out for the others"
+
+
+def _radius_words(layout: Layout) -> str:
+    if layout.grid.moves_nobody:
+        return (
+            f"{layout.radius:.4g}: the box of the bounds, which moves nobody; sd= and centre= of "
+            "every outcome make it smaller"
+        )
+    free = [place for place in layout.places if not place.exempt]
+    typical = math.sqrt(math.fsum(place.weight**2 for place in free))
+    return (
+        f"{layout.shrunk_radius:.4g} declared scales, {layout.shrunk_radius / typical:.3g} times a "
+        "typical row: rows further from the centres are moved to it"
+    )
 
 
 def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:

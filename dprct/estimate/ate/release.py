@@ -698,17 +698,14 @@ def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
     Raises
     ------
     ParameterError
-        If there is a delta, or epsilon cannot be drawn.
+        If epsilon cannot be drawn.
 
     Notes
     -----
     All parts may read the same rows and compose sequentially.  Each is calibrated to one protected
     unit, a person or a whole cluster.
     """
-    if budget.delta:
-        raise ParameterError(
-            "delta is above 0, and PrivateATE draws Laplace noise, which is pure; leave delta out"
-        )
+    assert budget.delta == 0, "a budget with a delta buys the joint release"
     parts: dict[str, DiscreteLaplace] = {}
     for outcome in outcomes:
         parts |= mechanisms_of(outcome, budget.epsilon)

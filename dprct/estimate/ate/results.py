@@ -482,7 +482,7 @@ def results_of(
         outcome=", ".join(outcome_names),
         formula=f"{' + '.join(outcome_names)} ~ {' + '.join(arms[1:])}",
         title=TITLE,
-        notes=_notes(outcomes, found, _compared(arms, contrasts), arms[0], facts.indexes),
+        notes=_notes(outcomes, found, compared_words(arms, contrasts), arms[0], facts.indexes),
         alphas=alphas,
         control=control,
         ledger=ledger,
@@ -492,7 +492,8 @@ def results_of(
     )
 
 
-def _compared(arms: Sequence[str], contrasts: Sequence[Contrast]) -> str:
+def compared_words(arms: Sequence[str], contrasts: Sequence[Contrast]) -> str:
+    """Return which difference effects are, in words."""
     if tuple(contrasts) == arm_contrasts(arms):
         return f"difference from {arms[0]}"
     return "factorial effect, all combinations of the other factors weighing the same,"

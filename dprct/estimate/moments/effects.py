@@ -53,9 +53,10 @@ class CellMeans:
         As released: unbiased, and perhaps not positive.
     noise : (J, J) array
         Known, but for the delta method of a noisy count.
-    spread : float
-        w' sampling w has noise of standard deviation ``spread |w|^2``.
-    rows : float
+    spread : float or (J,) array
+        w' sampling w has noise of standard deviation ``sum(spread w^2)``.
+    rows : float or (J,) array
+        Rows that the means are of.
     usable : bool
         Whether there are rows enough, by a rule on released numbers.
     """
@@ -63,9 +64,21 @@ class CellMeans:
     mean: Array
     sampling: Array
     noise: Array
-    spread: float
-    rows: float
+    spread: float | Array
+    rows: float | Array
     usable: bool
+
+    def spread_of(self, w: Array) -> float:
+        """Return the standard deviation of the noise of w' sampling w."""
+        if isinstance(self.spread, np.ndarray):
+            return float(self.spread @ (w * w))
+        return float(self.spread * (w @ w))
+
+    def rows_of(self, w: Array) -> float:
+        """Return the fewest rows of a mean that w has."""
+        if isinstance(self.rows, np.ndarray):
+            return float(np.sort(self.rows[w != 0])[0])
+        return self.rows
 
 
 def means_of(cell: NoisyMoments) -> CellMeans:
@@ -188,9 +201,9 @@ class Combinations:
         return Combined(
             float(self.offsets[i] + sum(v @ cell.mean for v, cell in pairs)),
             np.array([v @ cell.sampling @ v for v, cell in pairs]),
-            np.array([cell.spread * (v @ v) for v, cell in pairs]),
+            np.array([cell.spread_of(v) for v, cell in pairs]),
             float(sum(v @ cell.noise @ v for v, cell in pairs)),
-            np.array([cell.rows - 1 for cell in cells]),
+            np.array([cell.rows_of(v) - 1 for v, cell in pairs]),
             float(self.extra[i, i]),
         )
 
@@ -208,11 +221,7 @@ class Combinations:
             if not cell.usable:
                 found[used] = found[:, used] = np.nan
                 continue
-            least = float(np.sort(np.diag(cell.noise))[0])
-            raised = 0.0
-            if cell.spread > 0:
-                raised = cell.spread * kappa(rounded_up(cell.spread / least), JOINT_ALPHA)
-            block = positive(cell.sampling) + raised * np.eye(len(cell.mean)) + cell.noise
+            block = positive(cell.sampling) + np.diag(_raised(cell)) + cell.noise
             found += w @ block @ w.T
         return found.reshape(m, m)
 
@@ -220,6 +229,21 @@ class Combinations:
         """Return linear combinations of these combinations."""
         weights = np.tensordot(L, self.weights, axes=1)
         return Combinations(self.cells, weights, L @ self.offsets, L @ self.extra @ L.T)
+
+
+def _raised(cell: CellMeans) -> Array:
+    """Return by how much the sampling variance of each mean is raised for joint tests."""
+    noise, size = np.diag(cell.noise), len(cell.mean)
+    if isinstance(cell.spread, np.ndarray):
+        ratios = cell.spread / noise
+        factors = [kappa(rounded_up(ratio), JOINT_ALPHA) for ratio in ratios.tolist()]
+        found: Array = cell.spread * np.array(factors)
+        return found
+    raised = 0.0
+    if cell.spread > 0:
+        least = float(np.sort(noise)[0])
+        raised = cell.spread * kappa(rounded_up(cell.spread / least), JOINT_ALPHA)
+    return np.full(size, raised)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -109,7 +109,12 @@ def allocation_of(
     ParameterError
         If delta is 0, or no sampler reaches the scale.
     """
-    if not scores or not budget.delta:
+    if not budget.delta:
+        raise ParameterError(
+            "Gaussian noise needs delta > 0, and moments have no other; give one far below 1/n, "
+            "or use PrivateATE, whose effects can be released with delta=0"
+        )
+    if not scores:
         mechanism = AnalyticGaussian(budget, grid.l2_squared, groups * grid.size)
         return Allocation(budget=budget, parts={MOMENTS: mechanism})
     parts = {MOMENTS: Part(1 - SHARE, grid.l1, grid.l2_squared, groups * grid.size)}

@@ -11,7 +11,7 @@ import numpy as np
 import dprct
 from dprct import published
 from dprct.errors import FormulaError, ParameterError
-from dprct.estimate import Moments, PrivateATE
+from dprct.estimate import Moments
 from dprct.formula import names
 from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.moments import moments_record
@@ -88,8 +88,7 @@ def model(
     named = dict(options or {})
     if named.get("assignment") is not None:
         named["assignment"] = design_of(named["assignment"], data)
-    passed_on = (PrivateATE,) if method == "Calibrated" else ()
-    given = options_for(kind, named, *passed_on)
+    given = options_for(kind, named)
     if formula is not None and hasattr(kind, "from_formula"):
         made = kind.from_formula(formula, data.data, data.schema, **given)
     else:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ParameterError, SimulationError
 from dprct.estimate.moments.document import document_of, parts_of
 from dprct.estimate.moments.results import Moments
-from dprct.rbridge.api.results import estimate_record, guarantee_record
+from dprct.rbridge.api.results import estimate_record, guarantee_record, table_record
+from dprct.rbridge.api.spelling import in_r_names
 from dprct.rbridge.convert import Record
 from dprct.rbridge.registry import export, revives
 
@@ -89,8 +90,54 @@ def moments_fit(
     if kind not in ("ols", "iv"):
         raise ParameterError(f"there is no fit {kind!r}; allowed: ols, iv")
     fit = moments.ols if kind == "ols" else moments.iv
-    found = fit(formula, cov_type=cov_type, where=_groups(where))
+    found = in_r_names(fit(formula, cov_type=cov_type, where=_groups(where)))
     return estimate_record(found, "dprct_private")
+
+
+@export("moments_table")
+def moments_table(
+    moments: Moments,
+    outcomes: Any = None,
+    arms: Any = None,
+    adjust: bool = False,
+    where: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return the effects in the layout of experimental papers."""
+    found = moments.itt_table(outcomes, arms=arms, adjust=adjust, where=_groups(where))
+    return table_record(found, estimates=found.tidy())
+
+
+@export("moments_wald")
+def moments_wald(result: Any, hypothesis: Any) -> Record:
+    """Return the joint test of restrictions on effects, or on coefficients."""
+    test = _combined(result).wald_test(hypothesis)
+    return Record(
+        ("dprct_wald",),
+        {
+            "statistic": test.statistic,
+            "p.value": test.pvalue,
+            "df": test.df,
+            "df.residual": test.df_denom,
+            "hypothesis": test.hypothesis,
+            "text": str(test),
+        },
+    )
+
+
+@export("moments_lincom")
+def moments_lincom(result: Any, combination: Any) -> Record:
+    """Return a linear combination of effects, or of coefficients."""
+    return estimate_record(_combined(result).lincom(combination), "dprct_private")
+
+
+def _combined(result: Any) -> Any:
+    """Return what has a joint law; released moments have that of their effects."""
+    if not hasattr(result, "lincom"):
+        raise ParameterError(
+            "this result has no combinations of coefficients; give released moments, or what "
+            "effects() or ols() returned"
+        )
+    return result
 
 
 @export("moments_index")

@@ -18,9 +18,7 @@ _MANY = frozenset({"Sequence", "Iterable", "Mapping", "tuple"})
 _FRACTIONS = ("float", "Real", "Fraction", "Any")
 
 
-def options_for(
-    function: Callable[..., Any], options: Mapping[str, Any], *others: Callable[..., Any]
-) -> dict[str, Any]:
+def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options as ``function`` takes them: R knows no scalars and seldom whole numbers.
 
     Parameters
@@ -29,13 +27,11 @@ def options_for(
         Its signature says what each option is.
     options : mapping of str to object
         As they came from R; None is left out.
-    *others : callable
-        To which ``function`` passes on what it does not name itself.
 
     Raises
     ------
     ParameterError
-        For a name that none of them has.
+        For a name that it has not.
 
     Examples
     --------
@@ -45,8 +41,7 @@ def options_for(
     """
     known = {
         name: parameter
-        for source in (*others, function)
-        for name, parameter in inspect.signature(source).parameters.items()
+        for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     }
     for name in options:

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from dprct.formula import parse
 from dprct.formula.design_matrix import INTERCEPT
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.formula.syntax import Term
+    from dprct.results.base import LinearResults
     from dprct.results.ols import OLSResults
 
 
@@ -48,6 +51,24 @@ def spelled(result: OLSResults, spelling: Mapping[str, Any]) -> OLSResults:
         bse_noise=None if noise is None else noise.rename(one),
         layout=tuple(one(name) for name in result.layout),
         formula=spelling["formula"],
+    )
+
+
+def in_r_names(result: LinearResults) -> Any:
+    """Return a fit whose constant is named as in R, all else as it is."""
+
+    def one(name: str) -> str:
+        return "(Intercept)" if name == INTERCEPT else name
+
+    noise, found = result.bse_noise, getattr(result, "estimated", None)
+    also: dict[str, Any] = {"estimated": found.rename(one)} if isinstance(found, pd.Series) else {}
+    return replace(
+        result,
+        params=result.params.rename(one),
+        cov=result.cov.rename(index=one, columns=one),
+        bse_noise=None if noise is None else noise.rename(one),
+        layout=tuple(one(name) for name in result.layout),
+        **also,
     )
 
 

@@ -32,7 +32,15 @@ from dprct.queries import moments
 from dprct.queries.covariates import features_of
 from dprct.queries.moments import MomentsLayout
 from dprct.queries.sums import check_extent
-from dprct.release.histogram import COUNTS, Marginals, MVHistogram
+from dprct.release.histogram import (
+    COUNTS,
+    HistogramSpec,
+    MarginalsSpec,
+    drawn_counts,
+    revived_counts,
+    saved_counts,
+)
+from dprct.release.release import ReleaseFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,14 +48,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
+    from dprct.model import BoundTable
     from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import NoisyVector
     from dprct.privacy.noise import NoiseSource
-    from dprct.release.release import ReleaseFacts, ReleaseModel
     from dprct.results.plan import Plan
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Table
 
 
 Rule = Literal["histogram", "marginals", "filler"]
@@ -56,17 +63,14 @@ Drawn = HistogramRelease | OneWayRelease | None
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """The modelled covariates of a release, before their values are drawn.
+    """The modelled covariates of a release, before their values are drawn: public facts alone.
 
     Parameters
     ----------
-    schema : Schema
+    facts : ReleaseFacts
         Of the covariates alone, with bins where they need some.
     complete : frozenset of str
         Those that a declared regression uses; a missing value would cost the reader the row.
-    n : int
-    engines : mapping from rule to release model
-        The mechanisms that may draw them; none for filler.
     rows : int
         Most rows of one protected unit: those of a cluster, where clusters are protected.
 
@@ -77,21 +81,28 @@ class Covariates:
     histogram's guarantee holds there too.  Filling is a function of public facts.
     """
 
-    schema: Schema
+    facts: ReleaseFacts
     complete: frozenset[str]
-    n: int
-    engines: Mapping[Rule, ReleaseModel[Any, ReleaseFacts, Any]]
     rows: int = 1
+
+    @property
+    def schema(self) -> Schema:
+        """The modelled columns, and nothing else."""
+        return self.facts.schema
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.facts.n
 
     @property
     def names(self) -> tuple[str, ...]:
         """The modelled columns."""
         return tuple(self.schema.names)
 
-    def plan(self, rule: Rule, budget: Budget) -> Plan:
-        """Return the plan of the mechanism of a rule; free."""
-        each = per_row(budget, self.rows)
-        return self.engines[rule].plan(each.epsilon, each.delta)
+    def plan(self, rule: Rule, allocation: Allocation) -> Plan:
+        """Return the plan of a rule, for what :meth:`allocation` bought."""
+        return self._counted(rule).plan(self.facts, _counts(allocation, rule))
 
     def chosen(self, budget: Budget) -> tuple[Rule, str]:
         """Return the rule that is worth ``budget``, and why; a function of public facts.
@@ -103,10 +114,9 @@ class Covariates:
         """
         if not self.names:
             return "filler", "no covariate is modelled"
+        cells = _counts(self.allocation("histogram", budget), "histogram")[COUNTS]
+        counts = _counts(self.allocation("marginals", budget), "marginals")[COUNTS]
         budget = per_row(budget, self.rows)
-        joint, single = self.engines["histogram"], self.engines["marginals"]
-        cells = joint._allocated(budget)[COUNTS]
-        counts = single._allocated(budget)[COUNTS]
         assert isinstance(cells, (SparseHistogram, StabilityHistogram))
         assert isinstance(counts, OneWayHistograms)
         threshold = cells.threshold
@@ -128,28 +138,27 @@ class Covariates:
 
     def allocation(self, rule: Rule, budget: Budget) -> Allocation:
         """Return the mechanism of a rule, of whose budget each row of a unit gets its part."""
-        each = self.engines[rule]._allocated(per_row(budget, self.rows))
+        each = self._counted(rule).allocation(self.facts, per_row(budget, self.rows))
         return Allocation(budget=budget, parts={rule: each}, rows=self.rows)
 
-    def draw(self, rule: Rule, budget: Budget, noise: NoiseSource) -> tuple[dict[str, Any], Drawn]:
+    def draw(
+        self, rule: Rule, table: BoundTable, allocation: Allocation, noise: NoiseSource
+    ) -> tuple[dict[str, Any], Drawn]:
         """Return the released state, and what :meth:`columns` makes rows of; charged before."""
-        if rule == "filler":
-            return {"rule": rule}, None
-        engine = self.engines[rule]
-        drawn = engine._draw(engine._allocated(per_row(budget, self.rows)), noise)
-        return {"rule": rule, **engine._state(drawn)}, drawn
+        drawn = drawn_counts(table, self.facts, _counts(allocation, rule), noise)
+        return {"rule": rule, **saved_counts(self.facts, drawn)}, drawn
 
     def revived(self, state: Mapping[str, Any]) -> Drawn:
         """Return what :meth:`draw` drew, from the state that it returned."""
-        rule = state["rule"]
-        if rule == "filler":
-            return None
-        drawn: Drawn = self.engines[rule]._revived(state)
-        return drawn
+        return None if state["rule"] == "filler" else revived_counts(self.facts, state)
+
+    def _counted(self, rule: Rule) -> HistogramSpec | MarginalsSpec:
+        kind = HistogramSpec if rule == "histogram" else MarginalsSpec
+        return kind(columns=self.names)
 
     def columns(self, drawn: Drawn, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return synthetic columns (n,) by name: post-processing, or filler."""
-        codes = encodings(self.schema, self.names)
+        codes = self.facts.encodings
         if isinstance(drawn, HistogramRelease):
             rows = draw_rows(drawn, self.n, rng)
         elif drawn is not None:
@@ -163,21 +172,20 @@ class Covariates:
         return decoded(codes, rows, rng)
 
 
+def _counts(allocation: Allocation, rule: Rule) -> Allocation:
+    """Return what a row of each unit buys, of an allocation of :class:`Covariates`."""
+    found = allocation.parts[rule]
+    assert isinstance(found, Allocation)
+    return found
+
+
 def covariates_of(
-    data: Any,
-    schema: Schema,
-    complete: frozenset[str],
-    n: int,
-    *,
-    filler: bool,
-    rows: int = 1,
+    schema: Schema, complete: frozenset[str], n: int, *, filler: bool, rows: int = 1
 ) -> Covariates:
-    """Return the modelled covariates of a table, checked at the door.
+    """Return the modelled covariates of a table: a function of public facts.
 
     Parameters
     ----------
-    data : data frame
-        Confidential; not looked at where they are to be filled.
     schema : Schema
         Of the covariates alone.
     complete : frozenset of str
@@ -194,23 +202,15 @@ def covariates_of(
         If a covariate has neither bounds nor levels, or no missing policy.
     """
     binned = replace(schema, columns=tuple(_binned(c, filler=filler) for c in schema.columns))
-    if not schema.columns:
-        return Covariates(binned, complete, n, {})
     try:
-        encodings(binned, binned.names)
+        codes = encodings(binned, binned.names)
     except SchemaError as error:
         raise SchemaError(f"covariate: {error}") from None
     for column in schema.columns:
         ends = column.bounds or (() if column.is_text else column.levels or ())
         if column.name in complete and len(ends) > 1:
             check_extent(column.name, float(min(ends)), float(max(ends)))
-    if filler:
-        return Covariates(binned, complete, n, {})
-    engines: dict[Rule, ReleaseModel[Any, ReleaseFacts, Any]] = {
-        "histogram": MVHistogram(data, binned),
-        "marginals": Marginals(data, binned),
-    }
-    return Covariates(binned, complete, n, engines, rows)
+    return Covariates(ReleaseFacts(binned, n, codes), complete, rows)
 
 
 def completed(
@@ -370,13 +370,15 @@ class Slopes:
         return Allocation(budget=budget, parts=parts, rows=self.rows)
 
     def draw(
-        self, frame: Table, budget: Budget, noise: NoiseSource
+        self, table: BoundTable, allocation: Allocation, noise: NoiseSource
     ) -> tuple[dict[str, Any], NDArray[np.float64]]:
-        """Return the released state and coefficients (p, q); the caller has charged ``budget``."""
+        """Return the released state and coefficients (p, q); the caller has charged them."""
         sealed = moments(
-            frame, self.covariates, self.outcomes, relation="replace-one-design-public"
+            table.frame, self.covariates, self.outcomes, relation="replace-one-design-public"
         )
-        drawn = self.mechanism(budget).release(sealed, noise)
+        mechanism = allocation["moments"]
+        assert isinstance(mechanism, AnalyticGaussian)
+        drawn = mechanism.release(sealed, noise)
         found = coefficients(drawn, self.covariates, self.outcomes, self.n)
         return {"moments": [int(unit) for unit in drawn.units]}, found
 

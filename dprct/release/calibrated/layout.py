@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -174,9 +173,7 @@ def regressions_of(
     ParameterError
         If an outcome is a covariate too, or a set uses the treatment.
     """
-    one = isinstance(more, str) or is_data(more) or not isinstance(more, Iterable)
-    others: Iterable[Any] = [more] if one else more
-    sets = [_listed(terms, "covariates"), *(_listed(one, "specifications") for one in others)]
+    sets = [_listed(terms, "covariates"), *term_sets(more)]
     found = Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets)))
     both = [name for name in found.columns if name in found.outcomes]
     if both:
@@ -247,68 +244,6 @@ def check_arms(written: TermSet, expected: TermSet) -> None:
         )
 
 
-_KNOWN = (
-    "attrition",
-    "blocks",
-    "control",
-    "effects",
-    "index",
-    "index_bounds",
-    "index_columns",
-    "largest_cluster",
-    "missing",
-    "neighbors",
-    "privacy_unit",
-    "sd",
-)
-_OWN = (
-    "alphas",
-    "assignment",
-    "budget_shares",
-    "covariate_release",
-    "covariates",
-    "gamma",
-    "keep",
-    "legal",
-    "specifications",
-)
-
-_RENAMED = {
-    "terms": "covariates= lists the covariate terms",
-    "levels": "the sizes of tests are alphas=",
-    "share": 'the share of covariates is a part of budget_shares=, as in {"covariates": 0.3, '
-    '"y": 0.7}',
-}
-"""Options that have another name now, and what it is."""
-
-
-def check_options(options: Mapping[str, object]) -> None:
-    """Refuse unknown options, and effects that no regression with a coefficient per arm returns.
-
-    Raises
-    ------
-    ParameterError
-    """
-    for name in options:
-        if name in _RENAMED:
-            raise ParameterError(f"Calibrated has no option {name}= now; {_RENAMED[name]}")
-        if name not in _KNOWN:
-            close = difflib.get_close_matches(name, (*_KNOWN, *_OWN), n=1)
-            known = ", ".join(sorted((*_KNOWN, *_OWN)))
-            hint = f"did you mean {close[0]}=?" if close else f"allowed: {known}"
-            raise ParameterError(f"Calibrated has no option {name}=; {hint}")
-    if options.get("neighbors", RELATION) != RELATION:
-        raise ParameterError(
-            f"neighbors={options['neighbors']!r}; a calibrated file shows who is in which arm, so "
-            f"it is offered under {RELATION!r} only"
-        )
-    if options.get("effects", "arms") != "arms":
-        raise ParameterError(
-            f"effects={options['effects']!r}; a calibrated regression returns each arm against "
-            "control; take other contrasts from the estimates, where they are free"
-        )
-
-
 def check_covariates(covariates: object) -> None:
     """Refuse, as covariates of the regression, the word that said how these are drawn."""
     if isinstance(covariates, str) and covariates in ("auto", "histogram", "marginals", "filler"):
@@ -344,6 +279,24 @@ def cluster_column(design: Design) -> str | None:
             "column; give the clusters a column of their own"
         )
     return columns[0] if columns else None
+
+
+def term_sets(more: Iterable[str | Sequence[str]]) -> list[TermSet]:
+    """Return further sets of covariate terms, given as terms or as the right side of a formula.
+
+    Raises
+    ------
+    ParameterError, FormulaError
+        If one of them is neither.
+
+    Examples
+    --------
+    >>> term_sets(["", "age + C(town)", ["age"]])
+    [(), ('age', 'C(town)'), ('age',)]
+    """
+    one = isinstance(more, str) or is_data(more) or not isinstance(more, Iterable)
+    others: Iterable[Any] = [more] if one else more
+    return [_listed(terms, "specifications") for terms in others]
 
 
 def _listed(terms: str | Sequence[str], parameter: str) -> TermSet:

@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from dprct.arguments import checked
-from dprct.assignment.groups import units_of
-from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
-from dprct.errors import ParameterError
+from dprct.assignment.groups import Design, Level, units_of
+from dprct.defaults import VALID_LEVELS
+from dprct.errors import EngineError, ParameterError
 from dprct.estimate.ate import (
-    ATEAllocation,
-    PrivateATE,
+    BlockRule,
+    Bounds,  # read from annotations
+    IndexRule,
+    UnitRule,
     drawn_of,
-    promise_of,
+    public_facts,
     results_of,
     state_of,
     states_of,
+    with_bounds,
 )
 from dprct.estimate.ate import released as released_effects
+from dprct.model import BoundTable, Facts
 from dprct.privacy.budget import Budget
-from dprct.privacy.composition import sequential
-from dprct.privacy.mechanisms import Allocation
-from dprct.privacy.mechanisms import split as split_budget
 from dprct.privacy.noise import source
+from dprct.queries.covariates import with_clipped
 from dprct.queries.sums import observed
-from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
-from dprct.release.calibrated.layout import (
-    Layout,
-    arm_terms,
-    check_arms,
-    check_covariates,
-    check_options,
-    check_slopes,
-    cluster_column,
-    prepared_schema,
-    regressions_of,
-    split,
-    treatment_of,
-)
+from dprct.release.calibrated.layout import check_arms, check_covariates, treatment_of
 from dprct.release.calibrated.outcomes import (
     Calibration,
     PublicRows,
@@ -52,211 +40,34 @@ from dprct.release.calibrated.outcomes import (
     reading_of,
     targets_of,
 )
-from dprct.release.columns import key_limits
-from dprct.release.release import (
-    Release,
-    ReleaseFacts,
-    ReleaseModel,
-    ReleaseSpec,
-    fated,
-    modelled,
-    released,
+from dprct.release.calibrated.spec import (
+    CalibratedAllocation,
+    CalibratedFacts,
+    CalibratedSpec,
+    Gamma,
+    Legal,
+    MissingRule,
+    Wanted,
+    written_of,
 )
-from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, listed_names
+from dprct.release.columns import key_limits
+from dprct.release.release import Release, ReleaseModel, released
+from dprct.schema.arguments import check_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from dprct.assignment.groups import Design
     from dprct.certificate.valid_regressions import Validity
-    from dprct.estimate.ate import ATEFacts, ATESpec
     from dprct.privacy.budget import Guarantee, Real
-    from dprct.privacy.mechanisms import Mechanism
+    from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.release.calibrated.covariates import Covariates, Rule
     from dprct.release.calibrated.covariates import Drawn as DrawnCovariates
-    from dprct.release.calibrated.layout import Regressions
-    from dprct.schema.columns import Unit
+    from dprct.release.calibrated.covariates import Rule
+    from dprct.release.calibrated.layout import Layout
+    from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
-
-
-Wanted = Literal["auto", "histogram", "marginals", "filler"]
-
-
-@dataclass(frozen=True, slots=True)
-class Division:
-    """What each part of a release may spend; the sum is the whole budget.
-
-    Parameters
-    ----------
-    rule : {"histogram", "marginals", "filler"}
-    reason : str
-    covariates, effects, slopes : Budget
-    """
-
-    rule: Rule
-    reason: str
-    covariates: Budget
-    effects: Budget
-    slopes: Budget
-
-    @property
-    def whole(self) -> Budget:
-        """The sum of all parts."""
-        return sequential([self.covariates, self.effects, self.slopes])
-
-
-COVARIATES, MOMENTS = "covariates", "moments"
-"""Parts of a budget that belong to no outcome."""
-
-
-def shares_of(
-    asked: Mapping[str, Real] | None, wanted: Wanted, outcomes: Sequence[str], *, moments: bool
-) -> tuple[dict[str, Fraction], dict[str, Fraction] | None]:
-    """Return the shares of covariates and moments, and how outcomes divide what these leave.
-
-    ``asked`` names every part, or the outcomes alone: then covariates and moments get what they
-    get by default.
-
-    Raises
-    ------
-    ParameterError
-        If another part is named, one is missing or not positive, or shares do not add up to one.
-
-    Examples
-    --------
-    >>> shares_of({"covariates": 0.2, "y": 0.6, "z": 0.2}, "auto", ["y", "z"], moments=False)
-    ({'covariates': Fraction(1, 5)}, {'y': Fraction(3, 4), 'z': Fraction(1, 4)})
-    """
-    default = {COVARIATES: COVARIATE_SHARE} if wanted != "filler" else {}
-    if moments:
-        default[MOMENTS] = MOMENT_SHARE
-    if asked is None:
-        return default, None
-    both = [name for name in outcomes if name in (COVARIATES, MOMENTS)]
-    if both:
-        raise ParameterError(
-            f"budget_shares= cannot tell the outcome {both[0]!r} from the part of the budget with "
-            "that name; rename the column, or leave budget_shares= out"
-        )
-    if not isinstance(asked, Mapping) or set(asked) <= set(outcomes):
-        return default, split_budget(asked, dict.fromkeys(outcomes, 1))
-    found = split_budget(asked, dict.fromkeys((*default, *outcomes), 1))
-    left = sum(found[name] for name in outcomes)
-    shares = {name: found[name] / left for name in outcomes}
-    return {name: found[name] for name in default}, shares
-
-
-def division(
-    budget: Budget, shares: Mapping[str, Fraction], wanted: Wanted, covariates: Covariates
-) -> Division:
-    """Divide a budget between covariates, moments and effects, by public facts.
-
-    ``shares`` are those of :func:`shares_of`; effects get the rest of epsilon.  Effects are pure,
-    so that all of delta goes to the moments if there are some, and else to the covariates.
-
-    Raises
-    ------
-    ParameterError
-        If delta is not 0 and nothing uses it, or 0 and something needs it.
-    """
-    share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
-    if slopes and not budget.delta:
-        raise ParameterError(
-            "gamma='moments' is Gaussian noise and needs a delta, far below 1/n; give one, or say "
-            "gamma='zero'"
-        )
-    part = Budget(budget.epsilon * share, 0 if slopes else budget.delta)
-    if not covariates.names:
-        rule, reason = "filler", "no covariate is modelled"  # type: tuple[Rule, str]
-    elif wanted == "auto":
-        rule, reason = covariates.chosen(part)
-    else:
-        rule, reason = wanted, "as asked"
-    if rule != "filler":
-        of_slopes = Budget(budget.epsilon * slopes, budget.delta if slopes else 0)
-        rest = Budget(budget.epsilon * (1 - share - slopes))
-        return Division(rule, reason, part, rest, of_slopes)
-    if budget.delta:
-        raise ParameterError(
-            f"delta={float(budget.delta):g}, and nothing of this release uses it (covariates are "
-            f"filler: {reason}); leave delta out" + (", and gamma='moments'" if slopes else "")
-        )
-    return Division(rule, reason, Budget(0), budget, Budget(0))
-
-
-def plan_of(spec: CalibratedSpec, known: CalibratedFacts, allocation: CalibratedAllocation) -> Plan:
-    """Return the plan of a calibrated release."""
-    part = allocation.division
-    effects = spec.effects.plan(known.effects, allocation.effects)
-    facts = {"budget": _budget(part)}
-    facts |= {"regressions": "; ".join(known.regressions.formulas())}
-    facts |= effects.facts
-    facts |= {"covariates": f"{part.rule}: {part.reason}"}
-    warnings, refusal = list(effects.warnings), ""
-    if part.rule != "filler":
-        drawn = known.covariates.plan(part.rule, part.covariates)
-        facts |= price_of(drawn, known.covariates.names)
-        facts |= {"covariates: price": _price(part)}
-        rows = known.covariates.rows
-        if rows > 1:
-            facts |= {"covariates: price of clusters": f"each row gets 1/{rows} of their epsilon"}
-        warnings += drawn.warnings
-        refusal = drawn.refusal
-    return Plan(
-        spec.method,
-        part.whole,
-        facts,
-        (*effects.consequences, *_consequences(spec, known, part)),
-        tuple(warnings),
-        refusal,
-    )
-
-
-def _budget(part: Division) -> str:
-    if part.rule == "filler":
-        return f"all of it, {part.effects}, on effects; nothing on covariates"
-    slopes = f", {part.slopes} on their coefficients" if part.slopes.epsilon else ""
-    return (
-        f"{part.effects} on effects (to which the numbers below refer), {part.covariates} on "
-        f"covariates{slopes}"
-    )
-
-
-def _price(part: Division) -> str:
-    """Return by how much the spending on covariates raises the errors of effects."""
-    more = float(part.whole.epsilon / part.effects.epsilon)
-    return (
-        f"spending nothing on covariates would divide the noise of every effect by {more:.3g}; "
-        "they buy no precision, only a file that resembles the original"
-    )
-
-
-def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) -> tuple[str, ...]:
-    filled = "" if part.rule != "filler" or not known.covariates.names else (
-        "covariates are filled uniformly over their public domain: they carry no information"
-    )  # fmt: skip
-    outcomes = ", ".join(known.regressions.outcomes)
-    legal = (
-        f"{outcomes}: rounded and clipped to legal values, so that regressions return the effects "
-        "and errors up to a calibration error that the release reports"
-        if spec.legal == "strict"
-        else f"{outcomes}: real numbers stored as double, beyond the legal values of the original"
-    )
-    mine = "covariates buy no precision: their coefficients are zero up to noise and mean nothing"
-    if spec.gamma == "moments":
-        mine = (
-            "covariates buy no precision: their coefficients are shrunk towards zero by the noise, "
-            "and the errors printed beside them mean nothing"
-        )
-    return tuple(line for line in (mine, filled, legal) if line)
-
-
-Legal = Literal["calibrated", "strict"]
-Gamma = Literal["zero", "moments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,107 +79,6 @@ class Drawn:
     slopes: NDArray[np.float64] | None
     effects: Sequence[Any]
     state: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class CalibratedFacts(ReleaseFacts):
-    """What is public of an experiment that is released.
-
-    Parameters
-    ----------
-    effects : ATEFacts
-        What is public of the experiment.
-    regressions : Regressions
-        For which the file is calibrated.
-    layout : Layout
-    covariates : Covariates
-        How covariates may be drawn.
-    slopes : Slopes or None
-        How outcomes move with covariates, where they do.
-    """
-
-    effects: ATEFacts
-    regressions: Regressions
-    layout: Layout
-    covariates: Covariates
-    slopes: Slopes | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CalibratedAllocation(Allocation):
-    """The mechanisms of a calibrated release: covariates, effects and moments in sequence.
-
-    Parameters
-    ----------
-    division : Division
-        What each of them may spend, and why.
-    """
-
-    division: Division
-
-    @property
-    def effects(self) -> ATEAllocation:
-        """The mechanisms of the effects."""
-        found = self.parts["effects"]
-        assert isinstance(found, ATEAllocation)
-        return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
-    """What a calibrated release is asked for: options of :class:`Calibrated`.
-
-    Parameters
-    ----------
-    effects : ATESpec
-        The private effects.
-    covariate_release, legal, gamma
-        As for :class:`Calibrated`.
-    shares : mapping from part to Fraction
-        Shares of epsilon of covariates and of moments, where there are some.
-    """
-
-    method: ClassVar[str] = "Calibrated (private effects; synthetic covariates)"
-    former: ClassVar[tuple[str, ...]] = (
-        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)",
-    )
-
-    renamed: ClassVar[Mapping[str, str]] = {"weights": "budget_shares", "unit": "privacy_unit"}
-
-    effects: ATESpec
-    covariate_release: Wanted = "auto"
-    shares: Mapping[str, Fraction] = field(default_factory=lambda: {COVARIATES: COVARIATE_SHARE})
-    legal: Legal = "calibrated"
-    gamma: Gamma = "zero"
-
-    def allocation(self, facts: CalibratedFacts, budget: Budget) -> CalibratedAllocation:
-        """Return the mechanisms, each calibrated to all rows of one protected unit."""
-        part = division(budget, self.shares, self.covariate_release, facts.covariates)
-        parts: dict[str, Mechanism] = {
-            "effects": self.effects.allocation(facts.effects, part.effects)
-        }
-        if part.rule != "filler":
-            parts["covariates"] = facts.covariates.allocation(part.rule, part.covariates)
-        if facts.slopes is not None:
-            parts["moments"] = facts.slopes.allocation(part.slopes)
-        return CalibratedAllocation(budget=budget, parts=parts, division=part)
-
-    def promise(self, facts: CalibratedFacts, budget: Budget) -> Guarantee:
-        """Return what a release promises: effects and file together."""
-        effects = promise_of(budget, facts.effects)
-        file = super().promise(facts, budget)
-        shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
-        hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
-        return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
-
-    def plan(self, facts: CalibratedFacts, allocation: Allocation) -> Plan:
-        """Return prices, expected errors and what becomes of the covariates."""
-        assert isinstance(allocation, CalibratedAllocation)
-        return plan_of(self, facts, allocation)
-
-    def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
-        """Return what the protected file is not good for."""
-        return facts.layout.limits(facts.effects.indexes, facts.effects.counted)
 
 
 class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
@@ -415,12 +125,36 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Whether synthetic outcomes vary with covariates: not at all, or by coefficients from noisy
         moments.  Moments take a fifth of epsilon and need a delta.  They make the file look more
         like the original, but do not improve the effects.
+    clip : sequence of str
+        Outcomes whose values beyond their bounds are moved to the bound, row by row, before
+        anything is computed; effects are then those on the clipped outcome.  By default, such
+        values are refused.  Not for a table in an engine, which clips by itself.
+    missing : {"public", "private"}, number, or mapping from outcome to these, optional
+        What to do with missing outcomes, as for :class:`dprct.PrivateATE`.
+    sd : mapping from outcome to number, optional
+        Standard deviations known from elsewhere, for :meth:`plan` and :meth:`power` only.
+    control : str or float, optional
+        The arm to compare the others with, if the design assigns every row to an arm.
+    blocks : {"weight", "ignore"} or mapping from block to name of a pool
+        ``"weight"`` averages the effects within blocks, weighted by block size; ``"ignore"`` leaves
+        blocks out of the estimate; a mapping pools blocks, as for :class:`dprct.PrivateATE`.
+    privacy_unit : {"person", "cluster"}
+        Who is protected if whole clusters were assigned: a person, or a cluster with everybody in
+        it.
+    largest_cluster : int, optional
+        Public upper limit on the rows of a cluster; required for ``privacy_unit="cluster"``.
+    index : callable, str, path, or mapping from outcome to these, optional
+        A public prediction of the outcome by which it is adjusted before it is clipped to
+        ``index_bounds``, as for :class:`dprct.PrivateATE`.  A study file states it as a formula
+        with fixed coefficients.
+    index_columns : sequence of str, optional
+        Covariates of the function or the pilot regression.  They stay private.
+    index_bounds : (low, high), or mapping from outcome to such, optional
+        Bounds of the outcome minus its index, from public knowledge; required with ``index``.
+    attrition : bool
+        Whether rows were lost after the assignment.  If so, arm sizes need not match the shares.
     keep : iterable of str
         Characteristics of the .dta file to keep in addition to those on the allow-list.
-    **options
-        Options of :class:`dprct.PrivateATE`: ``missing``, ``blocks``, ``privacy_unit``, ``sd``,
-        ``control``, ``largest_cluster``, ``index``, ``index_columns``, ``index_bounds``,
-        ``attrition``.
 
     Raises
     ------
@@ -478,67 +212,44 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         treatment: str | Sequence[str] | None = None,
         covariates: Sequence[str] = (),
         assignment: Design | None = None,
-        covariate_release: Rule | Literal["auto"] = "auto",
+        covariate_release: Wanted = "auto",
         specifications: Iterable[str | Sequence[str]] = (),
         budget_shares: Mapping[str, Real] | None = None,
         alphas: Sequence[float] = VALID_LEVELS,
         legal: Legal = "calibrated",
         gamma: Gamma = "zero",
+        clip: Sequence[str] = (),
+        missing: MissingRule | Mapping[str, MissingRule] | None = None,
+        sd: Mapping[str, float] | None = None,
+        control: Level | None = None,
+        blocks: BlockRule = "weight",
+        privacy_unit: UnitRule = "person",
+        largest_cluster: int | None = None,
+        index: IndexRule | Mapping[str, IndexRule] | None = None,
+        index_columns: Sequence[str] = (),
+        index_bounds: Bounds | Mapping[str, Bounds] | None = None,
+        attrition: bool = False,
         keep: Iterable[str] = (),
-        **options: Any,
     ) -> None:
-        check_covariates(covariates)
-        check_choice("covariate_release", covariate_release, get_args(Wanted))
-        check_choice("legal", legal, ("calibrated", "strict"))
-        check_choice("gamma", gamma, ("zero", "moments"))
-        check_options(options)
-        names = tuple(dict.fromkeys(listed_names(outcome, "outcome")))
-        if options.get("neighbors") == "replace-one":
-            raise ParameterError(
-                "neighbors='replace-one' is for dprct.PrivateATE; a calibrated file has the true "
-                "arm sizes, so that treatment must be public"
-            )
-        shares, by_outcome = shares_of(
-            budget_shares, covariate_release, names, moments=gamma == "moments"
-        )
-        self.ate = PrivateATE(
-            data, schema, outcome=names, treatment=treatment, assignment=assignment,
-            alphas=alphas, budget_shares=by_outcome, **options,
+        spec = CalibratedSpec.of(
+            outcome=outcome, treatment=treatment, covariates=covariates, assignment=assignment,
+            covariate_release=covariate_release, specifications=specifications,
+            budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma, clip=clip,
+            missing=missing, sd=sd, control=control, blocks=blocks, privacy_unit=privacy_unit,
+            largest_cluster=largest_cluster, index=index, index_columns=index_columns,
+            index_bounds=index_bounds, attrition=attrition, keep=keep,
         )  # fmt: skip
-        effects = self.ate.facts
-        experiment = effects.experiment
-        arms = arm_terms(experiment.design, experiment.arms)
-        regressions = regressions_of(
-            names, arms, covariates, specifications, experiment.design.columns
-        )
-        if gamma == "moments":
-            check_slopes(regressions)
-        self._clusters = cluster_column(experiment.design)
-        prepared = prepared_schema(schema, regressions, effects.design_columns)
-        spec = CalibratedSpec(
-            columns=tuple(modelled(fated(prepared, None))), keep=listed_names(keep, "keep"),
-            effects=self.ate.spec, covariate_release=covariate_release, shares=shares,
-            legal=legal, gamma=gamma,
-        )  # fmt: skip
+        check_schema(schema)
+        declared = self._bind(spec, _clipped(BoundTable(data), schema, spec.clip), schema)
+        prepared = spec.prepared(schema).seal_beside_data()
+        effects, adjusted = public_facts(spec.effects, declared, self._table)
         present = [o.column for o in effects.outcomes if o.presence_public]
-        known, here = self._open(spec, data, prepared, [column.name for column in present])
+        here = self._read_public(prepared, [column.name for column in present])
         self._present = {column.name: observed(here, column) for column in present}
-        layout = Layout(known.schema, regressions, legal == "strict")
-        drawn = covariates_of(
-            self._table.frame,
-            layout.covariates,
-            layout.complete,
-            known.n,
-            filler=covariate_release == "filler",
-            rows=experiment.largest if experiment.unit == "cluster" else 1,
-        )
-        layout.check_public(self._public)
-        columns = [outcome.column for outcome in effects.outcomes]
-        self.facts = CalibratedFacts(
-            schema=known.schema, n=known.n, effects=effects, regressions=regressions, layout=layout,
-            covariates=drawn, slopes=None if gamma == "zero" else Slopes.of(drawn, columns),
-        )  # fmt: skip
-        self._valid = self._rehearsed().valid(spec.effects.alphas, subsets=gamma == "zero")
+        self._table = adjusted
+        self.facts = spec.known(Facts(prepared, declared.n), effects)
+        self.facts.layout.check_public(self._public)
+        self._valid = self._rehearsed().valid(spec.alphas, subsets=not spec.has_slopes)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -554,11 +265,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             check_covariates(options["covariates"])
             raise ParameterError("covariates= are the terms of the formula; leave covariates= out")
         columns = treatment_of(formula, options.get("treatment"), options.get("assignment"))
-        outcomes, arms, terms = split(formula, columns)
-        model = cls(
-            data, schema, outcome=outcomes, covariates=terms, **{**options, "treatment": columns}
-        )
-        check_arms(arms, model.facts.regressions.arms)
+        written, arms = written_of(formula, columns)
+        model = cls(data, schema, **{**options, **written, "treatment": columns})
+        check_arms(arms, model.spec.arms)
         return model
 
     def power(self, epsilon: Real, delta: Real = 0) -> pd.DataFrame:
@@ -578,21 +287,21 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         allocation = self._allocated(Budget.asked(epsilon, delta))
         assert isinstance(allocation, CalibratedAllocation)
         part = allocation.division
-        table = self.ate.power(part.effects.epsilon)
+        table = self.spec.effects.power(self.facts.effects, allocation.effects)
         table["equal_epsilon"] *= float(part.whole.epsilon / part.effects.epsilon)
         return table
 
-    def _unit(self) -> Unit | None:
-        return self.facts.effects.experiment.cluster_unit
-
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
         assert isinstance(allocation, CalibratedAllocation)
-        part, facts = allocation.division, self.facts
-        state, covariates = facts.covariates.draw(part.rule, part.covariates, noise)
+        facts, rows, rule = self.facts, self._table, allocation.division.rule
+        state: dict[str, Any] = {"rule": rule}
+        covariates: DrawnCovariates = None
+        if rule != "filler":
+            state, covariates = facts.covariates.draw(rule, rows, allocation.covariates, noise)
         states: dict[str, Any] = {"covariates": state}
-        slopes, rows = None, self.ate._table
+        slopes = None
         if facts.slopes is not None:
-            states["slopes"], slopes = facts.slopes.draw(rows.frame, part.slopes, noise)
+            states["slopes"], slopes = facts.slopes.draw(rows, allocation.moments, noise)
         outcomes = facts.effects.outcomes
         effects = released_effects(outcomes, allocation.effects, rows, noise)
         states["effects"] = state_of(outcomes, effects)
@@ -600,7 +309,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             "effects": states_of(effects),
             "slopes": None if slopes is None else slopes.tolist(),
         }
-        return Drawn(part.rule, covariates, slopes, effects, states)
+        return Drawn(rule, covariates, slopes, effects, states)
 
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:
         return drawn.state
@@ -627,7 +336,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     ) -> Release:
         rng = noise.post_processing_rng()
         estimates = results_of(
-            drawn.effects, self.facts.effects, self.spec.effects.alphas, guarantee, ledger
+            drawn.effects, self.facts.effects, self.spec.alphas, guarantee, ledger
         )
         columns, indices = self._columns(drawn, noise), None
         if self.facts.slopes is not None and drawn.slopes is not None:
@@ -637,11 +346,12 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
         limits = (*self.spec.limits(self.facts), *key_limits(schema))
         made = released(
-            found.table, schema, guarantee, plan, ledger, limits, self.spec.keep, self.ate.schema
-        )
+            found.table, schema, guarantee, plan, ledger, limits, self.spec.keep,
+            self.facts.effects.schema,
+        )  # fmt: skip
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
-        valid = found.valid(self.spec.effects.alphas, subsets=self.spec.gamma == "zero")
+        valid = found.valid(self.spec.alphas, subsets=not self.spec.has_slopes)
         return _announced(replace(made, estimates=estimates), valid, self.facts.layout)
 
     def _calibrated(
@@ -651,7 +361,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         rng: np.random.Generator,
     ) -> Calibration:
         rows = self._rows().shuffled(rng).reassigned(self.facts.effects.experiment.design, rng)
-        return Calibration.of(self.facts.layout, columns, rows, targets, self._clusters, rng)
+        return Calibration.of(self.facts.layout, columns, rows, targets, self.spec.cluster, rng)
 
     def _rows(self) -> PublicRows:
         """Return the public facts of the rows, in the order of the file."""
@@ -714,3 +424,16 @@ def _announced(release: Release, valid: Validity, layout: Layout) -> Release:
             reading=reading_of(release.protected, schema, valid, targets, layout.schema),
         )
     return replace(release, schema=schema, issued=issued)
+
+
+def _clipped(table: BoundTable, schema: Schema, names: Iterable[str]) -> BoundTable:
+    """Return the table with outcomes within their public bounds; missing codes stay."""
+    frame = table.frame
+    for name in names:
+        if isinstance(frame, nw.LazyFrame):
+            raise EngineError(
+                "clip= moves values in memory, and this table lives in an engine; clip the outcome "
+                "in the engine, or collect the columns that the release uses"
+            )
+        frame = with_clipped(frame, with_bounds(schema.column(name)))
+    return table.with_frame(frame)

@@ -199,3 +199,14 @@ test_that("the published CATE gives a function and says that nothing is promised
   on.exit(grDevices::dev.off())
   expect_identical(plot(result), result)
 })
+
+test_that("delta buys one release of all outcomes", {
+  skip_without_python()
+  expect_match(format(plan(nsw_ate(), epsilon = 1, delta = 1e-6)), "once for all outcomes",
+    all = FALSE
+  )
+  result <- fit(nsw_ate(), epsilon = 1, delta = 1e-6, rng = 1)
+  expect_identical(names(coef(result)), "treat")
+  expect_identical(tidy(result)$term, "treat")
+  expect_identical(dim(confint(result)), c(1L, 2L))
+})

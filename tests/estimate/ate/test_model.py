@@ -11,7 +11,7 @@ import pytest
 import dprct.model
 from dprct import PrivateATE
 from dprct.assignment import Complete, Simple
-from dprct.errors import LedgerError, ModelPicklingError, ParameterError
+from dprct.errors import LedgerError, ModelPicklingError
 from dprct.estimate.ate import Released, drawn_of, released, states_of
 from dprct.model import BoundTable
 from dprct.privacy.accountant import Accountant
@@ -51,16 +51,6 @@ def test_the_order_is_check_charge_draw_save(
     monkeypatch.setattr(dprct.model, "charged", watched("charged", dprct.model.charged))
     model.fit(1, accountant=Accountant(1, relation="replace-one-design-public"))
     assert order == ["_allocated", "charged", "_draw", "_state", "_read"]
-
-
-def test_a_delta_that_laplace_noise_cannot_use_is_refused_before_it_is_charged(
-    model: PrivateATE,
-) -> None:
-    purse = Accountant(1, 0.1, relation="replace-one-design-public")
-    for attempt in (lambda: model.fit(1, 1e-6, accountant=purse), lambda: model.plan(1, 1e-6)):
-        with pytest.raises(ParameterError, match="leave delta out"):
-            attempt()
-    assert purse.remaining.epsilon == 1
 
 
 @pytest.mark.parametrize("arms", [["t"], ["t", "t2"]])

@@ -47,9 +47,24 @@ def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
     assert exported("plan")(effect, 1.0).fields["text"] == str(direct.plan(1))
 
 
+def test_a_delta_buys_the_release_of_all_outcomes(nsw: Table, design: Any, effect: Any) -> None:
+    direct = dprct.PrivateATE.from_formula(
+        "re78 ~ treat",
+        nsw.data,
+        nsw.schema,
+        assignment=dprct.Complete("treat", shares=185 / 445),
+        sd={"re78": 6500},
+    )
+    through = exported("fit")(effect, 1.0, 1e-6, rng=4.0).fields["coefficients"]
+    pd.testing.assert_series_equal(through, direct.fit(1, 1e-6, rng=4).params)
+    assert exported("plan")(effect, 1.0, 1e-6).fields["text"] == str(direct.plan(1, 1e-6))
+    options = {"assignment": design, "radius": 2.0}
+    moved = exported("model")("PrivateATE", nsw, options, "re78 ~ treat").live
+    with pytest.raises(ParameterError, match="leave radius= out"):
+        exported("plan")(moved, 1.0)
+
+
 def test_what_a_method_does_not_take_is_refused(effect: Any) -> None:
-    with pytest.raises(ParameterError, match="leave delta out"):
-        exported("plan")(effect, 1.0, 1e-6)
     with pytest.raises(ParameterError, match="rng="):
         exported("fit")(effect, 1.0, rng=1.5)
     with pytest.raises(ParameterError, match="confirm is str; give True"):

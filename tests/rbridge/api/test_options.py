@@ -48,12 +48,6 @@ def test_unknown_options_are_refused_with_a_hint() -> None:
         options_for(fit, {"zzzz": 5})
 
 
-def test_options_that_are_passed_on_are_known() -> None:
-    def inner(alpha: int = 1) -> None: ...
-
-    assert options_for(fit, {"alpha": 2.0, "draws": 1.0}, inner) == {"alpha": 2, "draws": 1}
-
-
 def test_fractions_stay() -> None:
     assert as_declared(0.5, "int") == 0.5
     assert whole_numbers([1.0, [2.0, 2.5]]) == [1, [2, 2.5]]

@@ -1,0 +1,498 @@
+"""All outcomes and arms of an experiment in one Gaussian release: what a budget with delta buys.
+
+The release is that of :class:`dprct.PrivateMoments`: first and second moments of the outcomes in
+every arm, each row within one ball.  One budget pays for all outcomes, and noise grows with the
+root of their number, where Laplace noise on each would grow with the number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.errors import ParameterError
+from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome
+from dprct.estimate.ate.results import TITLE, compared_words, parse_contrast
+from dprct.estimate.experiment import Experiment
+from dprct.estimate.moments.effects import (
+    CellMeans,
+    Combinations,
+    EffectResults,
+    means_of,
+    tabulated,
+)
+from dprct.estimate.moments.groups import Group, Grouping
+from dprct.estimate.moments.layout import layout_of, places_of, radius_of, scales_of
+from dprct.estimate.moments.release import DrawnMoments, moments_of
+from dprct.estimate.moments.variables import Variable
+from dprct.queries import observed_together
+from dprct.queries.ball import MOST_ROWS, MomentCells, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.ate.facts import ATEFacts
+    from dprct.estimate.ate.release import AnyOutcome
+    from dprct.estimate.effects import Contrast
+    from dprct.estimate.moments.effects import Combined
+    from dprct.estimate.moments.layout import Layout, Place
+    from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.model import BoundTable
+    from dprct.privacy.budget import Guarantee
+
+    Array = NDArray[np.floating[Any]]
+
+METHOD = "PrivateATE (one Gaussian release of all outcomes)"
+"""What ledgers and certificates call a fit with a delta."""
+
+FARTHEST = 2.0
+"""Radius of the ball in units of a typical row: of normal rows 4.6 % are moved with one outcome,
+fewer with several."""
+
+
+def check_joint(
+    outcomes: Sequence[AnyOutcome], budget_shares: object, clustered: bool, n: int
+) -> None:
+    """Refuse what the joint release does not offer; options and public facts decide.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if budget_shares is not None:
+        raise ParameterError(
+            "budget_shares= divides epsilon among outcomes, and with delta above 0 one release "
+            "serves all of them; leave budget_shares= out, or delta"
+        )
+    if clustered:
+        raise ParameterError(
+            "clusters were assigned, whose errors need moments of the clusters' totals; these are "
+            "not in the release that delta above 0 buys: leave delta out"
+        )
+    hidden = [outcome for outcome in outcomes if isinstance(outcome, HiddenOutcome)]
+    for outcome in outcomes:
+        name = outcome.column.name
+        if isinstance(outcome, CountedOutcome):
+            raise ParameterError(
+                f"missing='private' for {name!r} is not offered with delta above 0; give a number "
+                "that stands for a missing value, say missing='public', or leave delta out"
+            )
+        if hidden and outcome.among_observed and len(outcomes) > 1:
+            raise ParameterError(
+                f"missing='public' for {name!r} goes with one outcome where treatment is private "
+                "and delta above 0; give a number that stands for a missing value, fit one "
+                "outcome, or leave delta out"
+            )
+    if n > MOST_ROWS:
+        raise ParameterError(f"{n:,} rows; with delta above 0 at most {MOST_ROWS:,} are added")
+
+
+def check_radius(radius: object) -> None:
+    """Refuse a radius that is none, whatever the layout."""
+    if radius is not None:
+        radius_of((), radius)
+
+
+def check_pure(centre: object, radius: object) -> None:
+    """Refuse options of the joint release where there is none."""
+    for name, value in (("centre", centre), ("radius", radius)):
+        if value is not None:
+            raise ParameterError(
+                f"{name}= says where the joint release puts its noise, which needs delta above 0; "
+                f"give delta, or leave {name}= out"
+            )
+
+
+def places(
+    outcomes: Sequence[AnyOutcome], sd: Mapping[str, float], centre: object
+) -> tuple[Place, ...]:
+    """Return every outcome with its public centre and scale.
+
+    Where it is public whose value is missing, the centre stands for it, which adds nothing to any
+    sum: divided by the public number of values, the sums are those of the others.
+    """
+    names = [outcome.column.name for outcome in outcomes]
+    centres = scales_of(centre, "centre", names)
+
+    def of(fills: Mapping[str, float | None]) -> tuple[Place, ...]:
+        variables = [
+            Variable(o.column.name, (Part(o.column, fill=fills[o.column.name]),)) for o in outcomes
+        ]
+        return places_of(variables, sd, centres)
+
+    fills: dict[str, float | None] = {o.column.name: o.fill for o in outcomes}
+    for outcome, place in zip(outcomes, of(fills), strict=True):
+        if outcome.among_observed:
+            fills[outcome.column.name] = place.centre
+    return of(fills)
+
+
+def layout(
+    outcomes: Sequence[AnyOutcome], sd: Mapping[str, float], centre: object, radius: object
+) -> Layout:
+    """Return where the noise goes: by bounds, declared scales and centres alone.
+
+    Raises
+    ------
+    ParameterError
+        If centres or the radius are no numbers, or leave nothing of the outcomes.
+    """
+    found = places(outcomes, sd, centre)
+    moved = [place for place in found if not place.exempt]
+    asked: object = radius
+    if radius is None:
+        known = scales_of(centre, "centre", [place.variable.name for place in found])
+        told = all(place.declared and place.variable.name in known for place in moved)
+        typical = math.sqrt(math.fsum(place.weight**2 for place in moved))
+        box = radius_of(found, "box")
+        asked = min(FARTHEST * typical, box) if told and moved else "box"
+    hidden = any(isinstance(outcome, HiddenOutcome) for outcome in outcomes)
+    return layout_of(found, asked, "effects", count=hidden)
+
+
+def groups(outcomes: Sequence[AnyOutcome]) -> int:
+    """Return the number of groups of the release: arms, in every block that weighs."""
+    first = outcomes[0]
+    if isinstance(first, HiddenOutcome):
+        return len(first.arms.shares)
+    return sum(len(row) for row in first.arms.sizes)
+
+
+def grouping(facts: ATEFacts) -> Grouping:
+    """Return the groups that rows are added in."""
+    first, arms = facts.outcomes[0], facts.arms
+    if isinstance(first, HiddenOutcome):
+        cells = MomentCells(
+            treatment=first.arms.columns, values=first.arms.values, present=first.arms.present
+        )
+        known = tuple(Group(arm) for arm in arms)
+        return Grouping(known, cells, first.arms.columns, (), (first.arms.n,), arms)
+    assert isinstance(facts.comparison, Experiment)
+    everybody = facts.comparison.counted()
+    sizes = tuple(size for row in everybody.sizes for size in row)
+    known = tuple(
+        Group(arm, rows=size) for arm, size in zip(arms * len(everybody.sizes), sizes, strict=True)
+    )
+    cells = MomentCells(len(sizes), everybody.codes, everybody.combinations)
+    return Grouping(known, cells, facts.comparison.design.columns, (), sizes, arms)
+
+
+def together(table: BoundTable, facts: ATEFacts) -> NDArray[np.int64] | None:
+    """Return how many rows have a value of two outcomes, where that is public; (G, J, J).
+
+    None where everybody counts for every outcome.
+    """
+    if not any(o.among_observed for o in facts.outcomes) or not isinstance(
+        facts.comparison, Experiment
+    ):
+        return None
+    everybody = facts.comparison.counted()
+    columns = [o.column if o.among_observed else None for o in facts.outcomes]
+    size = sum(len(row) for row in everybody.sizes)
+    return observed_together(table.frame, columns, everybody, size)
+
+
+def cell_means(moments: NoisyMoments, counts: NDArray[np.int64] | None) -> CellMeans:
+    """Return the means of a group, each over the rows that have a value, and their covariance.
+
+    ``counts`` (J, J) are numbers of rows that have two values.  With n_j, n_l and n_jl of them,
+    Cov(mean_j, mean_l) = n_jl s_jl / (n_j n_l), where s_jl is the covariance among those that have
+    both, about the means of all that have one.
+    """
+    if counts is None:
+        return means_of(moments)
+    both = counts.astype(np.float64)
+    n = np.diag(both)
+    mean = moments.totals / n
+    around = moments.cross - both * np.outer(mean, mean) + np.diag(moments.s1**2 / n)
+    # n_jl s_jl, of which n_jl - 1 products are free
+    spread = np.where(both > 1, around * both / np.maximum(both - 1, 1), 0.0)
+    return CellMeans(
+        mean, spread / np.outer(n, n), np.diag((moments.s1 / n) ** 2),
+        moments.s2 / (n * (n - 1)), n, usable=True,
+    )  # fmt: skip
+
+
+def arm_means(
+    outcomes: Sequence[AnyOutcome], found: Layout, cells: Sequence[CellMeans]
+) -> Combinations:
+    """Return the mean of every outcome in every arm, outcomes first, of the means of groups."""
+    q, count = len(outcomes), len(cells)
+    arms = groups(outcomes[:1]) // _blocks(outcomes[0])
+    weights = np.zeros((q, arms, count, q))
+    offsets = np.zeros((q, arms))
+    for j, (outcome, place) in enumerate(zip(outcomes, found.places, strict=True)):
+        shares = [1.0] if isinstance(outcome, HiddenOutcome) else map(float, outcome.arms.weights)
+        for block, share in enumerate(shares):
+            for a in range(arms):
+                weights[j, a, block * arms + a, j] = share * place.scale / place.weight
+        offsets[j] = place.centre
+    m = q * arms
+    return Combinations(
+        tuple(cells), weights.reshape(m, count, q), offsets.ravel(), np.zeros((m, m))
+    )
+
+
+def _blocks(outcome: AnyOutcome) -> int:
+    return 1 if isinstance(outcome, HiddenOutcome) else len(outcome.arms.sizes)
+
+
+def contrasted(means: Combinations, contrasts: Sequence[Contrast], q: int) -> Combinations:
+    """Return the contrasts of the arms of each of q outcomes, outcomes first."""
+    one = np.array([[float(w) for w in contrast.weights] for contrast in contrasts])
+    return means.transformed(np.kron(np.eye(q), one))
+
+
+def expected(
+    outcomes: Sequence[AnyOutcome],
+    found: Layout,
+    sigma: float,
+    sds: Mapping[str, float],
+    contrasts: Sequence[Contrast],
+) -> tuple[Combined, ...]:
+    """Return effects of size 0 as they are expected to be released, from public facts alone.
+
+    Parameters
+    ----------
+    outcomes : sequence of q outcomes
+    found : Layout
+    sigma : float
+        Standard deviation of the noise of one number.
+    sds : mapping from outcome to number
+        Of the outcome within an arm; half the width of the bounds, the worst case, if undeclared.
+    contrasts : sequence of k Contrast
+
+    Returns
+    -------
+    tuple of q k Combined
+        Outcomes first.  With treatment private, where arms have the sizes that their probabilities
+        make likely, and means are at the centres: a mean elsewhere adds the noise of the count.
+    """
+    s1, s2 = found.noise(sigma)
+    spreads = np.array(
+        [
+            place.weight / place.scale * spread_of(outcome, sds)
+            for outcome, place in zip(outcomes, found.places, strict=True)
+        ]
+    )
+    sizes = np.array([_sizes(outcome) for outcome in outcomes], np.float64).T  # (G, J)
+    cells = [
+        CellMeans(
+            np.zeros(len(n)), np.diag(spreads**2 / n), np.diag((s1 / n) ** 2), s2 / (n * (n - 1)),
+            n, usable=True,
+        )
+        for n in np.maximum(sizes, 2.0)
+    ]  # fmt: skip
+    means = arm_means(outcomes, found, cells)
+    return contrasted(means, contrasts, len(outcomes)).each()
+
+
+def spread_of(outcome: AnyOutcome, sds: Mapping[str, float]) -> float:
+    """Return the declared standard deviation of an outcome, or half the width of its bounds."""
+    return sds.get(outcome.column.name, float(outcome.width) / 2)
+
+
+def _sizes(outcome: AnyOutcome) -> list[float]:
+    if isinstance(outcome, HiddenOutcome):
+        return [float(outcome.arms.n * share) for share in outcome.arms.shares]
+    return [float(size) for row in outcome.arms.sizes for size in row]
+
+
+def standard_error(effect: Combined, alphas: Sequence[float]) -> float:
+    """Return the largest half width over its normal quantile: ``-+ z se`` covers at all levels."""
+    if not math.isfinite(effect.value):
+        return math.nan
+    return max(effect.half_width(alpha) / -float(special.ndtri(alpha / 2)) for alpha in alphas)
+
+
+def detectable(effect: Combined, alpha: float, power: float) -> float:
+    """Return the effect that a test of size alpha finds with this power."""
+    spread = math.sqrt(float(effect.parts.sum()) + effect.noise)
+    return effect.half_width(alpha) + float(special.ndtri(power)) * spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class JointATEResults(EffectResults):
+    """Private effects on all outcomes from one Gaussian release, with their joint covariance.
+
+    Parameters
+    ----------
+    effects : tuple of Combined, length k
+        In the order of ``params``.
+    alphas : tuple of float
+        Sizes of tests at which ``params -+ z bse`` is valid.
+    control : (q,) DataFrame
+        For each outcome, the ``mean`` of the control group (clipped), the standard deviation of its
+        ``noise``, and the released standard deviation ``sd`` of the group, NaN where noise hides
+        it.
+    ledger : str
+        Where the budget was charged.
+    arms : tuple of str, length A
+        The control group first.
+    outcomes : tuple of str, length q
+    means : Combinations
+        The means of all arms, outcomes first, that contrasts are made of.
+
+    Notes
+    -----
+    ``bse`` is the largest half width divided by z over the declared alphas; :meth:`conf_int`
+    computes each level itself.  Between outcomes the covariance is that of sampling error and
+    noise together, so that :meth:`wald_test`, :meth:`simultaneous` and :meth:`adjusted_pvalues`
+    hold across outcomes.
+    """
+
+    alphas: tuple[float, ...]
+    ledger: str = ""
+    arms: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    means: Combinations
+
+    def contrast(self, contrast: str | Mapping[str, float]) -> JointATEResults:
+        """Compare arms with each other; free, for it uses what was released already.
+
+        Parameters
+        ----------
+        contrast : str or mapping from arm to weight
+            ``"a - b"``, ``"0.5*a + 0.5*b - control"`` or ``{"a": 1, "b": -1}``; of sum zero.
+
+        Returns
+        -------
+        JointATEResults
+            With one effect per outcome, under the same guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If it is not a contrast of the arms.
+        """
+        wanted = parse_contrast(contrast, self.arms)
+        notes = (f"Effect: the contrast {wanted.name} of arm means.", *self.notes)
+        combinations = contrasted(self.means, (wanted,), len(self.outcomes))
+        names, facets = _named(self.outcomes, (wanted,))
+        found = tabulated(
+            combinations, names, facets, like=self, notes=notes,
+            title=f"{self.title}: {wanted.name}",
+        )  # fmt: skip
+        assert isinstance(found, JointATEResults)
+        return _at_levels(found)
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        valid = ", ".join(f"{100 * (1 - alpha):g}%" for alpha in self.alphas)
+        return (
+            ("Outcome", self.outcome),
+            ("Observations", f"{self.nobs:,}"),
+            ("Std err", f"valid at {valid}"),
+            ("Inference", "normal, Gaussian noise"),
+        )
+
+
+def _at_levels(found: JointATEResults) -> JointATEResults:
+    """Return the result with standard errors that are valid at its levels."""
+    cov = found.cov.copy()
+    values = cov.to_numpy(copy=True)
+    np.fill_diagonal(values, [standard_error(e, found.alphas) ** 2 for e in found.effects])
+    return replace(found, cov=pd.DataFrame(values, index=cov.index, columns=cov.columns))
+
+
+def _named(
+    outcomes: Sequence[str], contrasts: Sequence[Contrast]
+) -> tuple[list[str], tuple[tuple[str, tuple[str, ...], tuple[int, ...]], ...]]:
+    """Return the names of effects, outcomes first, and the panels in which they are drawn."""
+    each, k = tuple(c.name for c in contrasts), len(contrasts)
+    names = [f"{y}: {c}" if len(outcomes) > 1 else c for y in outcomes for c in each]
+    return names, tuple((y, each, tuple(range(i * k, (i + 1) * k))) for i, y in enumerate(outcomes))
+
+
+def results(
+    drawn: DrawnMoments,
+    facts: ATEFacts,
+    found: Layout,
+    alphas: tuple[float, ...],
+    guarantee: Guarantee,
+    ledger: str,
+) -> JointATEResults:
+    """Return the results object: post-processing of what was released."""
+    outcomes, arms, contrasts = facts.outcomes, facts.arms, facts.contrasts
+    names = tuple(outcome.column.name for outcome in outcomes)
+    rows = [group.rows for group in grouping(facts).groups]
+    released = [
+        moments_of(found, sums, drawn.sigma, number)
+        for sums, number in zip(drawn.sums, rows, strict=True)
+    ]
+    counts = [None] * len(rows) if facts.together is None else list(facts.together)
+    cells = [cell_means(one, number) for one, number in zip(released, counts, strict=True)]
+    means = arm_means(outcomes, found, cells)
+    labels, facets = _named(names, contrasts)
+    table = tabulated(
+        contrasted(means, contrasts, len(names)),
+        labels,
+        facets,
+        df_inference=math.inf,
+        df_resid=math.inf,
+        nobs=facts.n,
+        cov_type="private",
+        guarantee=guarantee,
+        outcome=", ".join(names),
+        formula=f"{' + '.join(names)} ~ {' + '.join(arms[1:])}",
+        title=TITLE,
+        notes=(),
+        units=np.array([one.scale / one.weight for one in released]),
+        columns=names,
+        control=_control(means, names, len(arms)),
+    )
+    held = {name: getattr(table, name) for name in EffectResults.__dataclass_fields__}
+    held["notes"] = (*_notes(outcomes, facts, found), *table.notes)
+    made = JointATEResults(
+        **held, alphas=alphas, ledger=ledger, arms=arms, outcomes=names, means=means
+    )
+    return _at_levels(made)
+
+
+def _control(means: Combinations, outcomes: Sequence[str], arms: int) -> pd.DataFrame:
+    """Return mean, noise and standard deviation of the control group."""
+    every = means.each()
+    first = [every[j * arms] for j in range(len(outcomes))]
+    spread = []
+    for one in first:
+        # of several blocks the variance of one person is not that of the mean
+        total = float((one.parts * (one.df + 1)).sum()) if len(one.parts) == 1 else math.nan
+        spread.append(math.sqrt(total) if total > 0 else math.nan)
+    return pd.DataFrame(
+        {"mean": [o.value for o in first], "noise": [o.noise_sd for o in first], "sd": spread},
+        index=pd.Index(list(outcomes), dtype=object),
+    )
+
+
+def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tuple[str, ...]:
+    compared, notes = compared_words(facts.arms, facts.contrasts), []
+    for outcome in outcomes:
+        bounds = outcome.column.bounds
+        assert bounds is not None
+        name = outcome.column.name
+        index = facts.indexes.get(name)
+        what = name if index is None else f"{name} less its index"
+        among = ", among those with a value" if outcome.among_observed else ""
+        filled = "" if outcome.fill is None else f", missing values being {outcome.fill:g}"
+        notes.append(
+            f"Estimand: {compared} in the mean of {what} clipped to "
+            f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}."
+        )
+        notes += [] if index is None else [f"Index of {name}: {index.said(name)}."]
+    if not found.grid.moves_nobody:
+        notes.append(
+            "Outcomes are clipped jointly: rows further from the centres than "
+            f"{found.shrunk_radius:.4g} declared scales were moved to that distance."
+        )
+    if any(isinstance(outcome, HiddenOutcome) for outcome in outcomes):
+        notes.append(
+            "Treatment is private: means are released sums over released numbers of people."
+        )
+    return (*notes, "Errors and intervals contain sampling and privacy noise.")

@@ -1,0 +1,536 @@
+"""What a calibrated release is asked for, how it divides its budget, and what it will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+
+from dprct.assignment.groups import (
+    Design,  # noqa: TC001  # read from annotations
+    Level,  # noqa: TC001
+)
+from dprct.defaults import COVARIATE_SHARE, MOMENT_SHARE, VALID_LEVELS
+from dprct.errors import DprctError, ParameterError
+from dprct.estimate.ate import (
+    ATEAllocation,
+    ATESpec,
+    BlockRule,
+    Bounds,  # read from annotations
+    IndexRule,
+    UnitRule,
+    check_outcomes,
+    levels_of,
+    promise_of,
+    with_bounds,
+)
+from dprct.privacy.budget import Budget, Real
+from dprct.privacy.composition import sequential
+from dprct.privacy.mechanisms import Allocation
+from dprct.privacy.mechanisms import split as split_budget
+from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
+from dprct.release.calibrated.layout import (
+    RELATION,
+    Layout,
+    arm_terms,
+    check_covariates,
+    check_slopes,
+    cluster_column,
+    prepared_schema,
+    regressions_of,
+    split,
+    term_sets,
+)
+from dprct.release.columns import check_fates
+from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept
+from dprct.results.plan import Plan
+from dprct.schema.arguments import check_choice, listed_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dprct.estimate.ate import ATEFacts
+    from dprct.model import Facts
+    from dprct.privacy.budget import Guarantee
+    from dprct.privacy.mechanisms import Mechanism
+    from dprct.release.calibrated.covariates import Covariates, Rule
+    from dprct.release.calibrated.layout import Regressions, TermSet
+    from dprct.schema.columns import Unit
+    from dprct.schema.schema import Schema
+
+Wanted = Literal["auto", "histogram", "marginals", "filler"]
+Legal = Literal["calibrated", "strict"]
+Gamma = Literal["zero", "moments"]
+MissingRule = str | float
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """What each part of a release may spend; the sum is the whole budget.
+
+    Parameters
+    ----------
+    rule : {"histogram", "marginals", "filler"}
+    reason : str
+    covariates, effects, slopes : Budget
+    """
+
+    rule: Rule
+    reason: str
+    covariates: Budget
+    effects: Budget
+    slopes: Budget
+
+    @property
+    def whole(self) -> Budget:
+        """The sum of all parts."""
+        return sequential([self.covariates, self.effects, self.slopes])
+
+
+COVARIATES, MOMENTS = "covariates", "moments"
+"""Parts of a budget that belong to no outcome."""
+
+
+def shares_of(
+    asked: Mapping[str, Real] | None, wanted: Wanted, outcomes: Sequence[str], *, moments: bool
+) -> tuple[dict[str, Fraction], dict[str, Fraction] | None]:
+    """Return the shares of covariates and moments, and how outcomes divide what these leave.
+
+    ``asked`` names every part, or the outcomes alone: then covariates and moments get what they
+    get by default.
+
+    Raises
+    ------
+    ParameterError
+        If another part is named, one is missing or not positive, or shares do not add up to one.
+
+    Examples
+    --------
+    >>> shares_of({"covariates": 0.2, "y": 0.6, "z": 0.2}, "auto", ["y", "z"], moments=False)
+    ({'covariates': Fraction(1, 5)}, {'y': Fraction(3, 4), 'z': Fraction(1, 4)})
+    """
+    default = {COVARIATES: COVARIATE_SHARE} if wanted != "filler" else {}
+    if moments:
+        default[MOMENTS] = MOMENT_SHARE
+    if asked is None:
+        return default, None
+    both = [name for name in outcomes if name in (COVARIATES, MOMENTS)]
+    if both:
+        raise ParameterError(
+            f"budget_shares= cannot tell the outcome {both[0]!r} from the part of the budget with "
+            "that name; rename the column, or leave budget_shares= out"
+        )
+    if not isinstance(asked, Mapping) or set(asked) <= set(outcomes):
+        return default, split_budget(asked, dict.fromkeys(outcomes, 1))
+    found = split_budget(asked, dict.fromkeys((*default, *outcomes), 1))
+    left = sum(found[name] for name in outcomes)
+    shares = {name: found[name] / left for name in outcomes}
+    return {name: found[name] for name in default}, shares
+
+
+def division(
+    budget: Budget, shares: Mapping[str, Fraction], wanted: Wanted, covariates: Covariates
+) -> Division:
+    """Divide a budget between covariates, moments and effects, by public facts.
+
+    ``shares`` are those of :func:`shares_of`; effects get the rest of epsilon.  Effects are pure,
+    so that all of delta goes to the moments if there are some, and else to the covariates.
+
+    Raises
+    ------
+    ParameterError
+        If delta is not 0 and nothing uses it, or 0 and something needs it.
+    """
+    share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
+    if slopes and not budget.delta:
+        raise ParameterError(
+            "gamma='moments' is Gaussian noise and needs a delta, far below 1/n; give one, or say "
+            "gamma='zero'"
+        )
+    part = Budget(budget.epsilon * share, 0 if slopes else budget.delta)
+    if not covariates.names:
+        rule, reason = "filler", "no covariate is modelled"  # type: tuple[Rule, str]
+    elif wanted == "auto":
+        rule, reason = covariates.chosen(part)
+    else:
+        rule, reason = wanted, "as asked"
+    if rule != "filler":
+        of_slopes = Budget(budget.epsilon * slopes, budget.delta if slopes else 0)
+        rest = Budget(budget.epsilon * (1 - share - slopes))
+        return Division(rule, reason, part, rest, of_slopes)
+    if budget.delta:
+        raise ParameterError(
+            f"delta={float(budget.delta):g}, and nothing of this release uses it (covariates are "
+            f"filler: {reason}); leave delta out" + (", and gamma='moments'" if slopes else "")
+        )
+    return Division(rule, reason, Budget(0), budget, Budget(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class CalibratedFacts(ReleaseFacts):
+    """What is public of an experiment that is released.
+
+    Parameters
+    ----------
+    effects : ATEFacts
+        What is public of the experiment.
+    regressions : Regressions
+        For which the file is calibrated.
+    layout : Layout
+    covariates : Covariates
+        How covariates may be drawn.
+    slopes : Slopes or None
+        How outcomes move with covariates, where they do.
+    """
+
+    effects: ATEFacts
+    regressions: Regressions
+    layout: Layout
+    covariates: Covariates
+    slopes: Slopes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedAllocation(Allocation):
+    """The mechanisms of a calibrated release: covariates, effects and moments in sequence.
+
+    Parameters
+    ----------
+    division : Division
+        What each of them may spend, and why.
+    """
+
+    division: Division
+
+    @property
+    def effects(self) -> ATEAllocation:
+        """The mechanisms of the effects."""
+        found = self.parts["effects"]
+        assert isinstance(found, ATEAllocation)
+        return found
+
+    @property
+    def covariates(self) -> Allocation:
+        """The mechanism of the covariates, where they are drawn."""
+        found = self.parts[COVARIATES]
+        assert isinstance(found, Allocation)
+        return found
+
+    @property
+    def moments(self) -> Allocation:
+        """The mechanism of the moments, where outcomes vary with covariates."""
+        found = self.parts[MOMENTS]
+        assert isinstance(found, Allocation)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
+    """What a calibrated release is asked for; the fields are the options of :class:`Calibrated`."""
+
+    method: ClassVar[str] = "Calibrated (private effects; synthetic covariates)"
+    former: ClassVar[tuple[str, ...]] = (
+        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)",
+    )
+    formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "covariates")
+    formula_like: ClassVar[str] = "y ~ treat + age"
+    renamed: ClassVar[Mapping[str, str]] = {
+        "weights": "budget_shares",
+        "unit": "privacy_unit",
+        "terms": "covariates",
+        "levels": "alphas",
+        "share": "budget_shares",
+    }
+    fixed: ClassVar[Mapping[str, str]] = {
+        "neighbors": "a calibrated file shows who is in which arm, so it is offered under "
+        f"{RELATION!r} only; leave it out, or use dprct.PrivateATE",
+        "effects": "a calibrated regression returns each arm against control; take other contrasts "
+        "from the estimates, where they are free",
+    }
+
+    outcome: tuple[str, ...]
+    treatment: tuple[str, ...] | None = None
+    covariates: tuple[str, ...] = ()
+    assignment: Design | None = None
+    covariate_release: Wanted = "auto"
+    specifications: tuple[str, ...] = ()
+    budget_shares: Mapping[str, Real] | None = None
+    alphas: tuple[float, ...] = VALID_LEVELS
+    legal: Legal = "calibrated"
+    gamma: Gamma = "zero"
+    clip: tuple[str, ...] = ()
+    missing: MissingRule | Mapping[str, MissingRule] | None = None
+    sd: Mapping[str, float] | None = None
+    control: Level | None = None
+    blocks: BlockRule = "weight"
+    privacy_unit: UnitRule = "person"
+    largest_cluster: int | None = None
+    index: IndexRule | Mapping[str, IndexRule] | None = None
+    index_columns: tuple[str, ...] = ()
+    index_bounds: Bounds | Mapping[str, Bounds] | None = None
+    attrition: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        outcome: str | Sequence[str],
+        treatment: str | Sequence[str] | None = None,
+        covariates: Sequence[str] = (),
+        specifications: Iterable[str | Sequence[str]] = (),
+        alphas: Sequence[float] = VALID_LEVELS,
+        clip: Sequence[str] = (),
+        index_columns: Sequence[str] = (),
+        keep: Iterable[str] = (),
+        **options: Any,
+    ) -> Self:
+        """Return what the options of :class:`Calibrated` ask for; names may be single."""
+        check_covariates(covariates)
+        return cls(
+            outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
+            treatment=None if treatment is None else listed_names(treatment, "treatment"),
+            covariates=listed_names(covariates, "covariates"),
+            specifications=tuple(" + ".join(terms) for terms in term_sets(specifications)),
+            alphas=levels_of(alphas),
+            clip=listed_names(clip, "clip"),
+            index_columns=listed_names(index_columns, "index_columns"),
+            keep=listed_names(keep, "keep"),
+            **options,
+        )
+
+    @property
+    def parts(self) -> tuple[dict[str, Fraction], dict[str, Fraction] | None]:
+        """The shares of covariates and moments, and how outcomes divide what these leave."""
+        return shares_of(
+            self.budget_shares, self.covariate_release, self.outcome, moments=self.has_slopes
+        )
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether outcomes vary with covariates."""
+        return self.gamma == "moments"
+
+    @cached_property
+    def effects(self) -> ATESpec:
+        """The private effects.
+
+        Raises
+        ------
+        ParameterError
+            If the shares of the budget are none.
+        """
+        return ATESpec.of(
+            outcome=self.outcome, treatment=self.treatment, assignment=self.assignment,
+            control=self.control, missing=self.missing, budget_shares=self.parts[1], sd=self.sd,
+            blocks=self.blocks, privacy_unit=self.privacy_unit,
+            largest_cluster=self.largest_cluster, index=self.index,
+            index_columns=self.index_columns, index_bounds=self.index_bounds, alphas=self.alphas,
+            attrition=self.attrition,
+        )  # fmt: skip
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Outcomes, columns of the design, and covariates of an index; the file has more."""
+        return self.effects.columns
+
+    def shown(self, schema: Schema) -> tuple[str, ...]:
+        """Return the columns that the file has: what is modelled, and what is public."""
+        return super().shown(self.prepared(schema))
+
+    def protects(self, schema: Schema) -> Unit:
+        """Return who is protected: a whole cluster, where that was asked for."""
+        return self.effects.protects(schema)
+
+    @property
+    def arms(self) -> TermSet:
+        """How a regression names the arms."""
+        groups = self.effects.comparison()
+        return arm_terms(groups.design, groups.arms)
+
+    @cached_property
+    def regressions(self) -> Regressions:
+        """The regressions for which the file is calibrated."""
+        return regressions_of(
+            self.outcome, self.arms, self.covariates, self.specifications,
+            self.effects.design.columns,
+        )  # fmt: skip
+
+    @property
+    def cluster(self) -> str | None:
+        """The column by which a reader clusters errors."""
+        return cluster_column(self.effects.design)
+
+    def prepared(self, schema: Schema) -> Schema:
+        """Return the schema with the fates of outcomes, design and covariates."""
+        return prepared_schema(schema, self.regressions, self.effects.design_columns)
+
+    def layout(self, schema: Schema) -> Layout:
+        """Return what fills every column of the file."""
+        return Layout(schema, self.regressions, self.legal == "strict")
+
+    def drawn_covariates(self, facts: Facts) -> Covariates:
+        """Return the modelled covariates, by public facts; the schema is one from ``prepared``."""
+        layout = self.layout(facts.schema)
+        return covariates_of(
+            layout.covariates,
+            layout.complete,
+            facts.n,
+            filler=self.covariate_release == "filler",
+            rows=(self.largest_cluster or 1) if self.privacy_unit == "cluster" else 1,
+        )
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of options, design and columns, whatever the rows are."""
+        schema = facts.schema
+        yield self._check_words
+        yield lambda: self.effects
+        yield from self._checks_of_effects(facts)
+        yield lambda: self._check_clipped(schema)
+        yield lambda: check_slopes(self.regressions) if self.has_slopes else self.regressions
+        yield lambda: self.cluster
+        yield lambda: self.prepared(schema)
+        yield lambda: self._check_fates(facts)
+        yield lambda: check_kept(schema, self.keep)
+        yield lambda: self.drawn_covariates(replace(facts, schema=self.prepared(schema)))
+
+    def _checks_of_effects(self, facts: Facts) -> Iterable[Callable[[], object]]:
+        try:
+            return [*self.effects.checks(facts)]
+        except DprctError:  # which the check before this one raises
+            return []
+
+    def _check_words(self) -> None:
+        for name, kind in (("covariate_release", Wanted), ("legal", Legal), ("gamma", Gamma)):
+            check_choice(name, getattr(self, name), get_args(kind))
+
+    def _check_clipped(self, schema: Schema) -> None:
+        check_outcomes("clip", dict.fromkeys(self.clip), self.outcome)
+        for name in self.clip:
+            with_bounds(schema.column(name))
+
+    def _check_fates(self, facts: Facts) -> None:
+        check_fates(self.prepared(facts.schema), facts.n)
+
+    def known(self, facts: Facts, effects: ATEFacts) -> CalibratedFacts:
+        """Return what is public of a release; the schema is one from ``prepared``."""
+        covariates = self.drawn_covariates(facts)
+        columns = [outcome.column for outcome in effects.outcomes]
+        return CalibratedFacts(
+            schema=facts.schema, n=facts.n, effects=effects, regressions=self.regressions,
+            layout=self.layout(facts.schema), covariates=covariates,
+            slopes=Slopes.of(covariates, columns) if self.has_slopes else None,
+        )  # fmt: skip
+
+    def guesses(self, facts: Facts) -> Iterator[CalibratedFacts]:
+        """Yield an experiment of this design whose groups are all of the same size."""
+        prepared = replace(facts, schema=self.prepared(facts.schema))
+        for effects in self.effects.guesses(facts):
+            yield self.known(prepared, effects)
+
+    def allocation(self, facts: CalibratedFacts, budget: Budget) -> CalibratedAllocation:
+        """Return the mechanisms, each calibrated to all rows of one protected unit."""
+        part = division(budget, self.parts[0], self.covariate_release, facts.covariates)
+        parts: dict[str, Mechanism] = {
+            "effects": self.effects.allocation(facts.effects, part.effects)
+        }
+        if part.rule != "filler":
+            parts[COVARIATES] = facts.covariates.allocation(part.rule, part.covariates)
+        if facts.slopes is not None:
+            parts[MOMENTS] = facts.slopes.allocation(part.slopes)
+        return CalibratedAllocation(budget=budget, parts=parts, division=part)
+
+    def promise(self, facts: CalibratedFacts, budget: Budget) -> Guarantee:
+        """Return what a release promises: effects and file together."""
+        effects = promise_of(budget, facts.effects)
+        file = super().promise(facts, budget)
+        shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
+        hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
+        return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
+
+    def plan(self, facts: CalibratedFacts, allocation: Allocation) -> Plan:
+        """Return prices, expected errors and what becomes of the covariates."""
+        assert isinstance(allocation, CalibratedAllocation)
+        part = allocation.division
+        effects = self.effects.plan(facts.effects, allocation.effects)
+        shown = {"budget": _budget(part)}
+        shown |= {"regressions": "; ".join(facts.regressions.formulas())}
+        shown |= effects.facts
+        shown |= {"covariates": f"{part.rule}: {part.reason}"}
+        warnings, refusal = list(effects.warnings), ""
+        if part.rule != "filler":
+            drawn = facts.covariates.plan(part.rule, allocation.covariates)
+            shown |= price_of(drawn, facts.covariates.names)
+            shown |= {"covariates: price": _price(part)}
+            rows = facts.covariates.rows
+            if rows > 1:
+                shown |= {
+                    "covariates: price of clusters": f"each row gets 1/{rows} of their epsilon"
+                }
+            warnings += drawn.warnings
+            refusal = drawn.refusal
+        return Plan(
+            self.method,
+            part.whole,
+            shown,
+            (*effects.consequences, *_consequences(self, facts, part)),
+            tuple(warnings),
+            refusal,
+        )
+
+    def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
+        """Return what the protected file is not good for."""
+        return facts.layout.limits(facts.effects.indexes, facts.effects.counted)
+
+
+def written_of(formula: str, treatment: Sequence[str]) -> tuple[dict[str, Any], TermSet]:
+    """Return what a formula says of ``formula_gives``, and how it names the arms.
+
+    Raises
+    ------
+    FormulaError
+        If the outcome is not a column, there is no intercept, or the treatment is absent or
+        interacted.
+    """
+    outcomes, arms, terms = split(formula, treatment)
+    return {"outcome": tuple(dict.fromkeys(outcomes)), "covariates": terms}, arms
+
+
+def _budget(part: Division) -> str:
+    if part.rule == "filler":
+        return f"all of it, {part.effects}, on effects; nothing on covariates"
+    slopes = f", {part.slopes} on their coefficients" if part.slopes.epsilon else ""
+    return (
+        f"{part.effects} on effects (to which the numbers below refer), {part.covariates} on "
+        f"covariates{slopes}"
+    )
+
+
+def _price(part: Division) -> str:
+    """Return by how much the spending on covariates raises the errors of effects."""
+    more = float(part.whole.epsilon / part.effects.epsilon)
+    return (
+        f"spending nothing on covariates would divide the noise of every effect by {more:.3g}; "
+        "they buy no precision, only a file that resembles the original"
+    )
+
+
+def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) -> tuple[str, ...]:
+    filled = "" if part.rule != "filler" or not known.covariates.names else (
+        "covariates are filled uniformly over their public domain: they carry no information"
+    )  # fmt: skip
+    outcomes = ", ".join(known.regressions.outcomes)
+    legal = (
+        f"{outcomes}: rounded and clipped to legal values, so that regressions return the effects "
+        "and errors up to a calibration error that the release reports"
+        if spec.legal == "strict"
+        else f"{outcomes}: real numbers stored as double, beyond the legal values of the original"
+    )
+    mine = "covariates buy no precision: their coefficients are zero up to noise and mean nothing"
+    if spec.gamma == "moments":
+        mine = (
+            "covariates buy no precision: their coefficients are shrunk towards zero by the noise, "
+            "and the errors printed beside them mean nothing"
+        )
+    return tuple(line for line in (mine, filled, legal) if line)
