@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,10 +23,13 @@ from dprct.study.package import (
     price,
     protected,
     same_data,
+    study_of,
     unaffordable,
     written_files,
 )
-from dprct.study.study import Study, load_study
+
+if TYPE_CHECKING:
+    from dprct.study.study import Study
 
 StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 Output = Annotated[
@@ -35,15 +38,6 @@ Output = Annotated[
         "--output", metavar="FILE", help="Where the output goes, if not where STUDY says."
     ),
 ]
-
-
-def study_of(study_file: Path, output: Path | None = None) -> Study:
-    """Return a study; what killed processes left beside its files is removed."""
-    study = load_study(study_file, output)
-    beside = study.data.parent
-    for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
-        disk.sweep(folder)
-    return study
 
 
 def check(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprct.cli.protect import Output, StudyFile, study_of
+from dprct.cli.protect import Output, StudyFile
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
 from dprct.study.declared_tables import long_form, mismatches
-from dprct.study.package import declared_tables, results_of
+from dprct.study.package import declared_tables, results_of, study_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

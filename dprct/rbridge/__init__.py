@@ -1,7 +1,7 @@
 """The door of R: the R package ``dprct`` calls this one inside its own process.
 
 reticulate starts Python in the R session, rpy2 attaches to that session, and rpy2 converts every
-value, both ways, once per call.  R says ``dprct_call("ols", formula = y ~ t, data = d)``; the
+value, both ways, once per call.  R says ``dprct_call("ols", formula = "y ~ t", data = d)``; the
 Python function that was registered under that name gets plain arguments and returns plain values.
 
 **A call.**  R puts the name and the arguments into a new environment, the frame, stores it under a
@@ -23,7 +23,7 @@ a longer vector, or ``I(1)``                   numbers: an array; text, factors,
 a named vector, a named list                   a dict
 a list without names                           a list
 a matrix of numbers                            an array (n, k)
-a formula                                      :class:`~dprct.rbridge.convert.Formula`, a ``str``
+a formula                                      refused: the R package sends its text
 a data frame                                   :class:`~dprct.rbridge.convert.Table`
 a function                                     :class:`~dprct.rbridge.convert.RFunction`
 an object made by :class:`Record` with         the live object itself

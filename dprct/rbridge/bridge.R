@@ -348,17 +348,3 @@ take_dropped <- function(dropped) {
   rm(list = ids, envir = dropped)
   ids
 }
-
-# R's formula in the words that the Python package reads.
-formula_text <- function(f) {
-  spelled <- function(e) {
-    if (!is.call(e)) return(e)
-    e[-1L] <- lapply(as.list(e[-1L]), spelled)
-    if (identical(e[[1L]], quote(factor)) || identical(e[[1L]], quote(as.factor))) e[[1L]] <- quote(C)
-    e
-  }
-  f <- spelled(f)
-  attributes(f) <- NULL
-  text <- paste(deparse(f, width.cutoff = 500L, control = "digits17"), collapse = " ")
-  gsub("^", "**", text, fixed = TRUE)
-}

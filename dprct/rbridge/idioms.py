@@ -55,7 +55,6 @@ TYPES = {
     "NoneType": "NULL",
     "RFunction": "a function",
     "Table": "a data frame",
-    "Formula": "a formula",
 }
 """What Python calls the values that came from R."""
 

@@ -146,6 +146,72 @@ def cluster_codes(groups: pd.Series[Any], keep: Mask) -> Codes:
     return codes.astype(np.intp)
 
 
+def ways_of(cluster: object, rows: int) -> tuple[Any, ...]:
+    """Return the one or two ways in which rows are clustered: columns by name, or values by row.
+
+    A list of one or two texts is that of columns, unless the data have as many rows.
+
+    Examples
+    --------
+    >>> ways_of("village", 9), ways_of(["village", "year"], 9), ways_of(["a", "b"], 2)
+    (('village',), ('village', 'year'), (['a', 'b'],))
+    >>> ways_of(None, 9)
+    ()
+    """
+    if cluster is None:
+        return ()
+    is_names = isinstance(cluster, (list, tuple)) and all(isinstance(c, str) for c in cluster)
+    if not is_names or len(cast("list[str]", cluster)) == rows:
+        return (cluster,)
+    named = tuple(cast("list[str]", cluster))
+    if len(named) not in (1, 2):
+        raise ParameterError(
+            f"cluster= has {len(named)} values for {rows} rows; give one per row, or one or two "
+            "columns, for errors clustered in three ways are not offered"
+        )
+    if len(set(named)) < len(named):
+        raise ParameterError(f"cluster= names {named[0]!r} twice; name each column once")
+    return named
+
+
+def clustered(fit: LeastSquares, X: Array, ways: Sequence[Codes]) -> Array:
+    """Return the cluster-robust covariance of one way, or of two: ``V_a + V_b - V_ab``.
+
+    Parameters
+    ----------
+    fit : LeastSquares
+    X : (n, k) array
+        As for :func:`dprct.results.covariance.cr1`.
+    ways : one or two (n,) arrays of int
+        Codes from 0, each occurring.
+
+    Notes
+    -----
+    ``V_ab`` is that of the cells in which two clusters meet, and each of the three has a correction
+    by its own number of clusters, as in R's ``sandwich::vcovCL``.
+
+    References
+    ----------
+    Cameron, Gelbach and Miller (2011), Journal of Business & Economic Statistics 29, equation 2.11.
+    """
+    if len(ways) == 1:
+        return cr1(fit, X, ways[0])
+    one, other = ways
+    cells = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.intp)
+    parts = [cr1(fit, X, groups) for groups in (one, other, cells)]
+    cov = parts[0] + parts[1] - parts[2]
+    variances = np.diag(cov)
+    rounding = 1e-12 * sum(np.diag(part) for part in parts)
+    if np.any(variances < -rounding):
+        raise ParameterError(
+            "the covariance clustered in two ways has a negative variance here, as it may with few "
+            "clusters; cluster in one way, or absorb= the factor whose dummies are concerned"
+        )
+    # what is zero in exact arithmetic may be negative by rounding
+    cov[np.diag_indices(len(cov))] = np.maximum(variances, 0)
+    return cov
+
+
 def check_finite(frame: Design) -> None:
     """Refuse a design with an infinite number, naming its column."""
     for name, column in zip(
@@ -256,7 +322,9 @@ class OLSResults(OrdinaryResults):
     fvalue, f_pvalue : float
         Wald test of all coefficients but the intercept, with ``cov``; NaN where it does not exist.
     n_groups : int or None
-        Number of clusters.
+        Number of clusters; of two ways the smaller one, whose less one are the degrees of freedom.
+    n_groups_each : tuple of int
+        Number of clusters of each way.
     rows_dropped : int
         Rows that were given and not used: with a missing value, or of zero weight.
     rows_zero_weight : int
@@ -274,6 +342,7 @@ class OLSResults(OrdinaryResults):
     fvalue: float
     f_pvalue: float
     n_groups: int | None = None
+    n_groups_each: tuple[int, ...] = ()
     rows_dropped: int = 0
     rows_zero_weight: int = 0
     absorbed: Absorbed | None = None
@@ -304,7 +373,11 @@ class OLSResults(OrdinaryResults):
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""
-        clusters = (("Clusters", count(self.n_groups)),) if self.n_groups else ()
+        clusters = (
+            (("Clusters", " and ".join(count(n) for n in self.n_groups_each)),)
+            if self.n_groups_each
+            else ()
+        )
         return (
             *OrdinaryResults.facts(self),
             ("R-squared", number(self.rsquared)),
@@ -325,7 +398,7 @@ def ols(
     data: Any,
     schema: Schema | None = None,
     cov_type: str = "HC1",
-    cluster: str | ArrayLike | None = None,
+    cluster: str | Sequence[str] | ArrayLike | None = None,
     weights: str | ArrayLike | None = None,
     weights_type: WeightsType = "aweight",
     *,
@@ -354,8 +427,9 @@ def ols(
         provided that its digests are those of the columns that the fit uses.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
         ``HC1`` is Stata's ``robust``; ``CR1`` is another name for ``cluster``.
-    cluster : str or (N,) array, optional
-        Clusters: a column or one value per row.  Implies ``cov_type="cluster"``.
+    cluster : str, list of one or two str, or (N,) array, optional
+        Clusters: a column, two columns for errors clustered in both ways, or one value per row.
+        Implies ``cov_type="cluster"``.
     weights : str or (N,) array, optional
         A column or one number per row.
     weights_type : {"aweight", "fweight", "pweight"}
@@ -385,15 +459,19 @@ def ols(
 
     Notes
     -----
-    Inference uses t with ``n - rank`` degrees of freedom, with clusters ``G - 1``; HC1 is scaled
-    by ``n / (n - rank)`` and the cluster covariance by ``G/(G-1) (n-1)/(n-rank)``; absorbed fixed
+    Inference uses t with ``n - rank`` degrees of freedom, with clusters ``G - 1``, G being the
+    smaller number of two ways; HC1 is scaled
+    by ``n / (n - rank)`` and the cluster covariance by ``G/(G-1) (n-1)/(n-rank)``.  Clustered in
+    two ways it is ``V_a + V_b - V_ab``, each with the correction by its own number of clusters, as
+    in R's sandwich; with absorbed effects only by the rule of ``areg``.  Absorbed fixed
     effects add to the rank what their rule says.  Rows with a
     missing value in any variable, or of zero weight, are left out and counted.  A regressor that
     is a linear combination of earlier ones is omitted and listed in ``omitted``.
 
     References
     ----------
-    MacKinnon and White (1985), Journal of Econometrics 29; StataCorp, manual entry ``regress``.
+    MacKinnon and White (1985), Journal of Econometrics 29; Cameron, Gelbach and Miller (2011),
+    Journal of Business & Economic Statistics 29; StataCorp, manual entry ``regress``.
 
     Examples
     --------
@@ -418,15 +496,20 @@ def ols(
         raise FormulaError(f"{parsed.text!r} names instruments, which ols has none of; use iv")
     effects = FixedEffects.read(absorbed_by(parsed, absorb), fe_df, cov_type, data)
     complete = effects.present(complete_cases(parsed, data))
-    clusters = None if cluster is None else one_per_row(cluster, data, len(complete), "cluster")
-    if clusters is not None:
-        complete = complete & ~is_missing(clusters)
+    ways = ways_of(cluster, len(complete))
+    if len(ways) > 1 and effects.names and effects.rule != "areg":
+        raise ParameterError(
+            f"fe_df={effects.rule!r} has no rule for clusters of two ways; use fe_df='areg'"
+        )
+    clusters = [one_per_row(way, data, len(complete), "cluster") for way in ways]
+    for column in clusters:
+        complete = complete & ~is_missing(column)
     weight = None if weights is None else weights_of(weights, weights_type, data, complete)
     weighted = complete if weight is None else complete & (weight > 0)
     keep = effects.usable(weighted)
     _check_rows(parsed, data, keep)
     frame = design(parsed, data, schema, keep=keep)
-    codes = None if clusters is None else cluster_codes(clusters, keep)
+    codes = [cluster_codes(column, keep) for column in clusters]
     used_weight = None if weight is None else weight[keep]
     weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
     results = _fit(parsed, frame, cov_type, weighting, codes, effects)
@@ -434,13 +517,13 @@ def ols(
         outcome=results.outcome,
         terms=terms_of(parsed, effects.names),
         cov_type=cov_type,
-        cluster=column_named(cluster),
+        cluster=" and ".join(filter(None, map(column_named, ways))) or None,
         rows=int(keep.sum()),
         weighted=weights is not None,
         intercept=parsed.intercept,
         fe_df=effects.rule if effects.names else "areg",
     )
-    given = [values for values in (cluster, weights) if values is not None]
+    given = [values for values in (*ways, weights) if values is not None]
     by_name = [values for values in given if isinstance(values, str)]
     used = (*parsed.names, *effects.names, *by_name)
     known = provenance(data, schema, used, guarantee, by_row=len(by_name) < len(given))
@@ -495,14 +578,14 @@ def _fit(
     frame: Design,
     cov_type: str,
     weighting: Weighting,
-    groups: Codes | None,
+    ways: Sequence[Codes],
     effects: FixedEffects,
 ) -> OLSResults:
     """Estimate on complete rows; everything that is returned is an aggregate."""
     check_finite(frame)
     y = frame.y[:, 0]
     factors = effects.of(frame.used)
-    absorbed = effects.described(factors, groups) if factors else None
+    absorbed = effects.described(factors, ways[0] if len(ways) == 1 else None) if factors else None
     if absorbed is not None:
         frame = taken_out(frame, factors, weighting.root * np.sqrt(weighting.copies))
     fit, kept = least_squares(frame.X, frame.y[:, 0], weighting)
@@ -514,10 +597,11 @@ def _fit(
             "to estimate errors from; use fewer regressors"
         )
     weighted = X * weighting.root[:, None]
-    if groups is None:
+    n_groups = tuple(int(codes.max()) + 1 for codes in ways)
+    if not ways:
         cov, df = HETEROSKEDASTIC[cov_type](fit, weighted), fit.df_resid
     else:
-        cov, df = cr1(fit, weighted, groups), float(groups.max())
+        cov, df = clustered(fit, weighted, ways), float(min(n_groups) - 1)
     names = [name for name, keep in zip(frame.columns, kept, strict=True) if keep]
     whole = fit_as_a_whole(fit, y, weighting, cov, df, INTERCEPT in names)
     if absorbed is not None:
@@ -534,7 +618,8 @@ def _fit(
         formula=parsed.text,
         title="Least squares",
         layout=frame.columns,
-        n_groups=None if groups is None else int(groups.max()) + 1,
+        n_groups=min(n_groups, default=None),
+        n_groups_each=n_groups,
         notes=() if absorbed is None else (absorbed.note(),),
         absorbed=absorbed,
         levels=frame.levels,

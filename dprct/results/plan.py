@@ -179,21 +179,31 @@ class Plan:
         return str(self)
 
     def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, width: int = _WIDTH) -> str:
+        """Return the plan as text of at most ``width`` characters a line.
+
+        Parameters
+        ----------
+        width : int
+        """
+        most = min(width, _WIDTH)
         lines = [f"Plan: {self.method}, {self.budget}"]
-        width = max((len(key) for key in self.facts), default=0)
+        first = max((len(key) for key in self.facts), default=0)
         lines += [
             textwrap.fill(
-                f"{key:<{width}}  {value}",
-                _WIDTH,
+                f"{key:<{first}}  {value}",
+                most,
                 initial_indent="  ",
-                subsequent_indent=" " * (width + 4),
+                subsequent_indent=" " * (first + 4),
             )
             for key, value in self.facts.items()
         ]
         marked = [("-", text) for text in self.consequences]
         marked += [("!", text) for text in (*self.warnings, self.refusal) if text]
         lines += [
-            textwrap.fill(text, _WIDTH, initial_indent=f"  {mark} ", subsequent_indent="    ")
+            textwrap.fill(text, most, initial_indent=f"  {mark} ", subsequent_indent="    ")
             for mark, text in marked
         ]
         return "\n".join(lines)

@@ -44,6 +44,7 @@ from dprct.study.results_document import (
     text_path,
     write_results,
 )
+from dprct.study.study import load_study
 
 _MOST_SHOWN = 5
 
@@ -59,6 +60,15 @@ if TYPE_CHECKING:
     from dprct.study.estimates import AnyModel
     from dprct.study.results_document import ResultsDocument
     from dprct.study.study import Study
+
+
+def study_of(study_file: Path, output: Path | None = None) -> Study:
+    """Return a study; what killed processes left beside its files is removed."""
+    study = load_study(study_file, output)
+    beside = study.data.parent
+    for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
+        disk.sweep(folder)
+    return study
 
 
 def read_header(study: Study) -> Schema:

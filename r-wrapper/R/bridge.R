@@ -7,7 +7,7 @@ dprct_call <- function(.fn, ..., .call = sys.call(-1L)) {
   ensure_bridge(.call)
   frame <- new.env(parent = emptyenv())
   frame$fn <- .fn
-  frame$args <- list(...)
+  frame$args <- as_words(list(...))
   frame$status <- "pending"
   the$calls <- the$calls + 1
   key <- format(the$calls, scientific = FALSE)
@@ -18,6 +18,15 @@ dprct_call <- function(.fn, ..., .call = sys.call(-1L)) {
     ""
   }, error = function(e) conditionMessage(e))
   finish(frame, lost, .call)
+}
+
+# A formula crosses as its text, wherever it stands among the arguments.
+as_words <- function(x) {
+  if (inherits(x, "formula")) {
+    return(formula_text(x))
+  }
+  if (is.list(x) && is.null(attr(x, "class"))) x[] <- lapply(x, as_words)
+  x
 }
 
 finish <- function(frame, lost, call) {
@@ -36,8 +45,4 @@ finish <- function(frame, lost, call) {
 }
 
 #' @export
-print.dprct_schema <- function(x, ...) {
-  only_known(..., .also = for_print)
-  cat(x$text, sep = "\n")
-  invisible(x)
-}
+print.dprct_schema <- function(x, ...) print_text(x, ...)

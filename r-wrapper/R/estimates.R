@@ -12,7 +12,9 @@
 #'   file says of itself, all but its label.
 #' @param cov_type `"nonrobust"`, `"HC0"` to `"HC3"`, or `"cluster"` with `cluster`; the other kinds
 #'   by their names in Python.
-#' @param cluster The column of clusters: its name, or a formula such as `~ village`.
+#' @param cluster The column of clusters: its name, or a formula such as `~ village`. Two columns,
+#'   `~ village + year`, for errors clustered in both ways, as by `vcovCL()` of \pkg{sandwich},
+#'   with t of the smaller number of clusters less one.
 #' @param weights Name of the column of weights.
 #' @param weights_type `"aweight"`, `"fweight"`, `"pweight"` or `"iweight"`, as in Stata.
 #' @param absorb Names of columns whose fixed effects are absorbed.
@@ -43,7 +45,7 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
     refuse("parameter", "where is for released moments; for rows give subset = a condition")
   }
   rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
-  cluster <- one_cluster(cluster)
+  cluster <- clusters_named(cluster, ways = 2L)
   read <- formula_text(formula, frame_of(data), spelled = TRUE)
   frame <- frame_of(data, used = named_in(read$text, cluster, weights, absorb))
   if (!is.null(rows)) frame <- some_rows(frame, rows)
@@ -58,18 +60,22 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
   found
 }
 
-# The name of one column, however it was given.
-one_cluster <- function(cluster, call = sys.call(-1L)) {
+# The names of the columns of clusters, however they were given.
+clusters_named <- function(cluster, ways = 1L, call = sys.call(-1L)) {
   named <- if (inherits(cluster, "formula")) all.vars(cluster) else cluster
   if (is.null(named)) return(NULL)
-  if (inherits(cluster, "formula") && length(named) > 1L) {
-    refuse("parameter", paste0(
-      "cluster names ", length(named), " columns, and errors clustered in several ways are not ",
-      "offered; give one column, such as ~ village"
-    ), call)
+  give <- paste0(
+    "give ", if (ways == 1L) "one column" else "one column, or two",
+    ", by name or as a formula such as ~ village"
+  )
+  if (!is.character(named) || !length(named) || anyNA(named)) {
+    refuse("parameter", paste0("cluster is no column; ", give), call)
   }
-  if (!is.character(named) || length(named) != 1L || is.na(named)) {
-    refuse("parameter", "cluster is not one column; give its name, or a formula such as ~ village", call)
+  if (length(named) > ways) {
+    refuse("parameter", sprintf(
+      "cluster names %d columns, and errors clustered in %s ways are not offered here; %s",
+      length(named), if (ways == 1L) "several" else "three", give
+    ), call)
   }
   named
 }
@@ -278,12 +284,13 @@ augment.dprct_ols <- function(x, data, ...) {
 }
 
 #' @export
-print.dprct_estimate <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+print.dprct_estimate <- function(x, ...) {
   only_known(..., .also = for_print)
-  if (!is.null(x$call)) cat("Call:\n", paste(deparse(x$call), collapse = "\n"), "\n\n", sep = "")
-  print(round_table(coef_table(x)), digits = digits, ...)
-  cat("\n", x$guarantee$sentence, "\n", sep = "")
-  invisible(x)
+  if (!is.null(x$call)) {
+    room <- max(20L, min(500L, getOption("width") - 20L))
+    cat("Call:\n", paste(deparse(x$call, room), collapse = "\n"), "\n\n", sep = "")
+  }
+  print_text(x)
 }
 
 #' @export
@@ -313,11 +320,6 @@ coef_table <- function(x) {
   colnames(out)[ncol(out) - 1:0] <- c(paste(law, "value"), sprintf("Pr(>|%s|)", law))
   rownames(out) <- names(x$coefficients)
   out
-}
-
-round_table <- function(x) {
-  x[, ncol(x)] <- signif(x[, ncol(x)], 3)
-  x
 }
 
 #' @export

@@ -18,6 +18,7 @@ formula_text <- function(formula, data = NULL, spelled = FALSE) {
   factors <- names(data)[vapply(data, is_factor, NA)]
   left <- if (length(formula) == 3L) formula[[2L]]
   right <- without_dot(formula[[length(formula)]], all.vars(left), data)
+  lapply(as.list(formula)[-1L], check_functions, call = sys.call())
   if (has_r_operators(right, if (spelled) c(":", "*"))) right <- expanded(right)
   words <- paste("~", term_text(right, factors))
   text <- if (is.null(left)) words else paste(outcome_text(left), words)
@@ -28,12 +29,27 @@ formula_text <- function(formula, data = NULL, spelled = FALSE) {
   ))
 }
 
+# A function that the grammar lacks, before Python refuses a character of it.
+check_functions <- function(term, call) {
+  if (!is.call(term)) {
+    return(invisible())
+  }
+  head <- paste(deparse(term[[1L]]), collapse = "")
+  if (grepl("[[:alpha:]]", head) && !head %in% c(operators, offered)) {
+    refuse("formula", sprintf(
+      "%s() in a formula is not offered; make its column in the data first; allowed: %s",
+      head, "factor(), I(), log(), exp(), sqrt(), abs(), :, *, ^"
+    ), call)
+  }
+  lapply(as.list(term)[-1L], check_functions, call = call)
+  invisible()
+}
+
+offered <- c("cbind", "factor", "as.factor", "C", "I", "log", "exp", "sqrt", "abs")
+
 # R's operators that Python has not, written out by R itself: (a + b)^2, a / b, a %in% b, a * b - b.
 expanded <- function(right) {
   written <- stats::terms(stats::as.formula(call("~", right)))
-  if (!is.null(attr(written, "offset"))) {
-    refuse("formula", "offset() is not offered; subtract it from the outcome with I()")
-  }
   labels <- lapply(attr(written, "term.labels"), str2lang)
   constant <- if (attr(written, "intercept") == 1L) 1 else 0
   Reduce(function(a, b) call("+", a, b), labels, constant)

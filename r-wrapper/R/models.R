@@ -14,17 +14,10 @@
 #' @param treatment Names of the treatment columns.
 #' @param assignment One of the [designs].
 #' @param columns Columns to model, instead of a formula.
-<<<<<<< HEAD
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
 #'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
-#'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `keep`,
-#'   `missing`, `sd`.
-=======
-#' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`
-#'   and `keep`; for `marginals()` `default_bins` and `keep`; for `calibrated()`
-#'   `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`, `gamma`, `clip`,
-#'   `keep`, and those of [private_ate()], such as `missing` and `sd`.
->>>>>>> main
+#'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`,
+#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing` and `sd`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples

@@ -18,7 +18,23 @@ text_of <- function(x) {
     dprct_call("result_text", result = if (is.null(x$result)) x else x$result, width = width),
     dprct_error = function(e) NULL
   )
-  if (is.null(made)) x$text else made
+  if (!is.null(made)) lines <- unlist(strsplit(made, "\n", fixed = TRUE))
+  # the columns of a table of another session would be torn apart
+  if (inherits(x, laid_out)) lines else narrowed(lines, width)
+}
+
+laid_out <- c("dprct_estimate", "summary.dprct_estimate", "dprct_result", "dprct_table")
+
+# Lines of words, each going on under its own beginning where it is too wide.
+narrowed <- function(lines, width) {
+  one <- function(line) {
+    if (nchar(line) <= width) return(line)
+    start <- regmatches(line, regexpr("^ *([-!] |[^ ]+( [^ ]+)*  +)?", line))
+    if (nchar(start) > width / 2) start <- regmatches(line, regexpr("^ *", line))
+    words <- strwrap(substring(line, nchar(start) + 1L), width - nchar(start) + 1L)
+    paste0(c(start, rep(strrep(" ", nchar(start)), length(words) - 1L)), words)
+  }
+  unlist(lapply(lines, one))
 }
 
 # Refuses what a function with dots does not use: a misspelt argument would vanish in them. Nothing

@@ -150,3 +150,51 @@ coef.dprct_table <- function(object, ...) {
   only_known(..., .also = "complete")
   refuse("parameter", "a table has many fits; use tidy(), one row per outcome and arm")
 }
+
+# By these R's functions of a linear model would ask for its rows, or answer NULL.
+
+#' @importFrom stats case.names model.frame model.matrix variable.names
+NULL
+
+#' @export
+variable.names.dprct_estimate <- function(object, ...) {
+  only_known(..., .also = "full")
+  names(coef(object))
+}
+
+#' @export
+case.names.dprct_estimate <- function(object, ...) {
+  only_known(..., .also = "full")
+  refuse("parameter", by_row("cases"))
+}
+
+#' @export
+labels.dprct_estimate <- function(object, ...) {
+  only_known(...)
+  attr(stats::terms(stats::formula(object)), "term.labels")
+}
+
+#' @export
+model.frame.dprct_estimate <- function(formula, ...) {
+  only_known(..., .also = c("data", "xlev"))
+  refuse("parameter", by_row("rows"))
+}
+
+#' @export
+model.matrix.dprct_estimate <- function(object, ...) {
+  only_known(..., .also = c("data", "xlev"))
+  refuse("parameter", by_row("rows"))
+}
+
+# sandwich's own default would take a robust covariance for that of equal variances
+#' @exportS3Method sandwich::bread
+bread.dprct_estimate <- function(x, ...) {
+  only_known(...)
+  refuse("parameter", "scores are not kept, for a result holds no rows; give ols() cov_type or cluster")
+}
+
+#' @exportS3Method sandwich::estfun
+estfun.dprct_estimate <- function(x, ...) {
+  only_known(...)
+  refuse("parameter", "scores are not kept, for a result holds no rows; give ols() cov_type or cluster")
+}

@@ -122,7 +122,7 @@ plot.dprct_release <- function(x, level = 0.95, ...) {
 
 #' Verify a protected file against its certificate
 #'
-#' @param path Name of the file.
+#' @param path Name of the file, or a [study()], whose output is verified.
 #' @param certificate Name of its certificate; by default the one next to it.
 #' @param ledger Name of the ledger to find the file's entries in; by default the one next to it.
 #' @return An object of class `dprct_verification`, whose `verified` is `TRUE` where the file holds
@@ -135,6 +135,7 @@ plot.dprct_release <- function(x, level = 0.95, ...) {
 #' }
 #' @export
 verify <- function(path, certificate = NULL, ledger = NULL) {
+  if (inherits(path, "dprct_study")) path <- path$output
   dprct_call("verify", path = file_name(path), certificate = certificate, ledger = ledger)
 }
 
@@ -161,7 +162,7 @@ print.dprct_verification <- function(x, ...) print_text(x, ...)
 utility <- function(confidential, released, formula = NULL, ...) {
   options <- list(...)
   check_named(options)
-  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
+  if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
   dprct_call("utility",
     a = side(confidential), b = side(released),
     formula = if (!is.null(formula)) formula_text(formula), options = options
@@ -175,6 +176,42 @@ print.dprct_utility <- function(x, ...) print_text(x, ...)
 as.data.frame.dprct_utility <- function(x, row.names = NULL, optional = FALSE, ...) {
   only_known(..., .also = "stringsAsFactors")
   as_given(x$effects, row.names)
+}
+
+#' How close released rows are to confidential ones
+#'
+#' For those who hold the confidential data: shares of released rows that equal a confidential one,
+#' and distances to the nearest. What it returns is confidential by nature, says so, and proves no
+#' protection.
+#'
+#' @inheritParams utility
+#' @param keys Names of columns that an intruder may know about a person.
+#' @param holdout Rows of the same population that no release used: a data frame, or a file's name.
+#' @param columns Names of the columns in which rows are compared.
+#' @param distance_rows The largest number of rows for which distances are computed.
+#' @return An object of class `dprct_risk`; `as.data.frame()` gives the measures.
+#' @examples
+#' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' if (dprct_available()) {
+#'   suppressWarnings(risk(file, file, keys = c("age", "educ")))
+#' }
+#' @export
+risk <- function(confidential, released, keys = NULL, holdout = NULL, columns = NULL,
+                 distance_rows = NULL) {
+  options <- list(keys = keys, columns = columns, distance_rows = distance_rows)
+  dprct_call("risk",
+    a = side(confidential), b = side(released), holdout = if (!is.null(holdout)) side(holdout),
+    options = Filter(Negate(is.null), options)
+  )
+}
+
+#' @export
+print.dprct_risk <- function(x, ...) print_text(x, ...)
+
+#' @export
+as.data.frame.dprct_risk <- function(x, row.names = NULL, optional = FALSE, ...) {
+  only_known(..., .also = "stringsAsFactors")
+  as_given(x$measures, row.names)
 }
 
 # A data frame, with the row names that were asked for.

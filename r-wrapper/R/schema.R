@@ -33,6 +33,20 @@ read_dta <- function(path, schema = NULL) {
   dprct_call("read_dta", path = file_name(path), schema = schema)
 }
 
+#' Read a data file of any format
+#'
+#' @param path Name of a file: Stata's `.dta`, SPSS's `.sav`, `.zsav` and `.por`, SAS's `.sas7bdat` and
+#'   `.xpt`, R's `.rds` and `.rda`, `.csv` or `.parquet`.
+#' @return A data frame with its [schema()], as [read_dta()] returns it.
+#' @examples
+#' if (dprct_available()) {
+#'   file <- tempfile(fileext = ".csv")
+#'   write.csv(data.frame(treat = 0:1, y = c(2.5, 3)), file, row.names = FALSE)
+#'   read(file)
+#' }
+#' @export
+read <- function(path) dprct_call("read", path = file_name(path))
+
 #' @rdname read_dta
 #' @export
 write_dta <- function(data, path, schema = NULL, version = NULL, ...) UseMethod("write_dta")

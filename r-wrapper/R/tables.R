@@ -32,7 +32,7 @@ itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ..
       data, if (!missing(outcomes)) outcomes, if (!missing(arms)) arms, given, sys.call()
     ))
   }
-  if ("cluster" %in% names(options)) options$cluster <- one_cluster(options$cluster)
+  if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",
     data = frame_of(data, used = used), outcomes = labelled(outcomes), arms = labelled(arms),

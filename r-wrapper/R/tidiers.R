@@ -14,7 +14,8 @@ generics::glance
 #'
 #' `tidy()` gives one row per coefficient (for a synthetic control, per period; for a table, per
 #' outcome and arm), `glance()` one row about the fit. The column `std.error.noise` is the part of
-#' the standard error that is privacy noise.
+#' the standard error that is privacy noise. The limits of a synthetic control cover privacy noise
+#' alone, and those of an additive function each level before smoothing.
 #'
 #' @param x What [fit()], [ols()] or [itt_table()] returned.
 #' @param conf.int,conf.level Add confidence limits, and at which level.
@@ -49,9 +50,12 @@ glance.dprct_estimate <- function(x, ...) {
 #' @rdname tidiers
 #' @method tidy dprct_result
 #' @export
-tidy.dprct_result <- function(x, ...) {
+tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   only_known(...)
-  x$tidy
+  check_flag(conf.int, "conf.int")
+  out <- if (!conf.int) x$tidy else dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
+  out <- out[!names(out) %in% c("low", "high", "noise.low", "noise.high")]
+  if ("term" %in% names(out)) out else cbind(term = as.character(out$time), out)
 }
 
 #' @rdname tidiers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -33,11 +32,37 @@ def test_the_tests_of_the_r_package_pass(host: Any, checkout: Path) -> None:
 def test_the_lines_of_the_readme_run(host: Any, checkout: Path, tmp_path: Path) -> None:
     readme = (checkout / "README.md").read_text("utf-8")
     (lines,) = re.findall(r"^```r\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
-    shutil.copy(checkout / "data" / "nsw_mixtape.dta", tmp_path / "nsw.dta")
     run = host.run(f'setwd("{tmp_path.as_posix()}")\n{lines}')
     assert run.returncode == 0, run.stderr
     assert "treat" in run.stdout
     assert (tmp_path / "nsw_protected.certificate.json").exists()
+
+
+def test_the_first_lines_of_the_packages_own_readme_run(host: Any, checkout: Path) -> None:
+    readme = (checkout / "r-wrapper" / "README.md").read_text("utf-8")
+    lines = re.findall(r"^```r\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)[0]
+    # it is installed: only that it is called after library() is left to see
+    stand_in = "install_dprct <- function() stopifnot('package:dprct' %in% search())\n"
+    run = host.run(f"detach('package:dprct')\n{stand_in}{lines}")
+    assert run.returncode == 0, run.stderr
+    assert "TRUE" in run.stdout
+
+
+def _code(text: str, fence: str) -> list[str]:
+    """Return the lines of R in a vignette, without their output and what it does not show."""
+    chunks = re.findall(rf"^```{fence}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    lines = [line for chunk in chunks for line in chunk.splitlines()]
+    return [line for line in lines if line.strip() and not line.startswith(("#>", "knitr::opts"))]
+
+
+@pytest.mark.parametrize("name", ["dprct", "from_r"])
+def test_the_vignettes_are_their_sources_with_output(checkout: Path, name: str) -> None:
+    page = checkout / "r-wrapper" / "vignettes" / f"{name}.Rmd"
+    source, shown = page.with_suffix(".Rmd.orig").read_text(), page.read_text()
+    visible = re.sub(r"^```\{r[^\n]*include = FALSE\}\n.*?^```$", "", source, flags=re.S | re.M)
+    assert _code(visible, r"\{r[^\n]*\}") == _code(shown, "r")
+    assert shown.count("\n#>") > 40
+    assert "```{r" not in shown
 
 
 def test_without_python_users_learn_what_to_run(host: Any) -> None:

@@ -12,6 +12,7 @@ from dprct.rbridge.api import (
     regressions,
     schemas,
     session,
+    studies,
 )
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "regressions",
     "schemas",
     "session",
+    "studies",
 ]

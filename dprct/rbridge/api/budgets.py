@@ -63,6 +63,7 @@ def accountant_state(accountant: Accountant) -> dict[str, Any]:
     """Return total, spent and remaining, what they hold for, and the entries of the ledger."""
     entries = [
         {
+            "entry": entry.id,
             "when": entry.when,
             "method": entry.method,
             "epsilon": float(entry.budget.epsilon),
@@ -73,7 +74,7 @@ def accountant_state(accountant: Accountant) -> dict[str, Any]:
         }
         for entry in accountant.ledger
     ]
-    columns = ["when", "method", "epsilon", "delta", "relation", "unit", "description"]
+    columns = ["entry", "when", "method", "epsilon", "delta", "relation", "unit", "description"]
     together = accountant.together
     return {
         "total": _numbers(accountant.total),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dprct.custodian import risk as closeness
 from dprct.custodian import utility as compared
 from dprct.io import read
 from dprct.rbridge.api.options import options_for
@@ -35,6 +36,17 @@ def utility(
     report = compared(_pair(a), _pair(b), **given)
     return Record(
         ("dprct_utility",), {"effects": report.to_frame(), "text": report.to_text()}, live=report
+    )
+
+
+@export("risk")
+def risk(a: Any, b: Any, holdout: Any = None, options: Mapping[str, Any] | None = None) -> Record:
+    """Return how close released rows are to confidential ones; confidential by nature."""
+    given = options_for(closeness, {"keys": None, **(options or {})})
+    kept = None if holdout is None else _pair(holdout)
+    report = closeness(_pair(a), _pair(b), holdout=kept, **given)
+    return Record(
+        ("dprct_risk",), {"measures": report.to_frame(), "text": report.to_text()}, live=report
     )
 
 

@@ -43,7 +43,7 @@ def ols(
     formula: str,
     data: Table,
     cov_type: str = "HC1",
-    cluster: str | None = None,
+    cluster: str | list[str] | None = None,
     weights: str | None = None,
     weights_type: Any = "aweight",
     absorb: Any = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +18,15 @@ from dprct.rbridge.registry import export, revives
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults
+from dprct.results.plan import Plan
 from dprct.results.protected import Origin
 from dprct.results.tables import Table as ResultTable
+from dprct.results.typeset import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.privacy.budget import Guarantee
-    from dprct.results.plan import Plan
 
 
 _VIEWS = {
@@ -33,6 +35,15 @@ _VIEWS = {
     "text": "summary",
 }
 """Fields of a result in R, and the methods that give them."""
+
+
+_ENDS = {
+    "low": "conf.low",
+    "high": "conf.high",
+    "noise.low": "conf.low",
+    "noise.high": "conf.high",
+}
+"""Ends of intervals, and what R's broom calls them."""
 
 
 def guarantee_record(guarantee: Guarantee) -> Record:
@@ -58,6 +69,7 @@ def plan_record(plan: Plan) -> Record:
             "refusal": plan.refusal,
             "text": str(plan),
         },
+        live=plan,
     )
 
 
@@ -228,9 +240,30 @@ def table_record(table: ResultTable, **more: Any) -> Record:
 def result_text(result: Any, width: float) -> str | None:
     """Return a result as text of at most so many characters a line; None where it has no table."""
     shown = getattr(result, "shown", result)
-    if isinstance(shown, LinearResults):
-        return shown.summary().as_text(whole(width, "width"))
-    return str(shown.to_text(whole(width, "width"))) if isinstance(shown, ResultTable) else None
+    if isinstance(shown, (ResultTable, Plan)):
+        return shown.to_text(whole(width, "width"))
+    if isinstance(shown, Release) and isinstance(shown.estimates, LinearResults):
+        # R goes on to break the lines of words
+        table = shown.estimates.summary()
+        return shown.summary().replace(str(table), table.as_text(whole(width, "width")))
+    made = shown.summary() if hasattr(shown, "summary") else None
+    return made.as_text(whole(width, "width")) if isinstance(made, Summary) else None
+
+
+@export("result_tidy")
+def result_tidy(result: Any, alpha: float) -> pd.DataFrame:
+    """Return the rows of a path, or of shapes, with the ends of their intervals as broom has them.
+
+    Raises
+    ------
+    ParameterError
+        If the result has no intervals.
+    """
+    takes = inspect.signature(result.tidy).parameters if hasattr(result, "tidy") else {}
+    if "alpha" not in takes:
+        raise ParameterError("this result has no intervals: the law of its noise is unknown")
+    found: pd.DataFrame = result.tidy(alpha)
+    return found.rename(columns=_ENDS)
 
 
 @export("result_view")

@@ -6,10 +6,9 @@ from dprct.rbridge.convert.plain import Matrix
 from dprct.rbridge.convert.procedures import RProcedure
 from dprct.rbridge.convert.records import Record
 from dprct.rbridge.convert.schemas import schema_record
-from dprct.rbridge.convert.values import Formula, RFunction, from_r, named_from_r, to_r
+from dprct.rbridge.convert.values import RFunction, from_r, named_from_r, to_r
 
 __all__ = [
-    "Formula",
     "Likeness",
     "Matrix",
     "RError",

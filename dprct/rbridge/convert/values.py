@@ -41,7 +41,6 @@ from dprct.rbridge.convert.vectors import (
     list_of,
     named_list,
     short_texts,
-    text,
     texts,
     vector_of,
     view,
@@ -56,12 +55,6 @@ _FUNCTIONS = ("closure", "builtin", "special")
 _VECTORS = ("logical", "integer", "double", "character")
 _EPOCH = dt.date(1970, 1, 1)
 _EXACT = 2**53
-
-
-class Formula(str):
-    """A formula of R's in the words of the Python package: ``factor(x)`` is ``C(x)``."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +100,10 @@ def from_r(sexp: Any) -> Any:
     if kind == "list":
         return _list(sexp, classes)
     if "formula" in classes:
-        return Formula(text(call_r(attach().function("formula_text"), sexp)))
+        raise ConversionError(
+            "a formula crosses as text, which the R package makes of it; give it to a function of "
+            "that package"
+        )
     if kind in _FUNCTIONS:
         return RFunction(sexp)
     if kind in _VECTORS:

@@ -21,7 +21,7 @@ test_that("private_ate plans, fits and answers as R models do", {
   expect_true(all(c("conf.low", "conf.high") %in% names(tidy(result, conf.int = TRUE))))
   expect_identical(nrow(glance(result)), 1L)
   expect_output(print(summary(result)), "simulation")
-  expect_output(print(result), "Estimate")
+  expect_output(print(result), "Call:.*of which noise")
   expect_false(guarantee(result)$holds)
   expect_output(print(guarantee(result)), "seed")
 })

@@ -40,6 +40,16 @@ test_that("numbers are spelled alike under every decimal mark", {
   expect_equal(unname(coef(ols(y ~ I(x * 0.5), data))), unname(coef(lm(y ~ I(x * 0.5), data))))
 })
 
+test_that("a function that is not offered is refused in R's words", {
+  data <- data.frame(y = 1:9, x = 1:9)
+  for (asked in list(y ~ poly(x, 2), y ~ splines::ns(x, 3), y ~ log2(x), scale(y) ~ x)) {
+    expect_error(text(asked, data), "() in a formula is not offered; make its column",
+      fixed = TRUE, class = "dprct_formula_error"
+    )
+  }
+  expect_identical(text(log(y) ~ exp(x) + sqrt(x) + abs(x), data), "log(y) ~ exp(x) + sqrt(x) + abs(x)")
+})
+
 test_that("something else is refused", {
   expect_error(text(3), "give a formula", class = "dprct_formula_error")
 })

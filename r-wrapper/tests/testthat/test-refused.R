@@ -49,12 +49,7 @@ test_that("sigma, update and clusters as a formula work as for lm", {
   expect_identical(update(ours, cov_type = "HC3")$cov_type, "HC3")
   clustered <- ols(re78 ~ treat, data, cluster = ~educ)
   expect_identical(vcov(clustered), vcov(ols(re78 ~ treat, data, cluster = "educ")))
-  expect_error(ols(re78 ~ treat, data, cluster = ~ educ + age), "in several ways are not offered",
-    class = "dprct_parameter_error"
-  )
-  expect_error(ols(re78 ~ treat, data, cluster = 1:3), "not one column",
-    class = "dprct_parameter_error"
-  )
+  expect_error(ols(re78 ~ treat, data, cluster = 1:3), "no column", class = "dprct_parameter_error")
   expect_error(ols(re78 ~ treat, data, groups = "educ"), "it is called cluster now",
     class = "dprct_parameter_error"
   )
@@ -64,4 +59,35 @@ test_that("sigma, update and clusters as a formula work as for lm", {
   )
   table <- itt_table(data, outcomes = "re78", arms = "treat", cluster = ~educ)
   expect_equal(table$estimates$std.error, clustered$std.error[["treat"]], tolerance = 1e-12)
+})
+
+test_that("two ways of clusters are those of sandwich", {
+  skip_without_python()
+  skip_if_not_installed("sandwich")
+  data <- read_dta(nsw_file())
+  ours <- ols(re78 ~ treat + age, data, cluster = ~ educ + age)
+  theirs <- sandwich::vcovCL(lm(re78 ~ treat + age, data), cluster = ~ educ + age, type = "HC1")
+  expect_equal(vcov(ours), theirs, tolerance = 1e-8, ignore_attr = TRUE)
+  fewer <- min(length(unique(data$educ)), length(unique(data$age)))
+  expect_identical(df.residual(ours), fewer - 1)
+  expect_identical(vcov(ols(re78 ~ treat + age, data, cluster = c("educ", "age"))), vcov(ours))
+  expect_error(ols(re78 ~ treat, data, cluster = ~ educ + age + black), "three ways are not offered",
+    class = "dprct_parameter_error"
+  )
+  expect_error(itt_table(data, "re78", "treat", cluster = ~ educ + age), "several ways are not",
+    class = "dprct_parameter_error"
+  )
+})
+
+test_that("what asks for rows is refused, and what asks for names is answered", {
+  skip_without_python()
+  ours <- ols(re78 ~ treat * age, read_dta(nsw_file()))
+  expect_identical(variable.names(ours), names(coef(ours)))
+  expect_identical(labels(ours), c("treat", "age", "treat:age"))
+  for (f in list(stats::case.names, stats::model.frame, stats::model.matrix)) {
+    expect_error(f(ours), "holds no rows", class = "dprct_parameter_error")
+  }
+  skip_if_not_installed("sandwich")
+  expect_error(sandwich::bread(ours), "holds no rows", class = "dprct_parameter_error")
+  expect_error(sandwich::estfun(ours), "holds no rows", class = "dprct_parameter_error")
 })

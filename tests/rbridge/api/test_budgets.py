@@ -64,5 +64,5 @@ def test_what_neighbours_are_is_left_to_the_package() -> None:
 
 def test_an_empty_ledger_has_its_columns() -> None:
     ledger = exported("accountant_state")(exported("accountant")(1.0).live)["ledger"]
-    assert list(ledger.columns)[:2] == ["when", "method"]
+    assert list(ledger.columns)[:3] == ["entry", "when", "method"]
     assert ledger.empty

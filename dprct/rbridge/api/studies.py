@@ -1,0 +1,160 @@
+"""Study files from R: what ``dprct check``, ``plan`` and ``protect`` do, without the questions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import ConfirmationError, DprctError, FileError, LedgerError
+from dprct.estimate.moments.results import Moments
+from dprct.io import read
+from dprct.privacy.accountant import find_ledger
+from dprct.rbridge.api.moments import moments_record
+from dprct.rbridge.api.results import plan_record, result_record
+from dprct.rbridge.convert import Record, Table
+from dprct.rbridge.registry import export
+from dprct.release.writing import writing_at
+from dprct.study.approval import approval_of
+from dprct.study.package import (
+    bound_model,
+    check_places,
+    open_points,
+    planned,
+    price,
+    protected,
+    study_of,
+    unaffordable,
+    written_files,
+)
+
+if TYPE_CHECKING:
+    from dprct.study.study import Study
+
+
+@export("read")
+def read_any(path: str) -> Table:
+    """Return a data file of any format that the package knows, with its schema."""
+    data, schema = read(path)
+    return Table(data, schema, attach=True)
+
+
+def _found(path: str, output: str | None) -> Study:
+    return study_of(Path(path), None if output is None else Path(output))
+
+
+@export("study_read")
+def study_read(path: str, output: str | None = None) -> Record:
+    """Return what a study file says of itself; its data are not read."""
+    study = _found(path, output)
+    spec = study.release
+    facts = {
+        "path": str(study.path),
+        "chosen": output,
+        "data": str(study.data),
+        "output": str(study.output),
+        "dataset_id": study.dataset_id,
+        "method": spec.method,
+        "epsilon": float(spec.epsilon),
+        "delta": float(spec.delta),
+        "promises": study.promises,
+    }
+    text = "\n".join(
+        [
+            f"Study {study.path.name!r} of data set {study.dataset_id!r}",
+            f"  data    {study.data.name}",
+            f"  method  {spec.method}, epsilon={spec.epsilon:g}, delta={spec.delta:g}",
+            f"  output  {study.output.name}",
+        ]
+    )
+    return Record(("dprct_study",), {**facts, "text": text})
+
+
+@export("study_check")
+def study_check(path: str, output: str | None = None) -> Record:
+    """Return what a study lacks, and what its ledger would refuse; nothing is charged."""
+    study = _found(path, output)
+    problems = open_points(study) + unaffordable(study)
+    said = "complete: nothing is open" if not problems else f"open points: {len(problems)}"
+    text = "\n".join([*(f"- {problem}" for problem in problems), said])
+    return Record(("dprct_check",), {"complete": not problems, "problems": problems, "text": text})
+
+
+@export("study_plan")
+def study_plan(path: str, output: str | None = None) -> Record:
+    """Return the plan of a study, with the hash of what is to be approved."""
+    study = _found(path, output)
+    approval = approval_of(study, bound_model(study))
+    made = plan_record(approval.plan)
+    return replace(made, fields={**made.fields, "approval": approval.sha256})
+
+
+@export("study_protect")
+def study_protect(
+    path: str,
+    output: str | None = None,
+    approved: str | None = None,
+    resume: str | None = None,
+    accept_no_guarantee: bool = False,
+) -> Record:
+    """Release what a study describes: charge its ledger, and write its files.
+
+    Raises
+    ------
+    ConfirmationError
+        If the method has no guarantee and that is not accepted, the study is not the approved
+        one, or its plan refuses and the study does not confirm.
+    """
+    study = _found(path, output)
+    if resume is None and not study.promises and not accept_no_guarantee:
+        raise ConfirmationError(
+            f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
+            "epsilon is; give accept_no_guarantee=True, or use mv_histogram"
+        )
+    check_places(study)
+    model = bound_model(study)
+    if approved is not None:
+        approval_of(study, model).check(approved)
+    if resume is not None:
+        made = model.resume(resume)
+        return _with_files(made, written_files(study, model, made))
+    planned(study, model).check(confirm=study.release.confirm)
+    cost = price(study, model)
+    with writing_at(study.output):
+        check_places(study)  # another process may have written there meanwhile
+        made = protected(study, model)
+        try:
+            files = written_files(study, model, made)
+        except DprctError as error:
+            if cost is None:
+                raise
+            raise FileError(
+                f"{error}; the budget is charged, and the released numbers are kept in the folder "
+                f"{study.dataset_id}.ledger.released beside the data: mend that, and go on with "
+                "protect(study, resume = ENTRY), by the entry that ledger(study) shows"
+            ) from None
+    return _with_files(made, files)
+
+
+def _with_files(made: Any, files: tuple[Path, ...]) -> Record:
+    found = moments_record(made) if isinstance(made, Moments) else result_record(made)
+    return replace(found, fields={**found.fields, "files": [str(file) for file in files]})
+
+
+@export("study_ledger")
+def study_ledger(path: str, output: str | None = None) -> Record:
+    """Return the ledger beside the study's data as an accountant.
+
+    Raises
+    ------
+    LedgerError
+        If there is none yet.
+    """
+    study = _found(path, output)
+    found = find_ledger(study.data, study.dataset_id)
+    if found is None:
+        raise LedgerError(
+            f"data set {study.dataset_id!r} has no ledger yet, so that nothing was charged; the "
+            "first release begins one"
+        )
+    return Record(("dprct_accountant",), {"unit": found.unit}, live=found)

@@ -1,0 +1,85 @@
+#' Study files
+#'
+#' A study file (TOML) says what is released, of which data, by which method and at which price. It
+#' is what the command line `dprct` works on; from R, `study()` opens one, `check()` lists what it
+#' lacks, [plan()] says what it costs and how good it can be, `protect()` charges its ledger and
+#' writes its files, [verify()] holds the output against its certificate, and `ledger()` shows what
+#' was spent. `docs/study_file.md` of the Python package explains every key.
+#'
+#' Each function reads the study file again, so that it is always the present one that counts. To
+#' release what somebody approved and nothing else, give `approved` the hash of the plan.
+#'
+#' @param path Name of the study file.
+#' @param output Name of the file to write, if not the one that the study says.
+#' @param study What `study()` returned.
+#' @param approved The `approval` of the plan that was approved: a study that says anything else is
+#'   refused.
+#' @param resume The entry of the ledger that paid for a release which was not written; its file is
+#'   made without another charge.
+#' @param accept_no_guarantee `TRUE` to release by a published method that promises nothing.
+#' @return `study()`: an object of class `dprct_study`. `check()`: one of class `dprct_check`, a list
+#'   of `complete` and `problems`. `plan()` of a study: a `dprct_plan` with `approval`, the hash.
+#'   `protect()`: what [fit()] returns, with the names of the `files` that it wrote. `ledger()`: the
+#'   [accountant()] beside the data.
+#' @examples
+#' folder <- tempfile()
+#' dir.create(folder)
+#' data <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
+#' file.copy(data, file.path(folder, "nsw.dta"))
+#' file <- file.path(folder, "study.toml")
+#' writeLines(c(
+#'   "version = 1", "data = 'nsw.dta'", "dataset_id = 'nsw'",
+#'   "[release]", "method = 'mv_histogram'", "epsilon = 1.0",
+#'   "[header]", "confirm = true",
+#'   "[columns.treat]", "levels = [0, 1]", "missing = 'never'", "fate = 'modelled'"
+#' ), file)
+#' if (dprct_available()) {
+#'   trial <- study(file)
+#'   check(trial) # what is still open, here the fate of the other columns
+#' }
+#' @export
+study <- function(path, output = NULL) {
+  if (!is.null(output)) output <- file_name(output)
+  dprct_call("study_read", path = file_name(path), output = output)
+}
+
+study_call <- function(export, study, ..., .call = sys.call(-1L)) {
+  if (!inherits(study, "dprct_study")) {
+    refuse("parameter", paste0(
+      "study is ", class(study)[1L], "; give a study, such as study(\"study.toml\")"
+    ), .call)
+  }
+  dprct_call(export, path = study$path, output = study$chosen, ..., .call = .call)
+}
+
+#' @rdname study
+#' @export
+check <- function(study) study_call("study_check", study)
+
+#' @rdname study
+#' @export
+protect <- function(study, approved = NULL, resume = NULL, accept_no_guarantee = FALSE) {
+  check_flag(accept_no_guarantee, "accept_no_guarantee")
+  study_call("study_protect", study,
+    approved = approved, resume = resume, accept_no_guarantee = accept_no_guarantee
+  )
+}
+
+#' @rdname study
+#' @export
+ledger <- function(study) study_call("study_ledger", study)
+
+#' @export
+plan.dprct_study <- function(model, epsilon, delta, ...) {
+  only_known(...)
+  if (!missing(epsilon) || !missing(delta)) {
+    refuse("parameter", "a study says its own epsilon and delta; change its file, or leave them out")
+  }
+  study_call("study_plan", model)
+}
+
+#' @export
+print.dprct_study <- function(x, ...) print_text(x, ...)
+
+#' @export
+print.dprct_check <- function(x, ...) print_text(x, ...)

@@ -1,0 +1,87 @@
+# One layout, as wide as options(width) asks, in print(), summary() and documents.
+lines_of <- function(x, width = 80L) {
+  old <- options(width = width)
+  on.exit(options(old))
+  utils::capture.output(print(x))
+}
+
+effects_of_panel <- function() {
+  data <- panel()
+  facts <- declare(schema(data),
+    y = list(bounds = c(-1, 1), missing = "never"), year = list(missing = "never"),
+    facts = list(unit = list(missing = "never"))
+  )
+  fit(
+    synthetic_control(data, facts,
+      outcome = "y", treated = "treated", treatment_time = 9, unit = "unit", time = "year"
+    ),
+    epsilon = 5, rng = 1
+  )
+}
+
+shapes <- function() {
+  rows <- data.frame(x = rep(seq(0.01, 0.99, length.out = 100), 20))
+  rows$t <- rep(0:1, 1000)
+  rows$y <- 0.2 + 0.3 * rows$x * rows$t
+  facts <- declare(schema(rows),
+    x = list(bounds = c(0, 1), missing = "never"), t = list(levels = 0:1, missing = "never"),
+    y = list(bounds = c(0, 1), missing = "never")
+  )
+  cate(y ~ x, rows, facts, treatment = "t", propensity = 0.5)
+}
+
+test_that("results, plans, schemas and guarantees keep to the width", {
+  skip_without_python()
+  model <- shapes()
+  release <- fit(nsw_calibrated(), epsilon = 1, rng = 1)
+  shown <- list(
+    ols(re78 ~ treat + age, read_dta(nsw_file())), fit(nsw_ate(), 1, rng = 1), plan(model, 1),
+    fit(model, 50, rng = 1), effects_of_panel(), guarantee(fit(model, 1, rng = 1)), nsw_facts(),
+    itt_table(nsw(), "re78", "treat"), release, summary(release)
+  )
+  below_call <- function(lines) { # R breaks a call where it can
+    if (lines[1L] == "Call:") lines[-seq_len(which(lines == "")[1L])] else lines
+  }
+  for (x in shown) {
+    for (width in c(60L, 80L)) expect_lte(max(nchar(below_call(lines_of(x, width)))), width)
+    words <- function(width) gsub("[-= \n]+", "", paste(lines_of(x, width), collapse = ""))
+    expect_gt(nchar(words(60L)), 0.9 * nchar(words(80L))) # nothing is cut off
+  }
+})
+
+test_that("a result prints in one layout everywhere", {
+  skip_without_python()
+  result <- ols(re78 ~ treat + age, read_dta(nsw_file()))
+  printed <- lines_of(result)
+  expect_identical(printed[1:2], c("Call:", "ols(formula = re78 ~ treat + age, data = read_dta(nsw_file()))"))
+  expect_identical(printed[-(1:3)], lines_of(summary(result)))
+  skip_if_not_installed("knitr")
+  expect_output(knitr::knit_print(result), lines_of(summary(result))[12L], fixed = TRUE)
+})
+
+test_that("one small number gives no row of exponents", {
+  skip_without_python()
+  set.seed(1)
+  data <- data.frame(x = rnorm(50), z = rnorm(50))
+  data$y <- 100 * data$x + rnorm(50)
+  printed <- lines_of(ols(y ~ x + z, data))
+  expect_no_match(printed, "[0-9]e-")
+  expect_match(printed, "<0.001", fixed = TRUE, all = FALSE)
+})
+
+test_that("intervals of paths and shapes have the names of broom", {
+  skip_without_python()
+  path <- effects_of_panel()
+  expect_false(any(c("conf.low", "noise.low") %in% names(tidy(path))))
+  wide <- tidy(path, conf.int = TRUE)
+  narrow <- tidy(path, conf.int = TRUE, conf.level = 0.5)
+  expect_identical(wide$term, as.character(wide$time))
+  expect_equal(wide$conf.low, confint(path)$noise.low)
+  expect_true(all(wide$conf.low < narrow$conf.low & narrow$conf.high < wide$conf.high))
+  effect <- fit(shapes(), 50, rng = 1)
+  wide <- tidy(effect, conf.int = TRUE)
+  expect_equal(unlist(wide[1L, c("conf.low", "conf.high")]), confint(effect)[1L, ], ignore_attr = TRUE)
+  expect_true(all(wide$conf.low < wide$raw & wide$raw < wide$conf.high))
+  expect_false(any(c("low", "high", "conf.low") %in% names(tidy(effect))))
+  expect_error(tidy(effect, conf.int = NA), "not TRUE or FALSE", class = "dprct_parameter_error")
+})
