@@ -33,6 +33,7 @@ from dprct.queries.horvitz_thompson import (
 )
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
 from dprct.queries.moments import MomentsLayout, moments
+from dprct.queries.offsets import bin_offsets
 from dprct.queries.propensity import (
     LARGEST_PENALTY,
     Covariates,
@@ -91,6 +92,7 @@ __all__ = [
     "Weighted",
     "additive_sums",
     "arm_aggregates",
+    "bin_offsets",
     "cell_counts",
     "check_extent",
     "clipped_sums",

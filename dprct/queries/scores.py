@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dprct.privacy.budget import Relation
     from dprct.queries.ball import MomentCells, MomentsGrid
-    from dprct.schema.tables import Table
+    from dprct.schema.tables import Frame
 
 FINEST = 1 << 30
 """Largest whole number of a linear function; r has at most 2^11 entries of 2^16 each."""
@@ -77,7 +77,7 @@ class ScoreMap:
 
 
 def score_sums(
-    table: Table,
+    table: Frame,
     grid: MomentsGrid,
     cells: MomentCells,
     of: ScoreMap,
@@ -110,7 +110,7 @@ def score_sums(
     """
     if relation == "add-remove":
         raise ParameterError("scores follow moments, which take the number of rows as public")
-    if isinstance(table, nw.LazyFrame):
+    if not isinstance(table, nw.DataFrame):
         raise ParameterError("scores are added from rows that are in memory")
     k = of.regressors.shape[1]
     total = np.zeros((k, k), dtype=object)

@@ -31,6 +31,7 @@ from dprct.queries import (
     Treated,
     additive_sums,
     arm_aggregates,
+    bin_offsets,
     cell_counts,
     clipped_sums,
     covariates_of,
@@ -44,6 +45,7 @@ from dprct.queries import (
     observed_number,
     observed_squares,
     observed_sums,
+    observed_together,
     one_way_counts,
     read_once,
 )
@@ -237,6 +239,8 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "observed_sums": lambda f: [_open(observed_sums(f, Y, arms(f, "t")))],
     "observed_squares": lambda f: [_open(observed_squares(f, Y, arms(f, "t"), (-7, 4000)))],
     "observed_counts": lambda f: [observed_counts(f, Y, combinations("block", "t")[0])],
+    "observed_together": lambda f: [observed_together(f, [Y, X], arms(f, "block", "t"), 6)],
+    "bin_offsets": lambda f: [_open(bin_offsets(f, CODED[:2], [TREATED]))],
     "observed_number": lambda f: [observed_number(f, Y)],
     "EngineRows.of, additive_sums": additive,
     "CompactRows.of": compact,
@@ -249,6 +253,7 @@ IN_MEMORY = {
     "Donors.of": "a panel of a few hundred series",
     "covariates": "of an index, which is Python",
     "feature_codes": "codes of rows in memory; in an engine EngineRows",
+    "score_sums": "rows of released moments; moments are added in an engine",
     "observed": "a mask of rows in memory; in an engine observed_counts",
     "with_residual": "of an index, which is Python",
 }

@@ -166,7 +166,7 @@ def drawn_scores(
     unit: str | None = None,
 ) -> DrawnScores:
     """Add up the scores of one regression and draw them."""
-    sums = score_sums(table.frame, layout.grid, grouping.cells, asked, relation, unit)
+    sums = score_sums(table.rows(), layout.grid, grouping.cells, asked, relation, unit)
     k = len(of.regressors)
     cells = [int(number) for number in mechanism.release(sums, noise).units]
     found = np.array(cells, dtype=object).reshape(k, k)
