@@ -71,7 +71,7 @@ test_that("schemas are read, declared, sealed, saved and read again", {
   expect_output(print(facts), "re78")
   toml <- new_file(".toml")
   sealed <- seal(nsw_facts(), by = "custodian")
-  expect_output(print(sealed), "declared by custodian")
+  expect_output(print(sealed), "declared\\s+by custodian")
   write_schema(sealed, toml)
   expect_identical(schema(toml)$text, sealed$text)
   data <- declare(read_dta(nsw_file()), age = list(bounds = c(16, 60), bins = 4))
