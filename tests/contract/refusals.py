@@ -299,6 +299,15 @@ case(**HIDDEN | {"lists": ("who has a value of g",)}, name="missing public", pri
 case(
     **HIDDEN, name="missing private", private="g t", outcome="g", assignment=HALF, missing="private"
 )
+JOINT: dict[str, Any] = {
+    "delta": 1e-3,
+    "outcome": ["y", "g"],
+    "missing": 1.0,
+    "sd": {"y": 1.0, "g": 1.0},
+}
+case(**ATE, **JOINT, name="with a delta", private="y g", treatment="t",
+     centre={"y": 2.0, "g": 2.0}, radius=2.0)  # fmt: skip
+case(**HIDDEN, **JOINT, name="with a delta", private="y g t", assignment=HALF, radius="box")
 case(**HIDDEN, name="an index", private="y t x", outcome="y", assignment=HALF, index="2 + x",
      index_bounds=(-3, 3))  # fmt: skip
 
@@ -311,6 +320,11 @@ case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s
 case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
 case(**MOMENTS, name="scales", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
      centre={"y": 0.1}, radius=2.0)  # fmt: skip
+case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,
+     sd={"y": 1.0, "x": 1.0}, cov_type="HC1")  # fmt: skip
+case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y ~ x"],
+     sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
+     facts={"unit": Unit("person", id="id", max_rows=2)})  # fmt: skip
 case(**MOMENTS, name="the box", private="y x", columns=["y", "x"], radius="box")
 case(**MOMENTS, name="arms", private="y t x s", formulas=["y ~ t + x"], assignment=HALF,
      subgroups=["s"], attrition=True, control="control", neighbors="replace-one")  # fmt: skip
@@ -412,6 +426,11 @@ case("MVHistogram", "pure", random_draws=True, keep=["note1"], **TABLE)
 case("MVHistogram", "stability", random_draws=True, delta=1e-3, **TABLE)
 case("MVHistogram", "bins by zeta", random_draws=True, zeta=0.9, private="y id", columns=["y"],
      facts=fates_without("y"))  # fmt: skip
+OUTCOME: dict[str, Any] = {
+    **TABLE, "facts": {"g": {"bins": 4, "role": "outcome"}, **fates_without(*MODELLED)},
+}  # fmt: skip
+case("MVHistogram", "a binned outcome", random_draws=True, outcome_share=0.3, **OUTCOME)
+case("Marginals", "a binned outcome", outcome_share=0.3, **OUTCOME)
 case("Marginals", "pure", keep=["note1"], **TABLE)
 case("Marginals", "Gaussian", delta=1e-3, default_bins=4, **TABLE)
 

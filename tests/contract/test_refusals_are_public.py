@@ -73,7 +73,7 @@ def fitting(case: Any, model: Any) -> dict[str, Any]:
     """Return what is seen of a model from its plan to its result."""
     asked = (EPSILON, case.delta) if case.delta else (EPSILON,)
     found = {"plan": str(model.plan(*asked))}
-    if hasattr(model, "power"):
+    if hasattr(model, "power") and len(asked) <= len(inspect.signature(model.power).parameters):
         found["power"] = model.power(*asked).to_csv()
     options = {}
     if hasattr(model, "rehearse"):
