@@ -288,7 +288,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     ) -> Self:
         """Return what the options of :class:`Calibrated` ask for; names may be single."""
         check_covariates(covariates)
-        return cls(
+        spec = cls(
             outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
             treatment=None if treatment is None else listed_names(treatment, "treatment"),
             covariates=listed_names(covariates, "covariates"),
@@ -299,6 +299,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             keep=listed_names(keep, "keep"),
             **options,
         )
+        spec._check_words()
+        return spec
 
     @property
     def parts(self) -> tuple[dict[str, Fraction], dict[str, Fraction] | None]:
