@@ -190,6 +190,19 @@ def calls(folder: Path) -> dict[str, Call]:
         "ols", dprct.ols, formula="y ~ t", **both, cov_type="HC1", cluster=None, weights=None,
         weights_type="aweight", absorb=(), fe_df="areg", guarantee=None,
     )()  # fmt: skip
+    add(
+        "iv", dprct.iv, formula="y ~ [w ~ t]", **both, cov_type="HC1", cluster=None, weights=None,
+        weights_type="aweight", absorb=(), fe_df="areg", guarantee=None,
+    )  # fmt: skip
+    for name in ("logit", "probit"):
+        add(
+            name, getattr(dprct, name), formula="t ~ y", **both, cov_type="nonrobust", cluster=None,
+            guarantee=None,
+        )  # fmt: skip
+    add(
+        "balance_table", dprct.balance_table, **both, columns=["y"], treatment="t", blocks=(),
+        cluster=None, cov_type="HC1", guarantee=None,
+    )  # fmt: skip
     given = parameters(dprct.itt_table)
     optional = {n: p.default for n, p in given.items() if p.default is not inspect.Parameter.empty}
     itt = {**optional, **both, "outcomes": ["y"], "arms": ["t"], "draws": 10, "rng": 1}

@@ -213,6 +213,7 @@ _NONE = """
 self data schema zeta keep control missing weights sd effects blocks privacy_unit largest_cluster
 index_bounds attrition neighbors covariate_release legal gamma options estimand noise lam trim split
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
+cov_type outcome_share treated_share
 treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
 scale norm_bound outcome_bound intercept sampling classical override families x_method
 missing_outcomes noise_on centre radius default_bins allocation B v alpha sigma_min sigma_max sigma

@@ -119,7 +119,8 @@ def test_errors_and_signs_are_drawn_as_given(summary) -> None:
 
 
 def test_a_figure_per_study_that_is_there(summary, tmp_path) -> None:
+    open_before = plt.get_fignums()
     more = pd.concat([summary, summary.iloc[:2].assign(study="ihdp")])
     names = [path.name for path in write_figures(tmp_path, more)]
     assert names == ["synthetic.png", "ihdp.png", "synthetic_n1.png"]
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == open_before
