@@ -61,8 +61,24 @@ def text_for(schema: Schema, path: Path) -> bytes:
         If the file that is there is not TOML, or a name is not text that TOML can hold.
     """
     document = _parsed(path, SchemaError) if path.exists() else tomlkit.document()
-    merge(document, to_document(schema))
+    facts = to_document(schema)
+    _forget_sets_in_another_order(document, facts)
+    merge(document, facts)
     return tomlkit.dumps(document).encode("utf-8")
+
+
+def _forget_sets_in_another_order(document: Any, facts: Mapping[str, Any]) -> None:
+    """Take value labels out of a document whose codes :func:`merge` would leave in their old order.
+
+    The order of codes is a fact of a Stata file; these sets are then written anew.
+    """
+    old, new = document.get("value_labels"), facts.get("value_labels", {})
+    if not isinstance(old, Mapping):
+        return
+    for name in [name for name in old if name in new and isinstance(old[name], Mapping)]:
+        kept = [code for code in old[name] if code in new[name]]
+        if kept + [code for code in new[name] if code not in kept] != list(new[name]):
+            del old[name]
 
 
 def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:

@@ -112,6 +112,16 @@ def test_saving_over_any_other_schema_is_saving(
     assert ordered(again) == ordered(new)
 
 
+def test_codes_in_another_order_are_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "schema.toml"
+    facts = {"release": 118, "byteorder": "<", "label": "", "timestamp": "", "sorted_by": ()}
+    for codes in ({0: "no"}, {1: "yes", 0: "no"}, {0: "no", 1: "yes"}, {2: "x", 0: "no"}):
+        file = FileFacts(**facts, value_labels={"yn": codes, "kept": {1: "a"}})
+        schema = Schema((), file, None, Unit("person", None, 1))
+        schema.save(path)
+        assert ordered(load(path)) == ordered(schema)
+
+
 COMMENTED = """\
 # my study
 version = 1

@@ -27,6 +27,7 @@ def _no_figure_stays_open() -> Iterator[None]:
     plt = pytest.importorskip("matplotlib.pyplot")
     before = plt.get_backend()
     plt.switch_backend("Agg")
+    plt.close("all")  # what other tests left open is theirs
     yield
     plt.close("all")
     plt.switch_backend(before)
