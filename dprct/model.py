@@ -35,7 +35,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
 from dprct.results.plan import Receipt, charged, planned_draws, resumable
-from dprct.schema.arguments import check_schema
+from dprct.schema.schema import check_schema
 from dprct.schema.tables import (
     COMPANION,
     check_rows,

@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given
 from dprct.errors import ColumnError, ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added
-from dprct.schema.columns import given
 from dprct.schema.tables import names_of, row_count
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
+from dprct.arguments import check_choice, given
 from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
@@ -19,8 +20,7 @@ from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Clipped, Combinations, observed, observed_counts
 from dprct.results.base import HoldsRows
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import Unit, given
+from dprct.schema.columns import Unit
 from dprct.schema.tables import eager, names_of, table
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dprct.arguments import check_choice, distinct_names, one_name
 from dprct.defaults import TRIM
 from dprct.errors import (
     ColumnError,
@@ -29,7 +30,6 @@ from dprct.privacy.budget import Budget, Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, distinct_names, one_name
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import linalg, stats
 
+from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
@@ -18,7 +19,6 @@ from dprct.published.informed import Imputed, InformedSpec, ModelInformed
 from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance, NoiseOn
 from dprct.results.base import LinearResults
 from dprct.results.covariance import independent
-from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

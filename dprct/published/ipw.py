@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
@@ -22,8 +23,7 @@ from dprct.privacy.mechanisms import analytic_gaussian
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import checked, listed_names
 from dprct.defaults import FEWEST_SURVIVORS, OUTCOME_SHARE, bins_by_zeta
 from dprct.encoding import Encoding, decoded, encodings
 from dprct.errors import ParameterError
@@ -32,7 +32,6 @@ from dprct.queries.sums import GRID
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.release.within_bins import Binned, is_binned_outcome, means_of, redrawn
 from dprct.results.plan import Plan
-from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dprct.errors import ParameterError, SchemaError, shortened
+from dprct.arguments import given
+from dprct.errors import ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.expressions import parents
 
@@ -100,20 +101,6 @@ def resolves(storage: str, largest: float, step: Fraction) -> bool:
     steps = _RESOLUTION.get(storage, _RESOLUTION["double"])
     # whole numbers need no room for the rounding of a decimal
     return largest / step <= (4 * steps if step.denominator == 1 else steps)
-
-
-def given(value: object) -> str:
-    """Return what was given as words of a message: a fact as it is, else only its type.
-
-    What a caller passes by mistake may be a column of the data, and is not to be printed.
-
-    Examples
-    --------
-    >>> given(-1), given([15, 80]), given(range(3))
-    ('-1', 'list', 'range')
-    """
-    said = isinstance(value, (str, bool, int, float))
-    return shortened(value) if said else type(value).__name__
 
 
 def check_storage_type(storage: object, name: str) -> None:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.arguments import checked
+from dprct.arguments import check_choice, checked, given
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.columns import (
     BuiltFrom,
@@ -27,9 +27,7 @@ from dprct.schema.columns import (
     FileFacts,
     Role,
     Unit,
-    check_choice,
     check_missing_codes,
-    given,
     number_limits,
     resolves,
     shown,
@@ -651,3 +649,21 @@ def _plain(fact: object) -> object:
     if isinstance(fact, tuple):
         return [x if isinstance(x, str) else float(x) for x in fact]
     return fact
+
+
+def check_schema(schema: object) -> None:
+    """Refuse what is no schema.
+
+    Raises
+    ------
+    SchemaError
+
+    Examples
+    --------
+    >>> check_schema(Schema(()))
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"schema is {type(schema).__name__}; give a dprct.Schema, such as dprct.read returns "
+            "with the data"
+        )

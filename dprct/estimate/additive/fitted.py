@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from dprct.arguments import given
 from dprct.defaults import SHAPE_DEGREE, SHRINKAGE
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise, check_alpha
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

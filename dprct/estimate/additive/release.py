@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dprct.arguments import given
 from dprct.defaults import PURE_COUNT_UNITS
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import Guarantee
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian, DiscreteLaplace
 from dprct.queries.additive import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

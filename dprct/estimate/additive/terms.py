@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from dprct.arguments import distinct_names, given, is_data, listed_names
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.queries import Block, feature_codes
-from dprct.schema.arguments import distinct_names, is_data, listed_names
-from dprct.schema.columns import given
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:

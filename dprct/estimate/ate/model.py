@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dprct.arguments import checked
+from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -73,8 +73,7 @@ from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
 from dprct.queries import observed_number
-from dprct.schema.arguments import check_not_named, distinct_names, listed_names
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import check_choice, checked, given, one_name
 from dprct.defaults import (
     CONTROL_SHARES,
     MEAN_SHARE,
@@ -48,8 +48,8 @@ from dprct.privacy.budget import exact
 from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, one_name
-from dprct.schema.columns import Unit, check_own, given
+from dprct.schema.columns import Unit, check_own
+from dprct.schema.schema import check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import given, is_data, one_name
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.model import Facts
 from dprct.queries.donors import Scale
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import is_data, one_name
-from dprct.schema.columns import given, shown
+from dprct.schema.columns import shown
 from dprct.schema.tables import broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
