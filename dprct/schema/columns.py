@@ -336,7 +336,7 @@ def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
     return tuple(code for code in MISSING_CODES if code in listed)
 
 
-def check_choice(value: object, kind: object, fact: str, name: str) -> None:
+def check_literal(value: object, kind: object, fact: str, name: str) -> None:
     """Refuse a ``value`` that is none of the literals of ``kind``."""
     allowed = get_args(kind)
     if not isinstance(value, str) or value not in allowed:

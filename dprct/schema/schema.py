@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.arguments import check_choice, checked, given
+from dprct.arguments import checked, given
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.columns import (
     BuiltFrom,
@@ -27,6 +27,7 @@ from dprct.schema.columns import (
     FileFacts,
     Role,
     Unit,
+    check_literal,
     check_missing_codes,
     number_limits,
     resolves,
@@ -292,7 +293,7 @@ def _text(fact: str) -> Callable[[object, Column], str]:
 
 def _choice(fact: str, kind: object) -> Callable[[object, Column], object]:
     def read(value: object, column: Column) -> object:
-        check_choice(value, kind, fact, column.name)
+        check_literal(value, kind, fact, column.name)
         return value
 
     return read
