@@ -29,8 +29,8 @@ from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.offsets import bin_offsets, group_count
 from dprct.queries.sums import GRID
+from dprct.release.columns import Binned, is_binned_outcome, means_of, redrawn
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.release.within_bins import Binned, is_binned_outcome, means_of, redrawn
 from dprct.results.plan import Plan
 
 if TYPE_CHECKING:

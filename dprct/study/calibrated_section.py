@@ -23,8 +23,8 @@ from dprct.release.calibrated.spec import (
     Wanted,
     written_of,
 )
-from dprct.study.estimates import check_index, in_toml
-from dprct.study.sections import absent, design_from, section
+from dprct.study.estimates import in_toml
+from dprct.study.sections import absent, check_index, design_from, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design

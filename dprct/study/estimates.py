@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError
 from dprct.estimate.additive import PrivateAdditive
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.facts import is_file
 from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
 from dprct.estimate.moments.model import PrivateMoments
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.model import Facts, Model, Spec
-from dprct.study.sections import design_from, is_required, keys_of, section
+from dprct.study.sections import check_index, design_from, is_required, keys_of, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
@@ -256,21 +255,6 @@ def _formula_of(kind: type[Spec[Any]], formula: str | None) -> dict[str, Any]:
         return kind.of_formula(formula)
     except FormulaError as error:
         raise StudyError(f"[release] formula: {in_toml(str(error))}") from None
-
-
-def check_index(index: object, where: str) -> None:
-    """Refuse an index that names a file: a study file that a stranger sends opens no other file.
-
-    Raises
-    ------
-    StudyError
-    """
-    rules = index.values() if isinstance(index, Mapping) else [index]
-    if any(isinstance(rule, str) and is_file(rule) for rule in rules):
-        raise StudyError(
-            f"{where} index names a file; a study file states the index itself, as a formula "
-            'with numbers such as "0.8 * before"'
-        )
 
 
 def spelled(value: Any) -> str:
