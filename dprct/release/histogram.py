@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Table
 
 Cells = SparseHistogram | StabilityHistogram
 Counts = HistogramRelease | OneWayRelease
@@ -341,7 +340,37 @@ def revived_counts(facts: ReleaseFacts, state: Mapping[str, Any]) -> Counts:
     )
 
 
-class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | WithOffsets]):
+AnyCounts = TypeVar("AnyCounts", bound=CountsSpec)
+
+
+class _Counted(
+    ReleaseModel[AnyCounts, ReleaseFacts, Drawn | WithOffsets], Generic[AnyCounts, Drawn]
+):
+    """What both histograms draw and keep: counts, then the sums of offsets within bins."""
+
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn | WithOffsets:
+        counts: Any = drawn_counts(self._table, self.facts, allocation, noise)
+        if OFFSETS not in allocation.parts:
+            return cast("Drawn", counts)
+        codes = self.facts.encodings
+        mechanism, binned = allocation[OFFSETS], self.spec.binned(codes)
+        assert isinstance(mechanism, DiscreteLaplace)
+        sealed = bin_offsets(self._table.frame, binned.outcomes(codes), binned.arms(codes))
+        return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
+
+    def _state(self, drawn: Drawn | WithOffsets) -> Mapping[str, Any]:
+        if isinstance(drawn, WithOffsets):
+            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
+        return saved_counts(self.facts, drawn)
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn | WithOffsets:
+        counts: Any = revived_counts(self.facts, state)
+        if OFFSETS not in state:
+            return cast("Drawn", counts)
+        return WithOffsets(counts, np.array(state[OFFSETS], np.float64))
+
+
+class MVHistogram(_Counted[HistogramSpec, HistogramRelease]):
     """A synthetic file drawn from the noisy joint histogram of its modelled columns.
 
     Parameters
@@ -426,21 +455,6 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | W
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease | WithOffsets:
-        found = drawn_counts(self._table, self.facts, allocation, noise)
-        assert isinstance(found, HistogramRelease)
-        return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
-
-    def _state(self, drawn: HistogramRelease | WithOffsets) -> Mapping[str, Any]:
-        if isinstance(drawn, WithOffsets):
-            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
-        return saved_counts(self.facts, drawn)
-
-    def _revived(self, state: Mapping[str, Any]) -> HistogramRelease | WithOffsets:
-        found = revived_counts(self.facts, state)
-        assert isinstance(found, HistogramRelease)
-        return revived_offsets(found, state)
-
     def _columns(
         self, drawn: HistogramRelease | WithOffsets, noise: NoiseSource
     ) -> Mapping[str, NDArray[Any]]:
@@ -459,7 +473,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | W
         return redrawn(found, rows, codes, binned, means, rng)
 
 
-class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOffsets]):
+class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
     """A synthetic file drawn from a noisy histogram of each modelled column.
 
     Parameters
@@ -531,21 +545,6 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOf
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease | WithOffsets:
-        found = drawn_counts(self._table, self.facts, allocation, noise)
-        assert isinstance(found, OneWayRelease)
-        return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
-
-    def _state(self, drawn: OneWayRelease | WithOffsets) -> Mapping[str, Any]:
-        if isinstance(drawn, WithOffsets):
-            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
-        return saved_counts(self.facts, drawn)
-
-    def _revived(self, state: Mapping[str, Any]) -> OneWayRelease | WithOffsets:
-        found = revived_counts(self.facts, state)
-        assert isinstance(found, OneWayRelease)
-        return revived_offsets(found, state)
-
     def _columns(
         self, drawn: OneWayRelease | WithOffsets, noise: NoiseSource
     ) -> Mapping[str, NDArray[Any]]:
@@ -561,30 +560,6 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOf
             for place, sums in zip(binned.places, binned.split(drawn.sums, codes), strict=True)
         ]
         return redrawn(found, rows, codes, binned, means, rng)
-
-
-def with_offsets(
-    counts: Drawn,
-    spec: CountsSpec,
-    facts: ReleaseFacts,
-    allocation: Allocation,
-    frame: Table,
-    noise: NoiseSource,
-) -> Drawn | WithOffsets:
-    """Return drawn counts, with the sums of offsets if the allocation has them."""
-    if OFFSETS not in allocation.parts:
-        return counts
-    mechanism, binned = allocation[OFFSETS], spec.binned(facts.encodings)
-    assert isinstance(mechanism, DiscreteLaplace)
-    sealed = bin_offsets(frame, binned.outcomes(facts.encodings), binned.arms(facts.encodings))
-    return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
-
-
-def revived_offsets(counts: Drawn, state: Mapping[str, Any]) -> Drawn | WithOffsets:
-    """Return counts with the sums of offsets that a saved state has."""
-    if OFFSETS not in state:
-        return counts
-    return WithOffsets(counts, np.array(state[OFFSETS], np.float64))
 
 
 _ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (Marginals)"

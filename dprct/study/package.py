@@ -49,7 +49,7 @@ from dprct.study.study import load_study
 _MOST_SHOWN = 5
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -190,6 +190,21 @@ def check_places(study: Study) -> None:
         return
     check_target(study.output, study.dataset_id)
     companions(study)
+
+
+@contextlib.contextmanager
+def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterator[None]:
+    """Say of files that cannot be written that their numbers are kept, and how to go on."""
+    try:
+        yield
+    except DprctError as error:
+        if cost is None:
+            raise
+        raise FileError(
+            f"{error}; the budget is charged, and the released numbers are kept in the folder "
+            f"{study.dataset_id}.ledger.released next to the data: mend that, and go on with "
+            f"{go_on}"
+        ) from None
 
 
 def written_files(
