@@ -154,7 +154,7 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
     if "Schema" in allowed:
         return SchemaError(
             f"{name} is {type(value).__name__}; give a dprct.Schema, such as dprct.read returns "
-            "beside the data"
+            "together with the data"
         )
     if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
         return ParameterError(f"got {type(value).__name__} for a path; give a file name")

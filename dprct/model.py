@@ -227,7 +227,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return {f.name: getattr(self, f.name) for f in fields(spec)}
 
     def noted(self, schema: Schema) -> Self:
-        """Return the specification with what the file itself says of options that are left out.
+        """Return the specification, with options that were left out as the file itself states them.
 
         Raises
         ------

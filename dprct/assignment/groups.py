@@ -322,7 +322,7 @@ def levels(column: str, codes: Sequence[object]) -> Groups:
 
 
 def checked_names(names: object, parameter: str) -> tuple[str, ...]:
-    """Return names of columns as a tuple; refuse repetition, what is not text, and none.
+    """Return names of columns as a tuple; refuse repeated names, values that are no text, and none.
 
     Examples
     --------

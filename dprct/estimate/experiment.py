@@ -228,7 +228,7 @@ def cluster_unit(design: Design, largest: int) -> Unit:
 
 
 def clusters_of(design: Design) -> tuple[str, ...]:
-    """Return the columns of what was assigned as a whole; empty where rows were.
+    """Return the columns that name the units of assignment; empty where single rows were assigned.
 
     Raises
     ------
@@ -322,7 +322,7 @@ def _control_first(
             )
         raise ParameterError(f"control={given(control)} is not a group; give one of: {shown}")
     if len(names) < 2:
-        raise ParameterError("the design has one group; effects need a control group beside an arm")
+        raise ParameterError("the design has one group; effects need a control group and an arm")
     first = names.index(wanted)
     order = [first, *(i for i in range(len(names)) if i != first)]
     return tuple(_shown(names[i]) for i in order), tuple(order)
@@ -782,7 +782,7 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
 
 
 def no_policy(policy: object, column: Column) -> ParameterError:
-    """Return the refusal of what is no policy for missing values."""
+    """Return the error for a policy for missing values that does not exist."""
     return ParameterError(
         f"missing={given(policy)} for {column.name!r}; allowed: 'public', 'private', or a number "
         "within the bounds"

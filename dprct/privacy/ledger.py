@@ -259,7 +259,7 @@ class LedgerFile:
         return ledger
 
     def _read(self) -> Seen:
-        """Return what stands in the file: of what was seen before, only what follows it."""
+        """Return the file's content; lines that were read before are not parsed again."""
         for attempt in range(_ATTEMPTS):
             if attempt:
                 time.sleep(0.002)  # somebody may have appended between two readings

@@ -363,7 +363,7 @@ class GenModelSpec(InformedSpec):
         )
 
     def plan(self, facts: InformedFacts, allocation: Mechanisms) -> Plan:
-        """Return how the budget is divided, what is drawn, and what is not promised."""
+        """Return the plan: the division of the budget, the draws, and the limits of the promise."""
         parts = self.divided(facts, allocation.budget)
         settings = self.settings
         first = next(iter(parts.outcomes.values()))

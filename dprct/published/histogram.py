@@ -317,7 +317,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
     Guarantee: none.  Edges are the smallest and largest value of somebody, and only combinations
     that somebody has can be drawn.  With many columns every combination is one person, so the
     protected file is a re-weighted bootstrap of the real records, blurred within bins.  Nothing
-    is charged; a ledger beside the data file gets an entry without price.  Draws are
+    is charged; a ledger next to the data file gets an entry without price.  Draws are
     floating-point ones, from a system-seeded ChaCha generator.
 
     Missing codes are levels of their own.  Where the paper draws a uniform value within a bin,

@@ -525,7 +525,7 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
         return Rows(columns, found.X, found.used)
 
     def _described(self, release: Release, changed: list[Column], imputed: Imputed) -> Release:
-        """Return the release with what its outcomes have become."""
+        """Return the release with the schema, limits and estimates of its imputed outcomes."""
         differences = tuple(
             PermittedDifference("type", c.name, "its model draws numbers that are not whole")
             for c in changed
@@ -597,7 +597,7 @@ class HybridSpec(InformedSpec):
     method: ClassVar[str] = "published.Hybrid (dp_rct Algorithm 2)"
 
     def plan(self, facts: InformedFacts, allocation: Allocation) -> Plan:
-        """Return how X~ and T~ are drawn, and what is not promised."""
+        """Return the plan: how X~ and T~ are drawn, and the limits of the promise."""
         return self.planned(
             facts,
             allocation.budget,

@@ -318,7 +318,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     intercept : {"none", "unpenalised", "penalised"}
         "none" is the paper's; a penalised one makes rows ``(x, 1) / sqrt(2)``.
     lam : number
-        Of ``lam / 2 ||w||^2`` beside the mean cross-entropy.
+        Weight of the penalty ``lam / 2 ||w||^2`` that is added to the mean cross-entropy.
     split : number
         Share of the rows for the weights.
     sampling : {"split", "replacement"}

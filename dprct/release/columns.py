@@ -325,7 +325,7 @@ def released_schema(schema: Schema) -> Schema:
 
 
 def _released_column(column: Column) -> Column:
-    """Return the column with facts that hold for what its fate puts into it."""
+    """Return the column with facts that hold for the values that its fate gives it."""
     if column.fate == "key":
         return replace(column, bounds=None, levels=None, bins=None, decimals=None)
     if column.fate != "withheld" and column.derived is None:

@@ -120,7 +120,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         yield lambda: self.encodings(facts)
 
     def within_limit(self, facts: ReleaseFacts) -> str:
-        """Return what is not there of values within bins."""
+        """Return in words which detail within bins the release does not have."""
         names = [code.name for code in self.binned(facts.encodings).outcomes(facts.encodings)]
         if not names:
             return (

@@ -136,7 +136,7 @@ def caution(stacklevel: int = 3) -> None:
 
 
 def checked_alpha(alpha: object) -> float:
-    """Return the size of a test, refusing what is not between 0 and 1.
+    """Return the size of a test; refuse one that is not between 0 and 1.
 
     Raises
     ------

@@ -104,7 +104,7 @@ def resolves(storage: str, largest: float, step: Fraction) -> bool:
 
 
 def check_storage_type(storage: object, name: str) -> None:
-    """Refuse what is not one of Stata's storage types."""
+    """Refuse a type that is not one of Stata's storage types."""
     fixed = isinstance(storage, str) and (
         storage in INTEGER_LIMITS or storage in FLOAT_LIMITS or storage == "strL"
     )

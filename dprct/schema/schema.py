@@ -543,7 +543,7 @@ class Schema:
         return replace(self, opened=True)
 
     def seal_beside_data(self) -> Schema:
-        """Return the schema, sealed if it was not, as every model keeps it.
+        """Return the schema, sealed now if it was not yet; every model keeps this one.
 
         An existing seal stays, because only a seal from before the data were read can prove its
         date.

@@ -95,7 +95,7 @@ class CalibratedExperiment:
         return replace(self.calibrated, **written, treatment=columns), arms
 
     def problems(self, schema: Schema, rows: int | None) -> list[str]:
-        """Return what is open or does not fit the columns of the file, in words."""
+        """Return open points, and options that do not fit the columns of the file, in words."""
         found = absent(self.formula, self.design)
         if found:
             return found

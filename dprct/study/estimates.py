@@ -100,12 +100,12 @@ class Estimate:
 
     @property
     def neighbors(self) -> Relation:
-        """Which data sets are neighbours in what the method promises."""
+        """Which data sets are neighbours under the promise of the method."""
         found: Relation = getattr(self.spec, "neighbors", "replace-one")
         return found
 
     def noted(self, schema: Schema) -> Estimate:
-        """Return the estimate with what the header of the file says of options left out.
+        """Return the estimate, with options that were left out as the file's header states them.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Estimate:
             raise StudyError(self.said(error)) from None
 
     def protects(self, schema: Schema) -> Unit:
-        """Return who is protected by what the method promises."""
+        """Return who is protected by the promise of the method."""
         try:
             return self.spec.protects(schema)
         except DprctError:  # the design is wrong, which problems() says
@@ -134,7 +134,7 @@ class Estimate:
     def problems(
         self, schema: Schema, rows: int | None, budget: Budget, *, confirm: bool
     ) -> list[str]:
-        """Return what is open or does not fit the columns of the file, in words.
+        """Return open points, and options that do not fit the columns of the file, in words.
 
         Parameters
         ----------

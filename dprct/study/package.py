@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 def study_of(study_file: Path, output: Path | None = None) -> Study:
-    """Return a study; what killed processes left beside its files is removed."""
+    """Return a study; drafts that killed processes left next to its files are removed."""
     study = load_study(study_file, output)
     beside = study.data.parent
     for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
@@ -173,7 +173,7 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
 
 
 def check_places(study: Study) -> None:
-    """Refuse to replace what is not this study's own, where its files go.
+    """Refuse to replace files that are not this study's own.
 
     Raises
     ------

@@ -91,7 +91,7 @@ def is_required(key: Field[Any]) -> bool:
 
 
 def words(hints: tuple[Any, ...]) -> str:
-    """Return in words what one of these types takes.
+    """Return in words which values one of these types takes.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def _items(hint: Any) -> tuple[Any, ...]:
-    """Return the types of what stands in a list; one for all of a list of any length."""
+    """Return the types of the items of a list; one type where the list has any length."""
     return tuple(item for item in get_args(hint) if item is not Ellipsis)
 
 

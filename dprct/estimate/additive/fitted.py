@@ -1,4 +1,4 @@
-"""An additive function fitted to released sums, with what is known of its error.
+"""An additive function fitted to released sums, and its error as far as it is known.
 
 Shapes are polynomials in the number of the bin, each coefficient shrunk to zero by its noise.
 Everything here is post-processing of released numbers and public facts.

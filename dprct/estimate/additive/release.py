@@ -150,7 +150,7 @@ class AdditiveSums:
 
     @property
     def mean(self) -> float:
-        """Mean of the clipped target, the average of what every block says of it."""
+        """Mean of the clipped target: the average of the means of all blocks."""
         totals = [(float(c.sums.sum()), c.block.size) for c in self.cells if c.sums is not None]
         return float(np.clip(_pooled(totals) / self.mass, -self.clip, self.clip))
 

@@ -276,7 +276,7 @@ def _labels(cells: Sequence[tuple[Any, ...]]) -> list[str]:
 
 
 def _check_declared(frame: Any, column: Any) -> None:
-    """Refuse new data with what the schema does not know; numbers outside count as the nearest."""
+    """Refuse levels and missing values of new data that the schema does not allow."""
     values = frame[column.name]
     absent = values.is_null()
     if not column.is_text:

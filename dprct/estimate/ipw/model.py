@@ -298,7 +298,7 @@ class Roles:
         return ", ".join((self.outcome.name, *self.design.columns))
 
     def estimand(self, scheme: Scheme) -> str:
-        """Return in words of what the effect is an estimate."""
+        """Return in words which effect is estimated."""
         low, high = self.bounds
         who = {"ate": "everybody", "att": "the treated", "atc": "those not treated"}
         return (

@@ -553,7 +553,7 @@ def shares_of(
 
 
 def _default_shares(wanted: Sequence[str]) -> dict[str, Fraction]:
-    """Return the default shares: fixed ones for what is extra, the rest in proportion."""
+    """Return the default shares: fixed ones for extra parts, the rest in proportion."""
     placebo = PLACEBO_SHARE if "placebos" in wanted else Fraction(0)
     fit = (1 - placebo) * PRE_FIT_SHARE if "pre_fit" in wanted else Fraction(0)
     left = {name: CONTROL_SHARES[name] for name in wanted if name in CONTROL_SHARES}

@@ -137,7 +137,7 @@ def _with_files(made: Any, files: tuple[Path, ...]) -> Record:
 
 @export("study_ledger")
 def study_ledger(path: str, output: str | None = None) -> Record:
-    """Return the ledger beside the study's data as an accountant.
+    """Return the ledger next to the study's data as an accountant.
 
     Raises
     ------
