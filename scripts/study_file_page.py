@@ -20,10 +20,17 @@ from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
-from dprct.study.informed_section import InformedSpec
+from dprct.study.informed_section import InformedSection
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS
-from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, is_required, keys_of, words
+from dprct.study.sections import (
+    DesignSection,
+    ReleaseSection,
+    TotalBudget,
+    is_required,
+    keys_of,
+    words,
+)
 from dprct.study.study import Declaration, Header, parts_read
 
 if TYPE_CHECKING:
@@ -66,13 +73,13 @@ What a formula says can also be written as keys, except for `ipw`, whose covaria
 |---|---|---|
 """
 SECTIONS: tuple[tuple[str, Any, str], ...] = (
-    ("[release]", ReleaseSpec, ""),
+    ("[release]", ReleaseSection, ""),
     ("[budget]", TotalBudget, ""),
     ("[unit]", Unit, ""),
     ("[header]", Header, ""),
     ("[declared]", Declaration, ""),
-    ("[design]", DesignSpec, ""),
-    ("[informed]", InformedSpec, "For `published_hybrid` and `published_gen_model`."),
+    ("[design]", DesignSection, ""),
+    ("[informed]", InformedSection, "For `published_hybrid` and `published_gen_model`."),
     ("[[table]]", TableSpec, "One for each table that is made of a protected file."),
     ("[availability]", Availability, ""),
 )
@@ -194,7 +201,7 @@ def page() -> str:
     for title, kind, about in SECTIONS:
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, meanings(kind))
-        if kind is DesignSpec:
+        if kind is DesignSection:
             lines += calibrated()
     for method, model in ESTIMATES.items():
         spec = spec_of(method)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dprct.release.calibrated.layout import TermSet
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.study.sections import ReleaseSpec
+    from dprct.study.sections import ReleaseSection
 
 GIVEN: tuple[str, ...] = ("outcome", "covariates", "treatment", "assignment", "keep")
 """Options that ``[release]`` and ``[design]`` give, and that are no keys of ``[calibrated]``."""
@@ -175,7 +175,7 @@ def _said(error: DprctError) -> str:
     return f"{_WHERE} {text}" if isinstance(error, ParameterError) else text
 
 
-def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> CalibratedExperiment:
+def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> CalibratedExperiment:
     """Return the experiment of a parsed study file for the calibrated release.
 
     Raises
@@ -185,8 +185,8 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
 
     Examples
     --------
-    >>> from dprct.study.sections import ReleaseSpec
-    >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
+    >>> from dprct.study.sections import ReleaseSection
+    >>> release = ReleaseSection(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"calibrated": {"covariate_release": "filler", "alphas": [0.05, 0.01]}}
     >>> calibrated_from(document, release).calibrated.alphas
     (0.05, 0.01)

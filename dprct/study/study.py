@@ -45,7 +45,7 @@ from dprct.study.release_section import (
     release_from,
 )
 from dprct.study.results_document import SUFFIX
-from dprct.study.sections import ReleaseSpec, TotalBudget, check_keys, section
+from dprct.study.sections import ReleaseSection, TotalBudget, check_keys, section
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Relation
@@ -64,7 +64,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 _OWN_SECTIONS = ("design", "informed", "calibrated", *ESTIMATES)
 
 
-def check_parts(document: Mapping[str, Any], release: ReleaseSpec) -> None:
+def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
     """Refuse parts of a parsed study file that belong to another method.
 
     Raises
@@ -89,7 +89,7 @@ def check_parts(document: Mapping[str, Any], release: ReleaseSpec) -> None:
         )
 
 
-def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experiment | None:
+def experiment_from(document: Mapping[str, Any], release: ReleaseSection) -> Experiment | None:
     """Return the experiment of a parsed study file, None where the method knows of none.
 
     Raises
@@ -99,8 +99,8 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
 
     Examples
     --------
-    >>> from dprct.study.sections import ReleaseSpec
-    >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
+    >>> from dprct.study.sections import ReleaseSection
+    >>> release = ReleaseSection(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> experiment_from(document, release).design.uses
     ('site',)
@@ -190,7 +190,7 @@ class Study:
     ----------
     data : Path
         The confidential file.
-    release : ReleaseSpec
+    release : ReleaseSection
     dataset_id : str
         Name under which privacy charges of this data set are kept.
     columns : mapping of str to mapping
@@ -218,7 +218,7 @@ class Study:
     """
 
     data: Path
-    release: ReleaseSpec
+    release: ReleaseSection
     dataset_id: str
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     header: Header = field(default_factory=Header)

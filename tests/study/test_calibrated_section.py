@@ -22,7 +22,7 @@ from dprct.schema import Column, Schema, Unit
 from dprct.schema.tables import eager
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
-from dprct.study.sections import ReleaseSpec
+from dprct.study.sections import ReleaseSection
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def test_missing_policies_are_accepted(study, policy):
 )
 def test_what_is_not_allowed_is_refused(section, words):
     with pytest.raises(StudyError, match=words):
-        calibrated_from({"calibrated": section}, ReleaseSpec(1.0, "calibrated", formula="y ~ t"))
+        calibrated_from({"calibrated": section}, ReleaseSection(1.0, "calibrated", formula="y ~ t"))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_what_is_not_allowed_is_refused(section, words):
     ],
 )
 def test_keys_of_earlier_versions_are_read(old, new, value):
-    release = ReleaseSpec(1.0, "calibrated", formula="y ~ t")
+    release = ReleaseSection(1.0, "calibrated", formula="y ~ t")
     written = list(value) if isinstance(value, tuple) else value
     found = [calibrated_from({"calibrated": {key: written}}, release) for key in (old, new)]
     assert found[0] == found[1]
@@ -231,7 +231,7 @@ def test_keys_of_earlier_versions_are_read(old, new, value):
 def test_the_share_of_covariates_of_earlier_versions_is_one_of_the_shares(old, new):
     """Exactly: what each part of a fit may spend is what it was."""
     document = {"calibrated": old, "design": {"kind": "complete", "arms": ["t"]}}
-    release = ReleaseSpec(1.0, "calibrated", formula="y + z ~ t + age")
+    release = ReleaseSection(1.0, "calibrated", formula="y + z ~ t + age")
     shares = calibrated_from(document, release).calibrated.budget_shares
     assert shares == {name: exact(share, name) for name, share in new.items()}
     same = {key: value for key, value in old.items() if key == "gamma"} | {"budget_shares": new}
@@ -308,7 +308,7 @@ def test_from_the_shell(study, capsys):
 def test_one_ledger_takes_a_histogram_and_effects(study):
     spec = load_study(study(("[header]", "[budget]\nepsilon = 9.0\n[header]")))
     assert spec.relation is None
-    histogram = replace(spec, release=ReleaseSpec(1.0))
+    histogram = replace(spec, release=ReleaseSection(1.0))
     for one in (histogram, spec):
         assert unaffordable(one) == []
         ledger(one).charge(Budget(1), method="m", relation=one.neighbors, unit=one.protected.name)
