@@ -67,7 +67,7 @@ class EngineCodes:
     names : tuple of str
         Columns of codes, of type int64.
     n : int
-        Rows, as counted at the door.
+        Rows, as the constructor counted them.
     """
 
     frame: nw.LazyFrame[Any]

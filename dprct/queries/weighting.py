@@ -135,12 +135,12 @@ def read_once(
     treatment : Treated
     design : Covariates
     n : int
-        Rows that the table had at the door.
+        Rows that the table had in the constructor.
 
     Raises
     ------
     EngineError
-        If the engine fails, or has another number of rows than at the door.
+        If the engine fails, or has another number of rows than in the constructor.
 
     Notes
     -----

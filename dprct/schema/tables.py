@@ -3,8 +3,8 @@
 A method whose queries are expressions takes a :func:`table`: in memory (pandas, Polars), or in an
 engine (Polars lazily, DuckDB, PySpark) that keeps the rows.  To make a method accept one:
 
-1. at the door, ``frame = table(data)`` instead of ``eager(data)``, ``n = row_count(frame)`` instead
-   of ``len(frame)``, ``names_of(frame)`` instead of ``frame.columns``; ``validate`` takes either;
+1. in the constructor, ``frame = table(data)`` instead of ``eager(data)``, ``n = row_count(frame)``
+   instead of ``len(frame)``, ``names_of(frame)`` instead of ``frame.columns``; ``validate`` takes either;
 2. in queries, expressions over ``encoding.prepared(frame, columns)``, then :func:`collected` once
    an aggregate (a ``group_by`` or a ``select`` of sums) has made the table small; sums of int64
    come back as Python integers from ``queries.sums``, exact in every engine;
@@ -177,13 +177,13 @@ def row_count(frame: Table) -> int:
 
 
 def check_there(frame: Table, n: int) -> None:
-    """Refuse a table that is gone or changed since the door, before it costs anything; one pass.
+    """Refuse a table that is gone or was changed since the constructor; nothing is charged yet.
 
     Parameters
     ----------
     frame : narwhals frame
     n : int
-        Rows that it had at the door; public.
+        Rows that it had in the constructor; public.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def check_there(frame: Table, n: int) -> None:
 
 
 def check_rows(found: int, n: int) -> None:
-    """Refuse a number of rows that is not the one at the door.
+    """Refuse a number of rows that is not the one that the constructor counted.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def missing_code(frame: Table, name: str) -> nw.Expr:
     code = nw.lit(0, nw.Int8)
     if name + COMPANION in names_of(frame):
         given = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
-        # what is not a code is refused at the door; here it is to be cast without an error
+        # the constructor refused other values; here a cast must not fail, whatever stands there
         is_code = (given >= 0) & (given < len(MISSING_CODES))
         code = nw.when(is_code).then(given).otherwise(nw.lit(0.0)).cast(nw.Int8)
     code = nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8))
