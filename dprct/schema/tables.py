@@ -4,11 +4,12 @@ A method whose queries are expressions takes a :func:`table`: in memory (pandas,
 engine (Polars lazily, DuckDB, PySpark) that keeps the rows.  To make a method accept one:
 
 1. in the constructor, ``frame = table(data)`` instead of ``eager(data)``, ``n = row_count(frame)``
-   instead of ``len(frame)``, ``names_of(frame)`` instead of ``frame.columns``; ``validate`` takes either;
+   instead of ``len(frame)``, ``names_of(frame)`` instead of ``frame.columns``; ``validate`` takes
+   either;
 2. in queries, expressions over ``encoding.prepared(frame, columns)``, then :func:`collected` once
    an aggregate (a ``group_by`` or a ``select`` of sums) has made the table small; sums of int64
    come back as Python integers from ``queries.sums``, exact in every engine;
-3. who is in which arm: ``queries.arms.by_cell`` (it knows arms in memory and in an engine).
+3. who is in which arm: ``queries.sums.by_cell`` (it knows arms in memory and in an engine).
 
 A method that needs all rows at once stays with :func:`eager`, which refuses an engine's table and
 says what to do.  :class:`dprct.SyntheticControl` does: panels are small.
