@@ -44,8 +44,10 @@ from dprct.queries.propensity import (
 from dprct.queries.sums import (
     EXTREMES,
     GRID,
+    Asked,
     Clipped,
     DifferenceAggregates,
+    Sums,
     arm_aggregates,
     check_extent,
     clipped_sums,
@@ -55,6 +57,7 @@ from dprct.queries.sums import (
     observed_counts,
     observed_number,
 )
+from dprct.queries.together import summed
 from dprct.queries.weighting import Centre, CompactTable, Records, Scheme, Weighted, read_once
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "HALF_STEPS",
     "LARGEST_PENALTY",
     "AdditiveLayout",
+    "Asked",
     "Block",
     "Centre",
     "Clipped",
@@ -84,6 +88,7 @@ __all__ = [
     "Records",
     "Scaled",
     "Scheme",
+    "Sums",
     "Treated",
     "Weighted",
     "additive_sums",
@@ -113,6 +118,7 @@ __all__ = [
     "residual_ratio",
     "ridge_weights",
     "square_reach",
+    "summed",
     "weighted_mean",
     "weighted_series",
     "with_residual",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.model import Facts
+    from dprct.privacy.aggregates import CellCounts, IntegerVector
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
@@ -262,10 +263,17 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
         facts, _ = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], HistogramRelease]:
+        counts = cell_counts(self._table.frame, self.facts.encodings, n=self.n)
+        return lambda noise: self._draw(allocation, noise, counts)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, counts: CellCounts | None = None
+    ) -> HistogramRelease:
         mechanism = allocation[COUNTS]
         assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
-        counts = cell_counts(self._table.frame, self.facts.encodings)
+        if counts is None:
+            counts = cell_counts(self._table.frame, self.facts.encodings)
         return mechanism.release(counts, noise)
 
     def _state(self, drawn: HistogramRelease) -> Mapping[str, Any]:
@@ -357,10 +365,18 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
         facts, _ = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], OneWayRelease]:
+        counts = one_way_counts(self._table.frame, self.facts.encodings, n=self.n)
+        return lambda noise: self._draw(allocation, noise, counts)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, counts: IntegerVector | None = None
+    ) -> OneWayRelease:
         mechanism = allocation[COUNTS]
         assert isinstance(mechanism, OneWayHistograms)
-        return mechanism.release(one_way_counts(self._table.frame, self.facts.encodings), noise)
+        if counts is None:
+            counts = one_way_counts(self._table.frame, self.facts.encodings)
+        return mechanism.release(counts, noise)
 
     def _state(self, drawn: OneWayRelease) -> Mapping[str, Any]:
         return {

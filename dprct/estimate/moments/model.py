@@ -14,7 +14,12 @@ from dprct.assignment.groups import (
 )
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
-from dprct.estimate.moments.groups import check_subgroups, grouping_of, public_subgroups
+from dprct.estimate.moments.groups import (
+    check_subgroups,
+    grouping_of,
+    public_keys,
+    public_subgroups,
+)
 from dprct.estimate.moments.layout import (
     layout_of,
     one_hot,
@@ -28,6 +33,7 @@ from dprct.estimate.moments.release import (
     DrawnMoments,
     MomentsFacts,
     allocation_of,
+    asked_moments,
     drawn_moments,
     gaussian_of,
 )
@@ -49,6 +55,7 @@ from dprct.queries.ball import MOST_ROWS
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, listed_names
 from dprct.schema.columns import check_own, given
+from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,6 +65,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
+    from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -252,6 +260,13 @@ class MomentsSpec(Spec[MomentsFacts]):
         outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
         arms = self.assignment is not None and self.hidden
         return arms or len(outer) < len(self.subgroups)
+
+    def counting(self, schema: Schema) -> Counting:
+        """Return the public columns of which each combination is a group."""
+        hidden, present = self.hidden, self.present_public(schema)
+        return Counting(
+            public_keys(self.assignment, self.subgroups, present, schema, hidden=hidden)
+        )
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options and columns, whatever the rows are."""
@@ -504,10 +519,20 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         """
         return cls(data, schema, formulas=listed_names(formulas, "formulas"), **options)
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> DrawnMoments:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], DrawnMoments]:
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
-        return drawn_moments(self._table, facts.layout, facts.grouping, relation, allocation, noise)
+        sums = asked_moments(self._table, facts.layout, facts.grouping, relation)
+        return lambda noise: self._draw(allocation, noise, sums)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, sums: IntegerVector | None = None
+    ) -> DrawnMoments:
+        facts, relation = self.facts, self.spec.neighbors
+        assert relation in RELATIONS
+        return drawn_moments(
+            self._table, facts.layout, facts.grouping, relation, allocation, noise, sums
+        )
 
     def _read(
         self,
