@@ -646,8 +646,10 @@ def hidden_outcome_of(
     policy = policy_of(column, missing)
     if policy == "public":
         counted = table.counted
-        known = counted is not None and column.name in counted.present
-        n = counted.having(column.name) if known else observed_number(table.frame, column)
+        if counted is not None and column.name in counted.present:
+            n = counted.having(column.name)
+        else:
+            n = observed_number(table.frame, column)
         arms = replace(arms, n=n, present=column.name)
     if arms.n < 2:
         raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
