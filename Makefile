@@ -12,6 +12,7 @@
 #   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
 #   make spark-cluster   the tests on Spark with two executors, one of which is killed; in make audit
 #   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
+#   make docs         the documentation as a site, into build/site
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
@@ -31,7 +32,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -113,6 +114,12 @@ replicate-ippw: $(dev)
 	$(VENV)/bin/python -m papers ippw --figures --out build/ippw-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
 
+# without network; --strict: a link that leads nowhere ends it
+docs:
+	@scripts/venv .venv-docs --editable '.[docs]'
+	@.venv-docs/bin/python scripts/pages.py build/pages
+	@.venv-docs/bin/mkdocs build --quiet --strict && echo "wrote build/site/index.html"
+
 r: $(dev)
 	@scripts/r-for-tests $(VENV)
 
@@ -131,4 +138,4 @@ $(demo): pyproject.toml README.md scripts/venv $(sources)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) .venv-release build dist dprct-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(DEMO_VENV) .venv-release .venv-docs build dist dprct-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the table of docs/audit.md, and its figures into README.md, from what an audit left.
+"""Write docs/audit.md, and its figures into docs/why_believe_it.md, from what an audit left.
 
 ``make audit`` leaves one row per audit in build/audit.
 
@@ -71,9 +71,9 @@ def figures(page: str) -> dict[str, str]:
     return {method: words for method, (_, words) in best.items()}
 
 
-def figured(readme: str, page: str) -> str:
-    """Return the README with the figures of the page in the last column of its theorems."""
-    before, begin, rest = readme.partition(THEOREMS)
+def figured(theorems: str, page: str) -> str:
+    """Return the page of theorems with the figures of the audit in its last column."""
+    before, begin, rest = theorems.partition(THEOREMS)
     table, end, after = rest.partition(END_OF_THEOREMS)
     found = figures(page)
     lines = []
@@ -94,8 +94,8 @@ def main(arguments: list[str]) -> None:
     text = written(page.read_text("utf-8"), rows)
     page.write_text(text, encoding="utf-8")
     if len(arguments) <= 1:
-        readme = TOP / "README.md"
-        readme.write_text(figured(readme.read_text("utf-8"), text), encoding="utf-8")
+        why = TOP / "docs" / "why_believe_it.md"
+        why.write_text(figured(why.read_text("utf-8"), text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     for names in (
         "errors arguments",
         "disk",
+        "dofile",
         "privacy",
         "schema missing",
         "io",
@@ -77,6 +78,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ): "public groups that occur: arms, blocks and public missingness",
     ("dprct/estimate/moments/plan.py", "released_said", "describe"): "a mechanism says its law",
     ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
+    ("dprct/queries/ball.py", "units_of", "unique"): "codes of whose a row is, which stay inside",
     ("dprct/estimate/noise_law.py", "_refined", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/noise_law.py", "_refined", "argmax"): "coverages, of public numbers alone",
     (

@@ -56,6 +56,10 @@ COMMANDS = {
         "ols:ols",
         "Read a regression off released moments; its errors contain the noise. No data are needed.",
     ),
+    "regressions": (
+        "regressions:regressions",
+        "List the regressions that DO files run; nothing is executed, and no data are read.",
+    ),
     "compare": (
         "compare:compare_files",
         "List every facet in which B differs from A; exit 1 if one is not permitted.",

@@ -41,6 +41,7 @@ from dprct.queries.propensity import (
     covariates_of,
     propensity_weights,
 )
+from dprct.queries.scores import ScoreMap, score_sums
 from dprct.queries.sums import (
     EXTREMES,
     GRID,
@@ -88,6 +89,7 @@ __all__ = [
     "Records",
     "Scaled",
     "Scheme",
+    "ScoreMap",
     "Sums",
     "Treated",
     "Weighted",
@@ -117,6 +119,7 @@ __all__ = [
     "read_once",
     "residual_ratio",
     "ridge_weights",
+    "score_sums",
     "square_reach",
     "summed",
     "weighted_mean",

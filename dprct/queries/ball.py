@@ -23,6 +23,8 @@ from dprct.schema.columns import check_own
 from dprct.schema.tables import check_counts, check_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from dprct.privacy.budget import Relation
@@ -42,6 +44,9 @@ FARTHEST = 1 << 20
 
 MOST_ROWS = 1 << 30
 """Rows of which every sum of products, each at most 2^32, is below 2^63."""
+
+MOST_OF_A_UNIT = 1 << 22
+"""Values of one unit, each at most 2^20 before it is moved: their squares sum to 2^62 at most."""
 
 _CHUNK = 1 << 18
 """Rows in memory at once; sums of their products are below 2^53, so that doubles add them."""
@@ -166,6 +171,8 @@ class MomentsGrid:
         h in steps, 1 to L.
     count : bool
         Whether the number of rows of a group is released too: where it is private.
+    rows : int
+        M, the most rows that one unit has; the ball holds all of them together.
 
     Notes
     -----
@@ -180,6 +187,14 @@ class MomentsGrid:
     counts are free.  D^2 = 2 (h^2 + L^2)^2 exactly, in whole numbers.  It is attained by k and s on
     the surface with k's = -h^2, and across groups by any two on the surface.
 
+    *Several rows.*  The rows of a unit, one after another, are one vector of length L at most: the
+    sum of their |k|^2 is.  They add A = sum r r', each to the matrix of its own group; the matrices
+    of all groups are the blocks of one, positive semi-definite, whose Frobenius norm is at most its
+    trace, sum |r|^2 <= M h^2 + L^2 = t.  Replaced, |A - B|_F^2 is at most
+    ``2 t^2 - 2 tr(AB)``, and tr(AB) of two such matrices is not negative: D^2 = 2 (M h^2 + L^2)^2.
+    It is attained by units of M equal rows, with k and s as above.  Who has how many rows is
+    public: a unit is replaced by one with as many.
+
     *The ball.*  That |k|^2 <= L^2 holds for every row is not left to floating point.  Columns that
     are exempt have room for their bounds, E^2 at most together (of the levels of one column, a row
     has one).  The others have S^2 = L^2 - E^2: where q = sum k_j^2 passes it, k_j becomes
@@ -191,10 +206,18 @@ class MomentsGrid:
     columns: tuple[Scaled, ...]
     constant: int
     count: bool = False
+    rows: int = 1
 
     def __post_init__(self) -> None:
         if not 1 <= self.constant <= STEPS:
             raise ParameterError(f"constant={self.constant} is not within 1 and {STEPS} steps")
+        if self.rows < 1:
+            raise ParameterError(f"rows={self.rows}: a unit has at least one row")
+        if self.rows * self.width > MOST_OF_A_UNIT:
+            raise ParameterError(
+                f"one unit may have {self.rows} rows of {self.width} columns, and moments take at "
+                f"most {MOST_OF_A_UNIT:,} values of a unit; release fewer columns"
+            )
         if self.room < 0 or (self.room == 0 and any(not c.exempt for c in self.columns)):
             raise ParameterError("the ball has no room for columns that are never moved")
 
@@ -219,7 +242,7 @@ class MomentsGrid:
             at_zero = [column.steps_at(0.0) ** 2 for column in group]
             changed = [c.steps_at(1.0) ** 2 - z for c, z in zip(group, at_zero, strict=True)]
             total += sum(at_zero) + max(0, *changed)
-        return total
+        return self.rows * total
 
     @property
     def room(self) -> int:
@@ -229,7 +252,7 @@ class MomentsGrid:
     @property
     def moves_nobody(self) -> bool:
         """Whether every legal row is within the ball as it is."""
-        return sum(c.reach**2 for c in self.columns if not c.exempt) <= self.room
+        return self.rows * sum(c.reach**2 for c in self.columns if not c.exempt) <= self.room
 
     @property
     def size(self) -> int:
@@ -239,17 +262,18 @@ class MomentsGrid:
     @property
     def l2_squared(self) -> int:
         """D^2, in squared units of the sums."""
-        return 2 * (self.constant**2 + STEPS**2) ** 2
+        return 2 * (self.rows * self.constant**2 + STEPS**2) ** 2
 
     @property
     def l_inf(self) -> int:
         """By how much one record moves any sum, at most."""
-        return max(STEPS**2, 2 * self.constant * STEPS)
+        root = math.isqrt(self.rows - 1) + 1  # rounded up: |sum k_j| <= sqrt(M) L
+        return max(STEPS**2, 2 * self.constant * STEPS * root, self.rows * self.constant**2)
 
     @property
     def l1(self) -> int:
         """By how much one record moves all sums together: |A|_1 = |r|_1^2 <= (d + 1) |r|^2."""
-        return 2 * (self.width + 1) * (self.constant**2 + STEPS**2)
+        return 2 * (self.width + 1) * (self.rows * self.constant**2 + STEPS**2)
 
     def vector(self, matrix: NDArray[Any]) -> list[int]:
         """Return the entries of a (d + 1, d + 1) matrix that are released, row by row."""
@@ -336,6 +360,7 @@ def moment_sums(
     grid: MomentsGrid,
     cells: MomentCells,
     relation: Relation,
+    unit: str | None = None,
     counted: Counted | None = None,
 ) -> IntegerVector:
     """Add r r' over the rows of every group, exactly.
@@ -349,6 +374,8 @@ def moment_sums(
         A row in no group counts nowhere.
     relation : {"replace-one", "replace-one-design-public"}
         Private cells need ``grid.count``.
+    unit : str, optional
+        The column that says whose a row is, where ``grid.rows`` is above 1.
     counted : Counted, optional
         What the pass at the door of an engine found: other public counts now are refused.
 
@@ -367,12 +394,14 @@ def moment_sums(
         raise ParameterError(
             "moments take the number of rows as public, which add-remove protects; use replace-one"
         )
+    if grid.rows > 1 and (unit is None or isinstance(table, nw.LazyFrame)):
+        raise ParameterError("several rows of a unit need its column, and rows that are in memory")
     if cells.inner > 1 and not grid.count:
         raise ParameterError("the numbers of rows of private cells are released; say count=True")
     found = (
         _in_engine(table, grid, cells, counted)
         if isinstance(table, nw.LazyFrame)
-        else _in_memory(table, grid, cells)
+        else _in_memory(table, grid, cells, unit)
     )
     values = [number for matrix in found for number in grid.vector(matrix)]
     return IntegerVector(
@@ -390,23 +419,12 @@ def _columns(grid: MomentsGrid, cells: MomentCells) -> list[Column]:
     return list({column.name: column for column in (*coded, *cells.levels)}.values())
 
 
-def _in_memory(table: Frame, grid: MomentsGrid, cells: MomentCells) -> list[NDArray[Any]]:
+def _in_memory(
+    table: Frame, grid: MomentsGrid, cells: MomentCells, unit: str | None
+) -> list[NDArray[Any]]:
     """Return the matrix of every group."""
     total = np.zeros((cells.size, grid.width + 1, grid.width + 1), np.int64)
-    coded = prepared(table, _columns(grid, cells))
-    wanted = [cells.cell().alias(_CELL)]
-    wanted += [column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)]
-    exempt = np.array([column.exempt for column in grid.columns], bool)
-    for start in range(0, len(table), _CHUNK):
-        some = coded[start : start + _CHUNK].select(*wanted)
-        group = np.array(some[_CELL].to_numpy(), np.int64)
-        if cells.codes is not None:
-            outer = cells.codes[start : start + _CHUNK]
-            group = np.where((outer >= 0) & (group >= 0), outer * cells.inner + group, -1)
-        steps = np.full((len(group), grid.width + 1), grid.constant, np.int64)
-        for j in range(grid.width):
-            steps[:, j + 1] = some[f"k{j}"].to_numpy()
-        _move(steps[:, 1:], exempt, grid.room)
+    for _, group, steps in rows_in_ball(table, grid, cells, units_of(table, grid, unit)):
         order = np.argsort(group, kind="stable")
         rows = steps[order].astype(np.float64)
         edges = np.searchsorted(group[order], np.arange(cells.size + 1))
@@ -416,16 +434,92 @@ def _in_memory(table: Frame, grid: MomentsGrid, cells: MomentCells) -> list[NDAr
     return list(total)
 
 
+def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> NDArray[np.int64] | None:
+    """Return whose each row is, as a code from 0 on; None where nobody has two rows."""
+    if grid.rows == 1:
+        return None
+    assert unit is not None
+    ids = table[unit].to_numpy()
+    names = ids.astype(str) if ids.dtype.kind not in "biuf" else ids
+    found = np.asarray(np.unique(names, return_inverse=True)[1], np.int64).ravel()
+    if (np.bincount(found, minlength=1) > grid.rows).any():  # the proof is of units of M rows
+        raise ParameterError(f"a unit has more rows than {grid.rows}; declare a larger max_rows")
+    return found
+
+
+def rows_in_ball(
+    table: Frame, grid: MomentsGrid, cells: MomentCells, units: NDArray[np.int64] | None
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the rows, some at a time: the first one's place, their groups, and r = (h, k).
+
+    What a row becomes is a function of the rows of its unit alone, and all of it whole numbers.
+    """
+    exempt = np.array([column.exempt for column in grid.columns], bool)
+    if units is None:
+        for start, group, steps in _rows(table, grid, cells):
+            _move(steps[:, 1:], exempt, grid.room)
+            yield start, group, steps
+        return
+    # the square of a unit is that of all its rows, before they are moved and again after
+    square = np.zeros(len(units), np.int64)  # no more units than rows
+    for start, _, steps in _rows(table, grid, cells):
+        free = steps[:, 1:][:, ~exempt]
+        np.add.at(square, units[start : start + len(free)], (free * free).sum(1))
+    by = _by(square, grid.room)
+    square[:] = 0
+    for start, _, steps in _rows(table, grid, cells):
+        owner = units[start : start + len(steps)]
+        moved = _shortened(steps[:, 1:][:, ~exempt], by[owner])
+        np.add.at(square, owner, (moved * moved).sum(1))
+    inside = square <= grid.room
+    for start, group, steps in _rows(table, grid, cells):
+        owner = units[start : start + len(steps)]
+        part = steps[:, 1:]
+        moved = _shortened(part[:, ~exempt], by[owner])
+        part[:, ~exempt] = np.where(inside[owner][:, None], moved, 0)
+        yield start, group, steps
+
+
+def _rows(
+    table: Frame, grid: MomentsGrid, cells: MomentCells
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the rows as :func:`rows_in_ball`, not moved yet."""
+    coded = prepared(table, _columns(grid, cells))
+    wanted = [cells.cell().alias(_CELL)]
+    wanted += [column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)]
+    for start in range(0, len(table), _CHUNK):
+        some = coded[start : start + _CHUNK].select(*wanted)
+        group = np.array(some[_CELL].to_numpy(), np.int64)
+        if cells.codes is not None:
+            outer = cells.codes[start : start + _CHUNK]
+            group = np.where((outer >= 0) & (group >= 0), outer * cells.inner + group, -1)
+        steps = np.full((len(group), grid.width + 1), grid.constant, np.int64)
+        for j in range(grid.width):
+            steps[:, j + 1] = some[f"k{j}"].to_numpy()
+        yield start, group, steps
+
+
 def _move(steps: NDArray[np.int64], exempt: NDArray[np.bool_], room: int) -> None:
     """Move the rows (n, d) that are outside into the ball, in place."""
-    free = steps[:, ~exempt]
-    square = (free * free).sum(1)
-    by = np.where(
-        square > room, (math.isqrt(room) - 1) / np.sqrt(np.maximum(square, 1).astype(float)), 1.0
-    )
-    moved = np.sign(free) * np.floor(np.abs(free) * by[:, None]).astype(np.int64)
+    steps[:, ~exempt] = moved_in(steps[:, ~exempt], room)
+
+
+def moved_in(free: NDArray[np.int64], room: int) -> NDArray[np.int64]:
+    """Return rows (n, d) of whole numbers, those whose squares sum to more than room moved in."""
+    moved = _shortened(free, _by((free * free).sum(1), room))
     inside = (moved * moved).sum(1) <= room
-    steps[:, ~exempt] = np.where(inside[:, None], moved, 0)
+    return np.where(inside[:, None], moved, 0)
+
+
+def _by(square: NDArray[np.int64], room: int) -> NDArray[np.float64]:
+    """Return by what rows of these squared lengths are multiplied."""
+    root = np.sqrt(np.maximum(square, 1).astype(float))
+    return np.where(square > room, (math.isqrt(room) - 1) / root, 1.0)
+
+
+def _shortened(free: NDArray[np.int64], by: NDArray[np.float64]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = np.sign(free) * np.floor(np.abs(free) * by[:, None]).astype(np.int64)
+    return found
 
 
 def _in_engine(

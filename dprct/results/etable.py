@@ -64,6 +64,7 @@ def etable(
         Coefficients to leave out.
     indicate : mapping of name to list of str, optional
         Rows that print Yes for models with one of these coefficients, which are then not shown.
+        Absorbed effects have such a row without being asked for.
     labels : mapping of str to str, optional
         Names of coefficients and outcomes, instead of those of the schema.
     stats : list of str
@@ -127,6 +128,14 @@ def etable(
     yes_no = [
         _statistic(name, [_says(fit, members) for fit in fits.values()])
         for name, members in said.items()
+    ]
+    absorbed = dict.fromkeys(name for fit in fits.values() for name in _absorbed(fit))
+    yes_no += [
+        _statistic(
+            f"{naming.of(name)} effects",
+            ["Yes" if name in _absorbed(fit) else "No" for fit in fits.values()],
+        )
+        for name in absorbed
     ]
     by_hand = [_statistic(name, cells) for name, cells in ({} if rows is None else rows).items()]
     foot = [
@@ -238,6 +247,12 @@ def _says(fit: LinearResults, members: Sequence[str]) -> str:
     names = [str(name) for name in fit.params.index]
     has = any(name == one or name.startswith(f"{one}[") for one in members for name in names)
     return "Yes" if has else "No"
+
+
+def _absorbed(fit: LinearResults) -> tuple[str, ...]:
+    """Return the columns whose effects a fit absorbed."""
+    effects = getattr(fit, "absorbed", None)
+    return () if effects is None else effects.names
 
 
 def _values(fits: Mapping[str, LinearResults], name: str) -> list[Cell]:

@@ -66,7 +66,8 @@ class DeclaredMoments:
         """The results by what they are of, and in words those that cannot be had."""
         found: dict[str, LinearResults] = {}
         failed: list[str] = []
-        if len(self.moments.arms) > 1:
+        # of units with several rows, only regressions whose scores were released have errors
+        if len(self.moments.arms) > 1 and self.moments.layout.grid.rows == 1:
             found[_EFFECTS] = self.moments.effects()
         asked = list(dict.fromkeys(self._asked()))
         if not found and not asked:
@@ -99,7 +100,7 @@ class DeclaredMoments:
     def tidy(self) -> pd.DataFrame:
         """Return one row for every effect and every coefficient."""
         tables = [one.tidy().assign(of=of) for of, one in self._made[0].items()]
-        frame = pd.concat(tables, ignore_index=True)
+        frame = _stacked(tables)
         return frame[["of", *(name for name in frame.columns if name != "of")]]
 
     def glance(self) -> pd.DataFrame:
@@ -112,7 +113,7 @@ class DeclaredMoments:
         """One row about every regression."""
         made = self._made[0]
         rows = [one.glance().assign(of=of) for of, one in made.items()]
-        frame = pd.concat(rows, ignore_index=True)
+        frame = _stacked(rows)
         return {"fits": frame[["of", *(name for name in frame.columns if name != "of")]]}
 
     def summary(self) -> str:
@@ -121,6 +122,11 @@ class DeclaredMoments:
         blocks = [str(one.summary()) for one in made.values()]
         certificate = replace(self.moments.certificate(), file={"name": self.file})
         return "\n\n".join([*blocks, *failed, str(certificate)])
+
+
+def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return tables below each other; without a row where nothing could be estimated."""
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"of": []})
 
 
 def moments_path(output: Path) -> Path:

@@ -28,8 +28,10 @@
 #'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
 #' @param where Among one group alone: a list such as `list(female = 1)`.
-#' @param cov_type `"by group"` or `"nonrobust"`; by default errors have a variance of their own in
-#'   every group that the formula tells apart.
+#' @param cov_type Of a release, `"HC1"` or `"CR1"`: the scores of the regressions in `formulas` are
+#'   released too, for errors that are robust, or robust to dependence within units of several rows.
+#'   Of a fit, `"scores"`, where they were released; `"by group"` or `"nonrobust"`; by default errors
+#'   have a variance of their own in every group that the formula tells apart.
 #' @param scales,signs Lists by outcome: public standard deviations, by default those of the control
 #'   group as released; -1 where less is better.
 #' @return `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and
@@ -66,13 +68,13 @@ NULL
 private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
                             assignment = NULL, control = NULL, subgroups = NULL, sd = NULL,
                             centre = NULL, radius = NULL, missing = NULL, attrition = NULL,
-                            neighbors = NULL) {
+                            cov_type = NULL, neighbors = NULL) {
   only_known(...)
   formulas <- formula_texts(formulas, data, schema)
   model("PrivateMoments", NULL, data, schema,
     columns = columns, formulas = formulas, assignment = assignment, control = control,
     subgroups = subgroups, sd = sd, centre = centre, radius = radius, missing = missing,
-    attrition = attrition, neighbors = neighbors
+    attrition = attrition, cov_type = cov_type, neighbors = neighbors
   )
 }
 

@@ -367,6 +367,14 @@ def _(data: pd.DataFrame) -> Any:
     )  # fmt: skip
 
 
+@subject("PrivateMoments, robust errors", modelled=("y", "w"), design=("t",), delta=1e-4)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.PrivateMoments(
+        data, SCHEMA, formulas=["y ~ t + w"], assignment=dprct.Simple("t"), cov_type="HC1",
+        sd={"y": 5e4, "w": 5e4}, neighbors="replace-one-design-public",
+    )  # fmt: skip
+
+
 WEIGHTED: dict[str, Any] = {"outcome": "y", "treatment": "t", "covariates": ["w"]}
 
 

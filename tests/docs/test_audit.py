@@ -61,19 +61,21 @@ def test_no_figure_of_the_page_contradicts_its_claim(script: ModuleType, checkou
         assert cells[7] == "no" or certified >= 0.8 * claimed, text
 
 
-def test_the_readme_has_the_best_figure_of_each_method(script: ModuleType) -> None:
+def test_theorems_have_the_best_figure_of_each_method(script: ModuleType) -> None:
     rows = [ROW, {**ROW, "neighbours": "two rows", "certified": 1.9},
             {**ROW, "neighbours": "loose", "certified": 1.99, "tight": False}]  # fmt: skip
-    readme = "a\n<!-- theorems -->\n| Marginals | why | - |\n| New | why | - |\n" \
+    theorems = "a\n<!-- theorems -->\n| Marginals | why | - |\n| New | why | - |\n" \
         "<!-- end of theorems -->\nb | - |\n"  # fmt: skip
-    done = script.figured(readme, script.written(PAGE, rows))
+    done = script.figured(theorems, script.written(PAGE, rows))
     assert "| Marginals | why | 1.90 of 2 |\n| New | why | - |\n" in done
     assert done.endswith("<!-- end of theorems -->\nb | - |\n")
 
 
-def test_the_figures_of_the_readme_are_those_of_the_page(
+def test_the_figures_of_the_theorems_are_those_of_the_audit(
     script: ModuleType, checkout: Path
 ) -> None:
-    page, readme = ((checkout / name).read_text("utf-8") for name in ("docs/audit.md", "README.md"))
-    assert script.figured(readme, page) == readme
+    page, theorems = (
+        (checkout / name).read_text("utf-8") for name in ("docs/audit.md", "docs/why_believe_it.md")
+    )
+    assert script.figured(theorems, page) == theorems
     assert "1." in "".join(script.figures(page).values())

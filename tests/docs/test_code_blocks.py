@@ -38,9 +38,9 @@ def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_histogram_of_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran(blocks("README.md", "python")[0])
-    printed, said = capsys.readouterr().out, blocks("README.md", "text")[0]
+def test_the_first_protected_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran(blocks("docs/first_file.md", "python")[0])
+    printed, said = capsys.readouterr().out, blocks("docs/first_file.md", "text")[0]
     for part in ("Plan: MVHistogram", "Fitted on released data"):
         start = said.index(part)
         end = said.find("Least squares", start)
@@ -51,11 +51,19 @@ def test_the_histogram_of_the_readme(folder: Path, capsys: pytest.CaptureFixture
     }
 
 
-def test_the_calibrated_file_of_the_readme(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ran(blocks("README.md", "python")[1])
-    printed, said = capsys.readouterr().out, blocks("README.md", "text")[1]
+def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks("README.md", "python")
+    ran(block)
+    printed = capsys.readouterr().out
+    for words in ("Plan: Calibrated", "Calibrated: the errors of treat contain", "no other level"):
+        assert words in printed
+    assert verify(folder / "nsw_protected.dta")
+    assert len((TOP / "README.md").read_text("utf-8").splitlines()) <= 120
+
+
+def test_a_calibrated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran(blocks("docs/first_file.md", "python")[1])
+    printed, said = capsys.readouterr().out, blocks("docs/first_file.md", "text")[1]
     plan, _, rest = said.partition("-" * 20)
     assert squeezed(plan) in squeezed(printed)
     assert rest[rest.index("Calibrated:") :] in printed
@@ -103,8 +111,9 @@ def test_no_block_of_python_is_left_out() -> None:
     with_code = {page.name for page in pages if "```python" in page.read_text("utf-8")}
     assert with_code - set(RUN_ELSEWHERE) == {
         "README.md",
+        "first_file.md",
         "large_data.md",
         "private_moments.md",
         "which_correction.md",
     }
-    assert len(blocks("README.md", "python")) == 2
+    assert len(blocks("docs/first_file.md", "python")) == 2

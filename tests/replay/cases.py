@@ -351,6 +351,25 @@ for engine in (False, True):
             may_miss={"y": "public", "x": "public"}, engine=engine)  # fmt: skip
 moments("missing is a number", {"columns": ["y", "w"], "missing": {"y": 0.5, "w": 0.25}},
         may_miss={"y": "private", "w": "private"})  # fmt: skip
+for rule in ("replace-one", "replace-one-design-public"):
+    hidden = rule == "replace-one"
+    moments(f"robust errors, {rule}",
+            {"formulas": ["y ~ t + w", "y + w ~ t*x"], "assignment": dprct.Simple("t"),
+             "cov_type": "HC1", "neighbors": rule, "attrition": not hidden},
+            private="y w x t" if hidden else "y w x", public="" if hidden else "t",
+            sizes=(40, 16))  # fmt: skip
+moments("robust errors, missing public",
+        {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": "public"},
+        may_miss={"y": "public"})  # fmt: skip
+for most, radius in ((2, 0.3), (4, None)):
+    moments(f"{most} rows of one person",
+            {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
+             "sd": {"y": 0.2, "w": 0.3}, "subgroups": ["g"] * (most == 4)},
+            private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
+moments("villages that are assigned",
+        {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
+         "cov_type": "CR1", "neighbors": "replace-one-design-public", "attrition": True},
+        private="y w", public="t pid cluster", rows=2, sizes=(40, 16))  # fmt: skip
 
 
 CONTROL: dict[str, Any] = {

@@ -166,3 +166,14 @@ def test_options_that_do_not_fit(options, error, says):
 def test_one_fit_by_itself_is_refused():
     with pytest.raises(ParameterError, match="models= is OLSResults; give a list"):
         dprct.etable(dprct.ols("y ~ x", rows()))
+
+
+def test_absorbed_effects_have_a_row_of_their_own():
+    rows = pd.DataFrame(
+        {"y": [1.0, 2, 4, 3, 6, 5], "x": [0, 1, 1, 0, 1, 0], "v": [1, 1, 2, 2, 3, 3]}
+    )
+    fits = [dprct.ols(formula, rows) for formula in ("y ~ x", "y ~ x | v")]
+    table = dprct.etable(fits, labels={"v": "Village"})
+    (line,) = (text for text in table.to_text().splitlines() if text.startswith("Village effects"))
+    assert line.split()[-2:] == ["No", "Yes"]
+    assert "effects" not in dprct.etable(fits[:1]).to_text()

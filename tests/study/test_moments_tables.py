@@ -1,13 +1,17 @@
-"""Where the moments of a study are written."""
+"""Where the moments of a study are written, and the tables that are read off them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import dprct
+from dprct import Column, PrivateMoments, Schema, Unit
 from dprct.errors import FileError
-from dprct.study.moments_tables import check_moments_target, moments_path
+from dprct.study.moments_tables import DeclaredMoments, check_moments_target, moments_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,3 +28,32 @@ def test_a_strangers_file_is_not_replaced(tmp_path: Path) -> None:
         check_moments_target(tmp_path / "trial_moments.json", "trial")
     with pytest.raises(FileError, match="leave out"):
         check_moments_target(tmp_path / "other.moments.json", "trial")
+
+
+def test_of_units_with_several_rows_only_declared_regressions_are_tabled() -> None:
+    """Effects would take rows to be independent; a refusal after the charge would lose the rest."""
+    rng, pupils = np.random.default_rng(3), 800
+    data = pd.DataFrame(
+        {
+            "grade": rng.uniform(-1, 1, 2 * pupils),
+            "tutor": np.repeat(rng.integers(0, 2, pupils), 2).astype(float),
+            "pupil": np.repeat(np.arange(pupils), 2).astype(float),
+        }
+    )
+    schema = Schema(
+        (
+            Column("grade", bounds=(-1, 1), missing=()),
+            Column("tutor", "byte", levels=(0, 1), missing=()),
+            Column("pupil", "int", missing=()),
+        )
+    ).declare(unit=Unit("pupil", id="pupil", max_rows=2))
+    asked = PrivateMoments(
+        data, schema, formulas=["grade ~ tutor"], cov_type="CR1", assignment=dprct.Simple("tutor")
+    )
+    moments = asked.fit(epsilon=4, delta=1e-6, rng=1)
+    tables = DeclaredMoments(moments, ("grade ~ tutor",), "x.moments.json")
+    assert tables.tidy()["of"].unique().tolist() == ["grade ~ tutor"]
+    other = DeclaredMoments(moments, ("tutor ~ grade",), "x.moments.json")
+    assert other.tidy().empty
+    assert other.tables["fits"].empty
+    assert "were not released" in other.notes[-1]

@@ -14,10 +14,16 @@ from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place
-from dprct.estimate.moments.release import DrawnMoments, moments_of
+from dprct.estimate.moments.release import (
+    SCORES,
+    DrawnMoments,
+    allocation_of,
+    gaussian_of,
+    moments_of,
+)
+from dprct.estimate.moments.scores import DrawnScores
 from dprct.estimate.moments.variables import Atom, variable_of
 from dprct.privacy.budget import Guarantee
-from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
 from dprct.schema import Column, Schema
 from dprct.schema.columns import check_storage_type
@@ -28,7 +34,8 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.release import ReleasedMoments
 
-VERSION = 1
+VERSION = 2
+"""That is written.  Version 1 has no scores, and one row of each unit; it is still read."""
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
 
@@ -69,6 +76,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
             "shrunk_radius": layout.shrunk_radius,
             "constant": layout.grid.constant,
             "count": layout.grid.count,
+            "rows": layout.grid.rows,
         },
         "treatment": list(moments.treatment),
         "subgroups": list(moments.subgroups),
@@ -78,6 +86,15 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         "groups": [_group(group) for group in moments.groups],
         "sigma": drawn.sigma,
         "sums": [_triangle(matrix) for matrix in drawn.sums],
+        "scores": [
+            {
+                "outcome": one.outcome,
+                "regressors": list(one.regressors),
+                "sigma": one.sigma,
+                "sums": _triangle(one.sums),
+            }
+            for one in drawn.scores
+        ],
     }
     return {**content, "digest": digest_of(content)}
 
@@ -148,8 +165,9 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
     """
     if not isinstance(content, dict) or "moments" not in content:
         raise _no_document(name, "it has no key 'moments'")
-    if content["moments"] != VERSION or isinstance(content["moments"], bool):
-        raise _no_document(name, f"its version is not {VERSION}; use a newer dprct")
+    version = content["moments"]
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise _no_document(name, f"its version is not 1 to {VERSION}; use a newer dprct")
     if content.get("digest") != digest_of(content):
         raise FileError(
             f"{name} was changed after it was written: its digest is not that of its "
@@ -247,7 +265,8 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     guarantee = Guarantee.from_dict(content["guarantee"])
     str(guarantee)  # refuses numbers that cannot be printed
     sigma = _number(content["sigma"])
-    _check_noise(guarantee, layout.grid, len(groups), sigma)
+    scores = tuple(_scores(facts) for facts in content["scores"]) if content["moments"] > 1 else ()
+    _check_noise(guarantee, layout.grid, len(groups), sigma, scores)
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
     sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
@@ -269,7 +288,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "subgroups": tuple(map(_text, content["subgroups"])),
         "outcomes": tuple(map(_text, content["outcomes"])),
         "n": n,
-        "drawn": DrawnMoments(sums, sigma),
+        "drawn": DrawnMoments(sums, sigma, scores),
         "guarantee": guarantee,
         "ledger": _text(content["ledger"]),
         "method": _text(content["method"]),
@@ -307,18 +326,38 @@ def _layout(places: tuple[Place, ...], facts: Mapping[str, Any]) -> Layout:
         )
         for place in places
     )  # fmt: skip
-    grid = MomentsGrid(columns, _whole(facts["constant"]), facts["count"] is True)
+    grid = MomentsGrid(
+        columns,
+        _whole(facts["constant"]),
+        facts["count"] is True,
+        _whole(facts["rows"]) if "rows" in facts else 1,
+    )
     return Layout(places, radius, _number(facts["shrunk_radius"]), grid)
 
 
-def _check_noise(guarantee: Guarantee, grid: MomentsGrid, groups: int, sigma: float) -> None:
+def _scores(facts: Mapping[str, Any]) -> DrawnScores:
+    regressors = tuple(map(_text, facts["regressors"]))
+    _require(len(set(regressors)) == len(regressors) > 0, "a regressor is there twice, or none")
+    sums = _matrix(facts["sums"], len(regressors))
+    return DrawnScores(_text(facts["outcome"]), regressors, sums, _number(facts["sigma"]))
+
+
+def _check_noise(
+    guarantee: Guarantee,
+    grid: MomentsGrid,
+    groups: int,
+    sigma: float,
+    scores: tuple[DrawnScores, ...],
+) -> None:
     """Refuse a document whose noise is smaller than its guarantee needs."""
     _require(guarantee.holds and guarantee.budget is not None, "it has no guarantee")
     assert guarantee.budget is not None
-    needed = AnalyticGaussian(guarantee.budget, grid.l2_squared, groups * grid.size)
-    _require(
-        sigma >= _LEAST_NOISE * needed.noise_sd, "its noise is smaller than its guarantee needs"
-    )
+    sizes = [len(one.regressors) for one in scores]
+    needed = allocation_of(grid, groups, guarantee.budget, sizes)
+    told = {SCORES.format(place): one.sigma for place, one in enumerate(scores, 1)}
+    for part in needed.parts:
+        enough = _LEAST_NOISE * gaussian_of(needed, part).noise_sd
+        _require(told.get(part, sigma) >= enough, "its noise is smaller than its guarantee needs")
 
 
 def _matrix(numbers: Any, width: int) -> Any:

@@ -216,8 +216,10 @@ def weighted(
     )
 
 
-def radius_of(places: Sequence[Place], asked: object) -> float:
+def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
     """Return R_s, the radius of the columns that are not exempt.
+
+    With ``rows`` of a unit it is that of all of them together, root M times that of one.
 
     Raises
     ------
@@ -225,11 +227,12 @@ def radius_of(places: Sequence[Place], asked: object) -> float:
         If it is neither a number above 0 nor ``"box"``.
     """
     moved = [place for place in places if not place.exempt]
-    box = math.sqrt(math.fsum(place.reach**2 for place in moved))
+    root = math.sqrt(rows)
+    box = root * math.sqrt(math.fsum(place.reach**2 for place in moved))
     if asked is None:
         declared = all(place.declared for place in moved)
         norm = math.sqrt(math.fsum(place.weight**2 for place in moved))
-        return min(REACH * norm, box) if declared else box
+        return min(REACH * norm * root, box) if declared else box
     if isinstance(asked, str) and asked == "box":
         return box
     if isinstance(asked, bool) or not isinstance(asked, (int, float)) or not 0 < asked < math.inf:
@@ -237,10 +240,12 @@ def radius_of(places: Sequence[Place], asked: object) -> float:
             f"radius={given(asked)}; give a number above 0, in standard deviations (sd=) of the "
             "columns, 'box', which moves nobody, or nothing"
         )
-    return min(float(asked), box)
+    return min(float(asked) * root, box)
 
 
-def layout_of(places: Sequence[Place], radius: object, use: Use, *, count: bool) -> Layout:
+def layout_of(
+    places: Sequence[Place], radius: object, use: Use, *, count: bool, rows: int = 1
+) -> Layout:
     """Return the layout of columns with weights.
 
     Parameters
@@ -251,6 +256,8 @@ def layout_of(places: Sequence[Place], radius: object, use: Use, *, count: bool)
     use : {"effects", "mixed", "regressions"}
     count : bool
         Whether numbers of rows are released.
+    rows : int
+        M, the most rows of a unit.
 
     Raises
     ------
@@ -258,15 +265,16 @@ def layout_of(places: Sequence[Place], radius: object, use: Use, *, count: bool)
         If the radius is none, or so small beside the columns that are not moved that nothing of
         the others is left.
     """
-    inner = radius_of(places, radius)
-    exempt = math.sqrt(_reserved(places))
+    inner = radius_of(places, radius, rows)
+    exempt = math.sqrt(rows * _reserved(places))
     outer = math.hypot(inner, exempt)
-    constant = max(1, round(CONSTANTS[use] * STEPS))
-    everybody = inner >= radius_of(places, "box")
+    # the noise depends on M h^2 and R^2, as on h^2 and R^2 with one row
+    constant = max(1, round(CONSTANTS[use] * STEPS / math.sqrt(rows)))
+    everybody = inner >= radius_of(places, "box", rows)
     for _ in range(200):
         columns = tuple(_scaled(place, outer) for place in places)
-        if _fits(columns, inner / outer, everybody):
-            return Layout(tuple(places), outer, inner, MomentsGrid(columns, constant, count))
+        if _fits(columns, inner / outer, everybody, rows):
+            return Layout(tuple(places), outer, inner, MomentsGrid(columns, constant, count, rows))
         outer *= 1 + 2.0**-12
     raise ParameterError(
         f"radius={given(radius)} leaves nothing of the columns that are moved into it; give a "
@@ -274,10 +282,11 @@ def layout_of(places: Sequence[Place], radius: object, use: Use, *, count: bool)
     )
 
 
-def _fits(columns: tuple[Scaled, ...], share: float, everybody: bool) -> bool:
+def _fits(columns: tuple[Scaled, ...], share: float, everybody: bool, rows: int) -> bool:
     """Whether exempt columns, rounded, leave the others the room that they should have."""
     grid: Any = object.__new__(MomentsGrid)
     object.__setattr__(grid, "columns", columns)
+    object.__setattr__(grid, "rows", rows)
     if not everybody:
         return bool(grid.room >= ((share * (1 - 2.0**-8)) * STEPS) ** 2 > 1)
     return bool(grid.room >= 0 and grid.moves_nobody)

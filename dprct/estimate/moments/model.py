@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import narwhals as nw
+import numpy as np
 
 from dprct.arguments import checked
 from dprct.assignment.groups import (
-    Design,
-    Level,
+    Design,  # noqa: TC001 -- read by @checked
+    Level,  # noqa: TC001
 )
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
@@ -30,14 +34,17 @@ from dprct.estimate.moments.layout import (
 )
 from dprct.estimate.moments.plan import effects_said, regression_said, released_said
 from dprct.estimate.moments.release import (
+    SCORES,
     DrawnMoments,
     MomentsFacts,
     allocation_of,
     asked_moments,
     drawn_moments,
+    drawn_scores,
     gaussian_of,
 )
 from dprct.estimate.moments.results import Moments
+from dprct.estimate.moments.scores import DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
     checked_column,
@@ -50,7 +57,7 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
-from dprct.privacy.budget import Guarantee
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.ball import MOST_ROWS
 from dprct.results.plan import Plan
 from dprct.schema.arguments import check_choice, listed_names
@@ -60,18 +67,19 @@ from dprct.schema.tables import Counting
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dprct.assignment.groups import Design, Level
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
     from dprct.privacy.aggregates import IntegerVector
-    from dprct.privacy.budget import Budget, Relation
+    from dprct.privacy.budget import Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
 
 MissingRule = str | float
+ScoreErrors = Literal["HC1", "CR1"]
+"""Robust errors: of rows, and of units with several rows."""
 
 MOST_NUMBERS = 1_000_000
 """Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
@@ -95,6 +103,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     radius: float | str | None = None
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     attrition: bool = False
+    cov_type: ScoreErrors | None = None
     neighbors: str = "replace-one"
 
     def options(self) -> dict[str, Any]:
@@ -253,7 +262,12 @@ class MomentsSpec(Spec[MomentsFacts]):
     def layout(self, schema: Schema) -> Layout:
         """Return the public layout."""
         count = self.count_private(schema)
-        return layout_of(self.places(schema), self.radius, self.use, count=count)
+        rows = schema.unit.max_rows
+        return layout_of(self.places(schema), self.radius, self.use, count=count, rows=rows)
+
+    def scored(self, schema: Schema) -> tuple[tuple[Scored, str], ...]:
+        """Return the regressions whose scores are released, each with its formula."""
+        return scored(self.parsed, schema) if self.cov_type else ()
 
     def count_private(self, schema: Schema) -> bool:
         """Whether there are private cells, whose numbers of rows are released."""
@@ -273,7 +287,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         schema = facts.schema
         yield lambda: check_choice("neighbors", self.neighbors, RELATIONS)
         yield lambda: self._check_design(schema)
-        yield lambda: _check_rows(schema, facts.n)
+        yield lambda: self._check_errors(schema)
+        yield lambda: _check_rows(facts.n)
         yield lambda: check_sample(schema)
         yield self.comparison
         yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
@@ -281,7 +296,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: self.variables(schema)
         yield lambda: self._check_own(schema)
         yield lambda: self._check_size(schema)
-        yield lambda: radius_of(self.places(schema), self.radius)
+        yield lambda: radius_of(self.places(schema), self.radius, schema.unit.max_rows)
         yield lambda: self.layout(schema)
 
     def _check_design(self, schema: Schema) -> None:
@@ -292,13 +307,32 @@ class MomentsSpec(Spec[MomentsFacts]):
                     "columns are public; without one use 'replace-one'"
                 )
             return
-        if any(getattr(part, "cluster_columns", ()) for part in _parts(self.assignment)):
+        clusters = [n for p in _parts(self.assignment) for n in getattr(p, "cluster_columns", ())]
+        if clusters and (clusters != [schema.unit.id] or self.hidden):
             raise ParameterError(
-                "clusters were assigned, whose errors need moments of the clusters' totals, which "
-                "are not offered; use PrivateATE"
+                "clusters were assigned, whose errors need scores of whole clusters; declare the "
+                "cluster as the schema's unit with max_rows, with cov_type='CR1' and "
+                "neighbors='replace-one-design-public', or use PrivateATE"
             )
         if self.hidden:
             check_hidden(self.assignment, schema)
+
+    def _check_errors(self, schema: Schema) -> None:
+        """Refuse errors that do not fit the rows of a unit."""
+        unit = schema.unit
+        if self.cov_type is not None:
+            check_choice("cov_type", self.cov_type, ("HC1", "CR1"))
+        if unit.max_rows > 1 and self.cov_type != "CR1":
+            raise ParameterError(
+                f"one {unit.name} may have {unit.max_rows} rows, whose errors need the scores of "
+                f"each {unit.name}; say cov_type='CR1' and name the regressions in formulas="
+            )
+        if unit.max_rows == 1 and self.cov_type == "CR1":
+            raise ParameterError(
+                f"cov_type='CR1' is for several rows of one {unit.name}, and max_rows is 1; say "
+                "'HC1'"
+            )
+        self.scored(schema)
 
     def _check_own(self, schema: Schema) -> None:
         """Refuse columns in which one person moves the rows of others; public ones are the same."""
@@ -332,19 +366,25 @@ class MomentsSpec(Spec[MomentsFacts]):
         check_count(self.variables(schema), cells, MOST_NUMBERS)
 
     def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
-        """Return the one mechanism."""
-        return allocation_of(facts.layout, len(facts.grouping.groups), budget)
+        """Return the mechanisms: moments, then the scores of each regression."""
+        sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
+        return allocation_of(facts.layout.grid, len(facts.grouping.groups), budget, sizes)
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
         """Return why no table of this header can be fitted: the noise follows from the layout."""
         try:
-            allocation_of(self.layout(facts.schema), 1, budget)
+            sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
+            allocation_of(self.layout(facts.schema).grid, 1, budget, sizes)
         except DprctError as error:
             return error
         return None
 
     def guarantee(self, facts: MomentsFacts, allocation: Allocation) -> Guarantee:
-        """Return what a fit promises.
+        """Return what a fit promises."""
+        return self.promise(facts, allocation.budget)
+
+    def promise(self, facts: MomentsFacts, budget: Budget) -> Guarantee:
+        """Return what a fit with this budget promises.
 
         Notes
         -----
@@ -374,7 +414,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             "centre=, radius= and formulas="
         )
         return Guarantee.of(
-            allocation.budget,
+            budget,
             "replace-one" if self.hidden else "replace-one-design-public",
             unit=unit.name,
             public_facts=tuple(shown),
@@ -435,6 +475,10 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         missing, by declaration.  Needed for every column that may be missing.
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
+    cov_type : {"HC1", "CR1"}, optional
+        Errors of the regressions in ``formulas`` from their own scores, at a tenth of mu squared:
+        ``"HC1"`` is robust to variances that vary; ``"CR1"`` to dependence within units of several
+        rows too (``max_rows`` of the schema's unit), which need it.  Not for rows in an engine.
     neighbors : {"replace-one", "replace-one-design-public"}
         Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
 
@@ -469,7 +513,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     True
     """
 
-    saved_types = (DrawnMoments,)
+    saved_types = (DrawnMoments, DrawnScores)
 
     @checked
     def __init__(
@@ -487,6 +531,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         radius: float | str | None = None,
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         attrition: bool = False,
+        cov_type: ScoreErrors | None = None,
         neighbors: str = "replace-one",
     ) -> None:
         spec = MomentsSpec(
@@ -495,9 +540,14 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
-            neighbors=neighbors,
+            cov_type=cov_type, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
+        if spec.cov_type and isinstance(self._table.frame, nw.LazyFrame):
+            raise ParameterError(
+                "scores are added in memory, and these rows are in an engine; collect them first, "
+                "or leave cov_type= out"
+            )
         grouping, self._table = grouping_of(
             self._table, known.schema, spec.comparison(), spec.subgroups,
             spec.present_public(known.schema), hidden=spec.hidden, attrition=spec.attrition,
@@ -505,6 +555,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         layout = spec.layout(known.schema)
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
         self.facts = MomentsFacts(schema=known.schema, n=known.n, grouping=grouping, layout=layout)
+        self._check_scores()
 
     @classmethod
     def from_formulas(
@@ -519,20 +570,58 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         """
         return cls(data, schema, formulas=listed_names(formulas, "formulas"), **options)
 
+    def _check_scores(self) -> None:
+        """Refuse regressions of which no scores can be told, by public facts, before a charge."""
+        asked, facts = self.spec.scored(self.facts.schema), self.facts
+        if not asked:
+            return
+        width = facts.layout.grid.width + 1
+        nothing = np.zeros((len(facts.grouping.groups), width, width), dtype=object)
+        promise = self.spec.promise(facts, Budget(1, Fraction(1, 10**6)))
+        first = self._first(DrawnMoments(nothing, 1.0), promise)
+        for _, formula in asked:
+            first.score_map(formula)
+
+    def _first(self, drawn: DrawnMoments, guarantee: Guarantee) -> Moments:
+        """Return moments of which scores are asked."""
+        spec = self.spec
+        return Moments.of(self.facts, drawn, guarantee, "", spec.method, spec.outcomes)
+
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], DrawnMoments]:
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
-        sums = asked_moments(self._table, facts.layout, facts.grouping, relation)
+        sums = asked_moments(self._table, facts.layout, facts.grouping, relation, self._unit_id)
         return lambda noise: self._draw(allocation, noise, sums)
+
+    @property
+    def _unit_id(self) -> str | None:
+        """The column that says whose a row is, where one person may have several."""
+        return self.facts.schema.unit.id if self.facts.layout.grid.rows > 1 else None
 
     def _draw(
         self, allocation: Allocation, noise: NoiseSource, sums: IntegerVector | None = None
     ) -> DrawnMoments:
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
-        return drawn_moments(
-            self._table, facts.layout, facts.grouping, relation, allocation, noise, sums
+        schema, layout, grouping = facts.schema, facts.layout, facts.grouping
+        unit = self._unit_id
+        drawn = drawn_moments(
+            self._table, layout, grouping, relation, allocation, noise, unit, sums
         )
+        asked = self.spec.scored(schema)
+        if not asked:
+            return drawn
+        # from here on what is asked of the rows is a function of what was released
+        first = self._first(drawn, self.spec.guarantee(facts, allocation))
+        scores = tuple(
+            drawn_scores(
+                self._table, layout, grouping, relation,
+                gaussian_of(allocation, SCORES.format(place)), noise, one,
+                first.score_map(formula), unit,
+            )
+            for place, (one, formula) in enumerate(asked, 1)
+        )  # fmt: skip
+        return replace(drawn, scores=scores)
 
     def _read(
         self,
@@ -578,11 +667,6 @@ def _parts(design: Design) -> Iterator[Design]:
         yield from _parts(factor)
 
 
-def _check_rows(schema: Schema, n: int) -> None:
-    if schema.unit.max_rows > 1:
-        raise SchemaError(
-            f"one {schema.unit.name} has several rows, which moments do not offer; give one row "
-            f"per {schema.unit.name}"
-        )
+def _check_rows(n: int) -> None:
     if n > MOST_ROWS:
         raise ParameterError(f"{n:,} rows; moments add at most {MOST_ROWS:,}")

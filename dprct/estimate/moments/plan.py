@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dprct.estimate.moments.layout import GUESS
 from dprct.estimate.moments.release import count_noise, gaussian_of
+from dprct.estimate.moments.scores import SHARE
 from dprct.estimate.moments.variables import INTERCEPT, key_of, main_part, regressors_of
 from dprct.formula import parse
 
@@ -34,6 +35,13 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
         "released": f"{mechanism.size:,} numbers; {mechanism.describe()}",
         "radius": _radius_said(facts),
     }
+    scores = len(allocation.parts) - 1
+    if scores:
+        shown["scores"] = (
+            f"of {scores} regression{'s' * (scores > 1)}, for "
+            f"{'HC1' if layout.grid.rows == 1 else 'CR1'} errors, with {float(SHARE):.0%} of "
+            "mu squared"
+        )
     if layout.grid.count:
         shown["rows of a cell"] = f"noise sd {count_noise(layout, mechanism.noise_sd):.4g}"
     return shown
@@ -50,7 +58,13 @@ def _radius_said(facts: MomentsFacts) -> str:
     if layout.grid.moves_nobody:
         return f"{layout.radius:.4g}: the box of the bounds, which moves nobody"
     free = [place for place in layout.places if not place.exempt]
-    typical = math.sqrt(math.fsum(place.weight**2 for place in free))
+    typical = math.sqrt(layout.grid.rows * math.fsum(place.weight**2 for place in free))
+    if layout.grid.rows > 1:
+        return (
+            f"{layout.shrunk_radius:.4g} of {len(free)} columns and {layout.grid.rows} rows, "
+            f"{layout.shrunk_radius / typical:.3g} times that many typical rows: units further out "
+            "are moved to it"
+        )
     return (
         f"{layout.shrunk_radius:.4g} of {len(free)} columns, {layout.shrunk_radius / typical:.3g} "
         "times a typical row: rows further out are moved to it"

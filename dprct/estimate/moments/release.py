@@ -8,24 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.errors import ParameterError
 from dprct.estimate.moments.noisy import NoisyMoments
+from dprct.estimate.moments.scores import SHARE, DrawnScores
+from dprct.estimate.synthetic_control.allocation import Part, mechanisms_of
 from dprct.model import Facts
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
-from dprct.queries.ball import moment_sums
+from dprct.queries.ball import STEPS, moment_sums
+from dprct.queries.scores import SCORE_SQUARED, score_sums
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.groups import Group, Grouping
     from dprct.estimate.moments.layout import Layout
+    from dprct.estimate.moments.scores import Scored
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget, Guarantee, Relation
     from dprct.privacy.noise import NoiseSource
+    from dprct.queries.ball import MomentsGrid
+    from dprct.queries.scores import ScoreMap
     from dprct.schema import Schema
 
 MOMENTS = "moments"
-"""The one part of an allocation of :class:`dprct.PrivateMoments`."""
+"""The part of an allocation of :class:`dprct.PrivateMoments` that is drawn first."""
+
+SCORES = "scores of regression {}"
+"""The others, which are drawn after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -55,10 +67,13 @@ class DrawnMoments:
         the corner is twice h^2 times the rows, public or drawn.
     sigma : float
         Standard deviation of a draw, in steps squared.
+    scores : tuple of DrawnScores
+        Of the regressions whose errors are robust.
     """
 
     sums: NDArray[Any]
     sigma: float
+    scores: tuple[DrawnScores, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,28 +97,45 @@ class ReleasedMoments:
     sealed: str
 
 
-def allocation_of(layout: Layout, groups: int, budget: Budget) -> Allocation:
-    """Return the one mechanism of a release.
+def allocation_of(
+    grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int] = ()
+) -> Allocation:
+    """Return the mechanisms of a release: moments, and the scores of regressions of these sizes.
+
+    All are fixed here, before the first draw: what scores are asked for depends on the released
+    moments, and what a unit can move them by does not.  The squares of their mu add up.
 
     Raises
     ------
     ParameterError
         If delta is 0, or no sampler reaches the scale.
     """
-    grid = layout.grid
-    mechanism = AnalyticGaussian(budget, grid.l2_squared, groups * grid.size)
-    return Allocation(budget=budget, parts={MOMENTS: mechanism})
+    if not scores or not budget.delta:
+        mechanism = AnalyticGaussian(budget, grid.l2_squared, groups * grid.size)
+        return Allocation(budget=budget, parts={MOMENTS: mechanism})
+    parts = {MOMENTS: Part(1 - SHARE, grid.l1, grid.l2_squared, groups * grid.size)}
+    for place, size in enumerate(scores, 1):
+        share = SHARE / len(scores)
+        parts[SCORES.format(place)] = Part(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
+    try:
+        drawn = mechanisms_of(budget, "gaussian", parts)
+    except ParameterError:
+        raise ParameterError(
+            f"{budget} is too large to be divided among moments and scores, whose draws would need "
+            "a finer grid; give a smaller epsilon or a larger delta, or leave cov_type= out"
+        ) from None
+    return Allocation(budget=budget, parts=drawn, composition="gdp")
 
 
-def gaussian_of(allocation: Allocation) -> AnalyticGaussian:
-    """Return the mechanism of a release."""
-    mechanism = allocation[MOMENTS]
+def gaussian_of(allocation: Allocation, part: str = MOMENTS) -> AnalyticGaussian:
+    """Return the mechanism of a part of a release."""
+    mechanism = allocation[part]
     assert isinstance(mechanism, AnalyticGaussian)
     return mechanism
 
 
 def asked_moments(
-    table: BoundTable, layout: Layout, grouping: Grouping, relation: Relation
+    table: BoundTable, layout: Layout, grouping: Grouping, relation: Relation, unit: str | None
 ) -> IntegerVector:
     """Return the sums of all groups, sealed: one pass.
 
@@ -112,7 +144,7 @@ def asked_moments(
     EngineError
         If the engine fails, or the table is not what it was at the door.
     """
-    return moment_sums(table.frame, layout.grid, grouping.cells, relation, table.counted)
+    return moment_sums(table.frame, layout.grid, grouping.cells, relation, unit, table.counted)
 
 
 def drawn_moments(
@@ -122,6 +154,7 @@ def drawn_moments(
     relation: Relation,
     allocation: Allocation,
     noise: NoiseSource,
+    unit: str | None = None,
     sums: IntegerVector | None = None,
 ) -> DrawnMoments:
     """Add up the rows and draw the release; the caller has charged the allocation.
@@ -130,9 +163,28 @@ def drawn_moments(
     """
     mechanism = gaussian_of(allocation)
     if sums is None:
-        sums = asked_moments(table, layout, grouping, relation)
+        sums = asked_moments(table, layout, grouping, relation, unit)
     released = mechanism.release(sums, noise).units
     return DrawnMoments(matrices(layout, grouping, released), mechanism.noise_sd)
+
+
+def drawn_scores(
+    table: BoundTable,
+    layout: Layout,
+    grouping: Grouping,
+    relation: Relation,
+    mechanism: AnalyticGaussian,
+    noise: NoiseSource,
+    of: Scored,
+    asked: ScoreMap,
+    unit: str | None = None,
+) -> DrawnScores:
+    """Add up the scores of one regression and draw them."""
+    sums = score_sums(table.frame, layout.grid, grouping.cells, asked, relation, unit)
+    k = len(of.regressors)
+    cells = [int(number) for number in mechanism.release(sums, noise).units]
+    found = np.array(cells, dtype=object).reshape(k, k)
+    return DrawnScores(of.outcome, of.regressors, found + found.T, mechanism.noise_sd)
 
 
 def matrices(layout: Layout, grouping: Grouping, numbers: Any) -> NDArray[Any]:

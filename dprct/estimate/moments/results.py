@@ -16,6 +16,7 @@ from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
 from dprct.estimate.moments.release import ReleasedMoments, moments_of
+from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
     from dprct.privacy.budget import Guarantee
+    from dprct.queries.scores import ScoreMap
     from dprct.results.itt import ITTTable
     from dprct.results.joint import WaldTest
 
@@ -183,6 +185,7 @@ class Moments(ReleasedMoments):
                 "the release has no arms, so no effects; regress the outcome on a released column "
                 "with ols(...), or release again with assignment="
             )
+        self._check_units("effects")
         asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
         for name in asked:
             self.place(name)
@@ -288,9 +291,11 @@ class Moments(ReleasedMoments):
         formula : str
             As in :func:`dprct.ols`; products of released columns must have been released, products
             with treatment and subgroups are there.
-        cov_type : {"by group", "nonrobust"}, optional
-            Whether errors have a variance of their own in every group that the formula tells
-            apart; by default they do where it names treatment or subgroups.
+        cov_type : {"scores", "by group", "nonrobust"}, optional
+            ``"scores"``: robust errors, where those of this regression were released (``cov_type=``
+            of the release), which is the default there.  Elsewhere whether errors have a variance
+            of their own in every group that the formula tells apart; by default they do where it
+            names treatment or subgroups.
         where : mapping from treatment or subgroup to level, optional
             Among these people alone.
 
@@ -308,19 +313,16 @@ class Moments(ReleasedMoments):
         parsed = self._parsed(formula, "ols")
         if parsed.endogenous:
             raise FormulaError(f"{parsed.text!r} has instruments; fit it with iv")
-        used = tuple(name for name in parsed.names if name in self.group_columns)
-        main = main_part(parsed)
-        terms = [
-            *listed_terms(parsed.outcome_names, self.schema),
-            *regressors_of(main, self.schema),
-        ]
+        terms, used = self._terms(parsed)
         cells, found = self.system(terms, used, where)
+        meat = self._meat(parsed, terms, cells, found, cov_type, where)
         return regression_of(
             cells,
             found[0],
             found[1:],
             guarantee=self.guarantee,
-            by_cell=_by_group(cov_type, used),
+            by_cell=meat is None and _by_group(cov_type, used),
+            meat=meat,
             formula=parsed.text,
             notes=(self._estimand(), *self._where_note(where)),
         )
@@ -354,6 +356,7 @@ class Moments(ReleasedMoments):
         ColumnError
             If a column or a product was not released.
         """
+        self._check_units("iv")
         parsed = self._parsed(formula, "iv")
         parts = instrumented(parsed)
         if parts is None:
@@ -383,6 +386,52 @@ class Moments(ReleasedMoments):
             notes=(self._estimand(), *self._where_note(where)),
         )
 
+    def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
+        """Return outcome and regressors of a formula, and the group columns in it."""
+        outcome = listed_terms(parsed.outcome_names, self.schema)
+        terms = [*outcome, *regressors_of(main_part(parsed), self.schema)]
+        return terms, tuple(name for name in parsed.names if name in self.group_columns)
+
+    def score_map(self, formula: str) -> ScoreMap:
+        """Return the scores of a regression as functions of rows, from what was released."""
+        terms, used = self._terms(self._parsed(formula, "ols"))
+        cells, found = self.system(terms, used, None)
+        of = whitened(cells, found[0], found[1:], self.layout.grid.rows)
+        members = [groups for _, groups in self._members(used, self._names(terms), None)]
+        return score_map(of, members, self.layout, len(self.groups), len(terms) - 1)
+
+    def _meat(
+        self, parsed: Formula, terms: Sequence[Term], cells: Sequence[NoisyMoments],
+        found: Sequence[Regressor], cov_type: str | None, where: Mapping[str, Value] | None,
+    ) -> Any:  # fmt: skip
+        """Return the released scores of a regression; None where errors are of another kind."""
+        key = Scored(parsed.outcome_names[0], tuple(term.name for term in terms[1:]))
+        known = {Scored(one.outcome, one.regressors): one for one in self.drawn.scores}
+        there = key in known and not where
+        rows = self.layout.grid.rows
+        if cov_type == "scores" or (rows > 1 and not there):
+            if not there or cov_type not in (None, "scores"):
+                said = "; ".join(f"{k.outcome} on {', '.join(k.regressors)}" for k in known)
+                raise ParameterError(
+                    f"the scores of {parsed.text!r}{' with where=' if where else ''} were not "
+                    f"released; released: {said or 'none'}"
+                )
+        elif cov_type is not None and rows == 1:
+            return None
+        if rows > 1 and cov_type not in (None, "scores"):
+            self._check_units(f"cov_type={cov_type!r}")
+        if not there:
+            return None
+        return meat_of(whitened(cells, found[0], found[1:], rows), known[key], rows)
+
+    def _check_units(self, what: str) -> None:
+        """Refuse errors that take rows to be independent, where units have several."""
+        if self.layout.grid.rows > 1:
+            raise ParameterError(
+                f"{what}: errors would take the rows of one unit to be independent; use ols with a "
+                "regression whose scores were released"
+            )
+
     def _parsed(self, formula: str, fit: str) -> Formula:
         """Return a formula of one outcome whose columns are all in the release."""
         parsed = parse(formula, structural=True)
@@ -408,15 +457,8 @@ class Moments(ReleasedMoments):
         ColumnError
             If a column or a product was not released.
         """
-        known = {place.variable.key: place.variable.name for place in self.layout.places}
-        columns: list[str | None] = []
-        for term in terms:
-            rest = term.without(self.group_columns)
-            if rest and key_of(rest) not in known:
-                said = ":".join(atom.column for atom in rest)
-                self.place(term.name if len(rest) == len(term.atoms) else said)
-            columns.append(known[key_of(rest)] if rest else None)
-        pooled = self._pooled(used, [name for name in columns if name is not None], where)
+        columns = self._columns(terms)
+        pooled = self._pooled(used, self._names(terms), where)
         # a row whose treatment or subgroup is missing is left out, as for any other column
         pooled = [(label, cell) for label, cell in pooled if None not in label]
         if not pooled:
@@ -430,6 +472,21 @@ class Moments(ReleasedMoments):
             )
             found.append(Regressor(term.name, column, by_cell if inside else None))
         return [cell for _, cell in pooled], found
+
+    def _columns(self, terms: Sequence[Term]) -> list[str | None]:
+        """Return the released column of each term; None for one that is a function of groups."""
+        known = {place.variable.key: place.variable.name for place in self.layout.places}
+        columns: list[str | None] = []
+        for term in terms:
+            rest = term.without(self.group_columns)
+            if rest and key_of(rest) not in known:
+                said = ":".join(atom.column for atom in rest)
+                self.place(term.name if len(rest) == len(term.atoms) else said)
+            columns.append(known[key_of(rest)] if rest else None)
+        return columns
+
+    def _names(self, terms: Sequence[Term]) -> list[str]:
+        return [name for name in self._columns(terms) if name is not None]
 
     def wald_test(self, hypothesis: str | Sequence[str]) -> WaldTest:
         """Return the joint test of restrictions on :meth:`effects`, such as ``"t1 = t2"``."""
@@ -509,6 +566,7 @@ class Moments(ReleasedMoments):
             ("groups", "; ".join(group.name for group in self.groups)),
             ("released", f"{size:,} numbers"),
             ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
+            *self._scores_said(),
             ("ledger", self.ledger),
         )
 
@@ -528,6 +586,10 @@ class Moments(ReleasedMoments):
 
     def __repr__(self) -> str:
         return f"Moments({len(self.columns)} columns, {len(self.groups)} groups, n={self.n:,})"
+
+    def _scores_said(self) -> tuple[tuple[str, str], ...]:
+        known = [f"{one.outcome} on {', '.join(one.regressors)}" for one in self.drawn.scores]
+        return (("scores", "; ".join(known)),) if known else ()
 
     def _estimand(self) -> str:
         if self.layout.grid.moves_nobody:
@@ -556,8 +618,20 @@ class Moments(ReleasedMoments):
 
         ``by`` names group columns, or ``"arm"``.
         """
-        wanted = self._checked(where)
         inner = len(self.groups) // len(self.totals)
+        members = self._members(by, columns, where, missing=True)
+        return [(label, self._added(groups, inner)) for label, groups in members]
+
+    def _members(
+        self,
+        by: Sequence[str],
+        columns: Sequence[str],
+        where: Mapping[str, Value] | None,
+        *,
+        missing: bool = False,
+    ) -> list[tuple[tuple[Value, ...], list[int]]]:
+        """Return the groups of each label; without those of a missing one unless ``missing``."""
+        wanted = self._checked(where)
         used = [
             g
             for g, group in enumerate(self.groups)
@@ -573,7 +647,7 @@ class Moments(ReleasedMoments):
             raise ParameterError(
                 "no group of the release has values of all these columns; leave one out"
             )
-        return [(label, self._added(gs, inner)) for label, gs in members.items()]
+        return [(label, gs) for label, gs in members.items() if missing or None not in label]
 
     def _added(self, groups: Sequence[int], inner: int) -> NoisyMoments:
         """Return groups together; of all cells of a public group, its public number of rows."""

@@ -147,7 +147,7 @@ def test_all_problems_are_named_from_public_facts(people, schema):
     assert problems == ["neighbors", "bins", "missing", "clip"]
 
 
-README = Path(__file__).parents[3] / "README.md"
+WHY = Path(__file__).parents[3] / "docs" / "why_believe_it.md"
 
 
 def printed_sensitivity(text, **numbers):
@@ -175,7 +175,7 @@ def test_the_printed_sensitivity_is_the_one_of_the_noise(
         "joint": len(apart - {frozenset(pair) for pair in pairs}),
     }  # fmt: skip
     used = math.sqrt(layout.l2_squared) * float(layout.step)
-    (row,) = (line for line in README.read_text("utf-8").splitlines() if "| CATE | counts" in line)
+    (row,) = (line for line in WHY.read_text("utf-8").splitlines() if "| CATE | counts" in line)
     for text in (row, dprct.PrivateAdditive.__doc__):
         assert printed_sensitivity(text, **numbers) == pytest.approx(used, rel=1e-12)
     assert (

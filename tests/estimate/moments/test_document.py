@@ -77,6 +77,21 @@ def test_it_obeys_its_published_schema(moments: Moments) -> None:
             jsonschema.validate({k: v for k, v in content.items() if k != key}, rules)
 
 
+def test_a_file_of_version_1_is_read(moments: Moments, tmp_path: Any) -> None:
+    """It had no scores and no rows of units, and says so by its number alone."""
+    content = moments.to_dict()
+    assert content["moments"] == 2
+    assert content["scores"] == []
+    old = {key: value for key, value in content.items() if key != "scores"} | {"moments": 1}
+    old["layout"] = {k: v for k, v in content["layout"].items() if k != "rows"}
+    old["digest"] = digest_of(old)
+    path = tmp_path / "old.moments.json"
+    path.write_text(json.dumps(old), "utf-8")
+    assert Moments.load(path).to_dict() == content
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(json.loads(json.dumps(old)), json.loads(rules))
+
+
 def test_no_row_and_no_seed_is_saved(moments: Moments, tmp_path: Any) -> None:
     seeded = PrivateMoments(
         pd.DataFrame({"wage": np.zeros(10)}), Schema((SCHEMA.column("wage"),)), columns=["wage"]
@@ -168,7 +183,7 @@ def test_noise_below_the_guarantee_is_refused(moments: Moments, tmp_path: Any) -
     [
         ("", "not JSON"),
         ("[]", "no key 'moments'"),
-        ('{"moments": 2}', "its version is not 1"),
+        ('{"moments": 3}', "its version is not 1"),
         ('{"moments": NaN}', "not JSON"),
         ("[" * 100_000, "not JSON"),
         ('{"moments": 1, "digest": "0"}', "was changed"),

@@ -1,0 +1,252 @@
+"""Commands that change what is in memory: files, rows, columns; and where results are stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dprct.dofile.macros import known, quoted_words
+from dprct.dofile.memory import Memory, file_name, negation
+from dprct.dofile.syntax import Parsed, Prefix, full_name, parse
+from dprct.dofile.varlists import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dprct.dofile.session import Session
+
+
+def take(session: Session, parsed: Parsed, prefixes: Sequence[Prefix]) -> bool:
+    """Run a command that is about data; false where it is not."""
+    command = _COMMANDS.get(parsed.name)
+    if command is None:
+        return False
+    session.macros.spend((len(session.memory.derived) // 32) if parsed.name in _COPYING else 0)
+    command(session, parsed)
+    return True
+
+
+_COPYING = frozenset({"use", "save", "preserve", "restore", "merge", "append"})
+"""Commands that copy what is known of the columns, which is work."""
+
+
+def _use(session: Session, parsed: Parsed) -> None:
+    name = file_name(parsed.using or parsed.before)
+    if not name:
+        return
+    session.memory = session.opened(name)
+    if parsed.using:
+        session.memory.keep(words(parsed.before))
+    session.memory.only(parsed.condition)
+
+
+def _import(session: Session, parsed: Parsed) -> None:
+    text = parsed.using or (quoted_words(parsed.before) or [""])[-1]
+    session.memory = session.opened(file_name(text, ""))
+
+
+def _save(session: Session, parsed: Parsed) -> None:
+    name = file_name(parsed.before) or session.memory.dataset
+    if name and len(session.saved) < 5_000:
+        session.saved[name] = session.memory.copied()
+        if not name.startswith("__"):
+            session.memory.dataset = name
+
+
+def _combine(how: str) -> Callable[[Session, Parsed], None]:
+    def run(session: Session, parsed: Parsed) -> None:
+        for text in quoted_words(parsed.using):
+            name = file_name(text)
+            other = session.saved.get(name) or session.opened(name)
+            session.memory.combined(other, name, how)
+
+    return run
+
+
+def _keep(session: Session, parsed: Parsed) -> None:
+    _rows(session, parsed)
+    if parsed.before and not parsed.condition:
+        session.memory.keep(words(parsed.before))
+
+
+def _drop(session: Session, parsed: Parsed) -> None:
+    if parsed.condition:
+        session.memory.only(negation(parsed.condition))
+    elif parsed.within:
+        session.memory.only(f"not in {parsed.within}")
+    elif parsed.before == "_all":
+        session.memory = Memory()
+    else:
+        session.memory.drop(words(parsed.before))
+
+
+def _rows(session: Session, parsed: Parsed) -> None:
+    session.memory.only(parsed.condition)
+    if parsed.within:
+        session.memory.only(f"in {parsed.within}")
+
+
+def _generate(session: Session, parsed: Parsed) -> None:
+    text = parsed.before
+    if parsed.name == "egen" and (by := parsed.option("by", 2)):
+        text += f" by {by}"
+    session.memory.generate(parsed.name, text, parsed.condition)
+
+
+def _made(session: Session, parsed: Parsed) -> None:
+    """Take commands with ``generate()``: ``recode``, ``encode``, ``destring``, ``tabulate``."""
+    into = parsed.option("generate", 1)
+    if not into:
+        if parsed.name == "recode":
+            for name in words(parsed.before)[:1]:
+                session.memory.generate("replace", f"{name} = recoded", parsed.condition)
+        return
+    if parsed.name == "tabulate":
+        session.memory.open = True
+        session.memory.derived[into] = f"indicators of {parsed.before}"
+        return
+    for name in words(into):
+        session.memory.add(name, f"{parsed.name} {parsed.before}")
+
+
+def _predict(session: Session, parsed: Parsed) -> None:
+    last = session.rows[-1].command if session.rows else "an estimation"
+    for name in parsed.before.split()[-1:]:
+        session.memory.add(name, f"predicted after {last}")
+
+
+def _xtile(session: Session, parsed: Parsed) -> None:
+    session.memory.generate("egen", f"{parsed.before} (quantiles)", parsed.condition)
+
+
+def _clonevar(session: Session, parsed: Parsed) -> None:
+    session.memory.generate("generate", parsed.before, parsed.condition)
+
+
+def _rename(session: Session, parsed: Parsed) -> None:
+    session.memory.rename(parsed.before)
+
+
+def _reshape(session: Session, parsed: Parsed) -> None:
+    session.memory.reshape(parsed.before, parsed.option("j", 1) or "")
+
+
+def _collapse(session: Session, parsed: Parsed) -> None:
+    session.memory.only(parsed.condition)
+    session.memory.collapse(parsed.before, parsed.option("by", 2) or "")
+
+
+def _stepped(name: str) -> Callable[[Session, Parsed], None]:
+    def run(session: Session, parsed: Parsed) -> None:
+        session.memory.step(name)
+        session.memory.open = True
+
+    return run
+
+
+def _preserve(session: Session, parsed: Parsed) -> None:
+    if len(session.preserved) < 50:
+        session.preserved.append(session.memory.copied())
+
+
+def _restore(session: Session, parsed: Parsed) -> None:
+    if not session.preserved:
+        return
+    before = session.preserved[-1] if parsed.option("preserve") else session.preserved.pop()
+    if parsed.option("not", 3) is None:
+        session.memory = before.copied()
+
+
+def _panel(session: Session, parsed: Parsed) -> None:
+    if parsed.before:
+        session.memory.panel = known(parsed.before.split()[0])
+
+
+def _survey(session: Session, parsed: Parsed) -> None:
+    session.memory.survey = parsed.weights
+
+
+def _clear(session: Session, parsed: Parsed) -> None:
+    if parsed.before in ("", "all", "*"):
+        session.memory = Memory()
+    if parsed.before in ("all", "*"):
+        session.programs.clear()
+        session.macros.scalars.clear()
+
+
+def _estimates(session: Session, parsed: Parsed) -> None:
+    listed = words(parsed.before)
+    if len(listed) > 1 and listed[0] in ("store", "sto", "stor"):
+        session.store(listed[1:2])
+    elif listed[:1] == ["clear"] or listed[:2] == ["drop", "_all"]:
+        session.stored.clear()
+
+
+def _eststo(session: Session, parsed: Parsed) -> None:
+    listed = words(parsed.before)
+    if listed[:1] == ["clear"]:
+        session.stored.clear()
+    else:
+        session.store(listed[:1] or [f"est{len(session.stored) + 1}"])
+
+
+def _table(session: Session, parsed: Parsed) -> None:
+    names = words(parsed.before)
+    if parsed.name in ("esttab", "estout") and (not names or "*" in names[0]):
+        names = [*session.stored]
+    elif parsed.name.startswith("outr"):
+        names = []
+    target = quoted_words(parsed.using)
+    session.name_table(names, target[0] if target else "")
+
+
+def _expanded_xi(session: Session, parsed: Parsed) -> None:
+    """Take ``xi i.group`` as a command of its own: it makes indicators."""
+    session.memory.open = True
+
+
+def _opened(session: Session, parsed: Parsed) -> None:
+    session.memory.open = True
+
+
+def _nothing(session: Session, parsed: Parsed) -> None:
+    """Take a command that leaves all of this as it is."""
+
+
+_COMMANDS: dict[str, Callable[[Session, Parsed], None]] = {
+    **dict.fromkeys(("use", "sysuse", "webuse"), _use),
+    **dict.fromkeys(("insheet", "import", "infile", "infix", "usespss", "xmluse"), _import),
+    **dict.fromkeys(("save", "saveold"), _save),
+    **dict.fromkeys(("merge", "mmerge", "joinby", "cross"), _combine("merge")),
+    "append": _combine("append"),
+    "keep": _keep,
+    "drop": _drop,
+    **dict.fromkeys(("generate", "egen", "replace"), _generate),
+    **dict.fromkeys(
+        ("recode", "encode", "decode", "destring", "tostring", "tabulate", "winsor", "winsor2"),
+        _made,
+    ),
+    "predict": _predict,
+    "xtile": _xtile,
+    "clonevar": _clonevar,
+    "rename": _rename,
+    "renvars": _opened,
+    "reshape": _reshape,
+    "collapse": _collapse,
+    "contract": _stepped("collapse"),
+    **dict.fromkeys(("expand", "fillin", "stack", "xpose"), _stepped("expand")),
+    **dict.fromkeys(("sample", "bsample"), _stepped("sample")),
+    "duplicates": _nothing,
+    "preserve": _preserve,
+    "restore": _restore,
+    **dict.fromkeys(("xtset", "tsset", "iis"), _panel),
+    "svyset": _survey,
+    "clear": _clear,
+    "estimates": _estimates,
+    "eststo": _eststo,
+    **dict.fromkeys(("esttab", "estout", "outreg2", "outreg", "outtex"), _table),
+    "xi": _expanded_xi,
+    **dict.fromkeys(("separate", "svmat", "pca", "factor", "statsmat", "input"), _opened),
+    **dict.fromkeys(("label", "order", "summarize", "cd", "mkmat", "delete", "version"), _nothing),
+}
+
+__all__ = ["full_name", "parse", "take"]

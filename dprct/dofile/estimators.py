@@ -1,0 +1,256 @@
+"""What each estimation command says: outcome, regressors, instruments, effects, errors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dprct.dofile.lines import OPEN
+from dprct.dofile.macros import known
+from dprct.dofile.memory import Memory, bindings, conjunction, depends_on
+from dprct.dofile.regression import Regression
+from dprct.dofile.varlists import bare_names, expanded, is_plain, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.dofile.syntax import Parsed, Prefix
+
+LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg", "brl"})
+INSTRUMENTAL = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe", "xtivreg"})
+_OTHERS_WORDS = """\
+logit logistic probit dprobit oprobit ologit tobit intreg cnreg poisson nbreg qreg heckman
+mlogit ate
+"""
+OTHERS = frozenset(_OTHERS_WORDS.split())
+TESTS = frozenset({"ttest", "ranksum"})
+READ = LINEAR | INSTRUMENTAL | OTHERS | TESTS | {"suest"}
+"""Estimators whose parts are read."""
+
+_BY_NAME_WORDS = """\
+xtlogit xtprobit xtpoisson xtnbreg xttobit xtgee xtabond xtmixed mixed melogit meprobit
+clogit stcox streg sureg reg3 mvreg manova anova rreg newey newey2 prais biprobit mprobit
+asclogit rologit glm gmm gsem sem truncreg ivprobit ivtobit zip zinb gnbreg ppmlhdfe ppml
+rdrobust rd teffects psmatch2 pscore nnmatch attnd attk atts attr iqreg sqreg bsqreg ivqreg2
+ivqte qreg2 cquad hetprob hetprobit scobit cloglog nl fracreg betareg treatreg etregress
+eregress ivhdfe xtivreg2 reg2hdfe felsdvreg a2reg gllamm rifreg oaxaca leebounds randcmd
+ritest_results csdid did_multiplegt didregress eventdd bayes lassologit dslogit dsregress
+poregress xporegress pdslasso lasso2 rlasso rforest causal_forest synth synth_runner ologit2
+gologit2 slogit xtreg2 cgmreg cgmwildboot cgmlogit ols_spatial_HAC x_ols reg_ss regxfe spreg
+svyreg svyregress svylogit svyprobit svymean probit2 logit2 oglm cmp heckprob heckprobit
+heckoprobit
+"""
+BY_NAME = frozenset(_BY_NAME_WORDS.split())
+"""Estimators that are listed, not taken apart."""
+
+_MOST_NOTED = 8
+
+
+@dataclass(slots=True)
+class Place:
+    """Where an estimation stands, and what the reader knows of its run."""
+
+    file: str
+    line: int
+    table: str = ""
+    doubts: list[str] = field(default_factory=list)
+    prefixes: Sequence[Prefix] = ()
+    treatments: frozenset[str] = frozenset()
+    stored: dict[str, Regression] = field(default_factory=dict)
+
+
+def is_estimator(name: str) -> bool:
+    """Whether a command estimates something."""
+    return name in READ or name in BY_NAME
+
+
+def regression(parsed: Parsed, memory: Memory, place: Place) -> Regression | None:
+    """Return the row of an estimation; None where a command only shows the last one again."""
+    if parsed.name in BY_NAME:
+        return _row(parsed, memory, place, _Parts(note=["this command is read by name only"]))
+    if parsed.name == "suest":
+        return _suest(parsed, memory, place)
+    if not parsed.before:
+        return None
+    if parsed.name in TESTS:
+        return _row(parsed, memory, place, _two_samples(parsed, memory))
+    return _row(parsed, memory, place, _parts(parsed, memory))
+
+
+@dataclass(slots=True)
+class _Parts:
+    outcomes: list[str] = field(default_factory=list)
+    regressors: list[str] = field(default_factory=list)
+    endogenous: list[str] = field(default_factory=list)
+    instruments: list[str] = field(default_factory=list)
+    absorb: list[str] = field(default_factory=list)
+    note: list[str] = field(default_factory=list)
+
+
+def _parts(parsed: Parsed, memory: Memory) -> _Parts:
+    parts = _Parts()
+    text = parsed.before
+    if parsed.name == "ivregress":
+        text = re.sub(r"^\s*(?:2sls|liml|gmm)\b", "", text)
+    if parsed.name in INSTRUMENTAL and (found := re.search(r"\(([^()=]*)=([^()]*)\)", text)):
+        parts.endogenous = memory.expand(found[1])
+        parts.instruments = memory.expand(found[2])
+        text = text[: found.start()] + " " + text[found.end() :]
+    if parsed.name == "heckman" and "=" in text:
+        text = text.replace("=", " ")
+    listed = words(text)
+    several = 2 if parsed.name == "intreg" else 1
+    parts.outcomes = [name for word in listed[:several] for name in expanded(word, memory.columns)]
+    right = [name for word in listed[several:] for name in expanded(word, memory.columns)]
+    if len(parts.outcomes) > several:  # a range or a pattern before the regressors
+        right = parts.outcomes[several:] + right
+        parts.outcomes = parts.outcomes[:several]
+    parts.regressors = parts.endogenous + [n for n in right if n not in parts.endogenous]
+    included = set(right)
+    parts.instruments = [name for name in parts.instruments if name not in included]
+    _absorbed(parsed, memory, parts)
+    if parsed.name == "heckman" and (selection := parsed.option("select", 3)):
+        parts.note.append(f"selection: {selection}")
+    if parsed.name == "qreg" and (quantile := parsed.option("quantile", 1)):
+        parts.note.append(f"quantile {quantile}")
+    return parts
+
+
+def _absorbed(parsed: Parsed, memory: Memory, parts: _Parts) -> None:
+    if parsed.name in ("xtreg", "xtivreg"):
+        if parsed.option("fe", 2) is not None:
+            panel = parsed.option("i", 1) or memory.panel
+            parts.absorb = words(panel)
+            if not panel:
+                parts.note.append("fixed effects of a panel that no xtset names")
+        elif parsed.option("be", 2) is None:
+            parts.note.append("random effects")
+        return
+    held = parsed.option("absorb", 1)
+    if held:
+        text = re.sub(r"\b\w+\s*=\s*", "", held.split(",")[0])
+        parts.absorb = [name for word in words(text) for name in expanded(word, memory.columns)]
+
+
+def _two_samples(parsed: Parsed, memory: Memory) -> _Parts:
+    """Take ``ttest y, by(g)``, ``ttest a == b`` and ``ttest y == 0``."""
+    parts = _Parts()
+    left, _, right = parsed.before.replace("==", "=").partition("=")
+    parts.outcomes = memory.expand(left)[:1]
+    if right.strip():
+        parts.note.append(f"compared with {right.strip()}")
+    groups = parsed.option("by", 2)
+    parts.regressors = memory.expand(groups) if groups else []
+    if parsed.option("unequal", 3) is not None or parsed.option("welch", 1) is not None:
+        parts.note.append("unequal variances")
+    return parts
+
+
+def _suest(parsed: Parsed, memory: Memory, place: Place) -> Regression:
+    """Take ``suest a b, cluster(c)``: the regressions that were stored under these names."""
+    names = words(parsed.before)
+    fits = [place.stored[name] for name in names if name in place.stored]
+    parts = _Parts()
+    parts.note.append("stored estimates " + " ".join(names[:30]))
+    for fit in fits:
+        parts.outcomes += [fit.outcome] if isinstance(fit.outcome, str) else fit.outcome
+        parts.regressors += [name for name in fit.regressors if name not in parts.regressors]
+    if len(fits) < len(names):
+        place.doubts.append("not all of these were stored in what was read")
+    return _row(parsed, memory, place, parts)
+
+
+def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regression:
+    vce, cluster = _errors(parsed, memory, place.prefixes)
+    weights = parsed.weights
+    groups = [p for p in place.prefixes if p.name in ("by", "bysort")]
+    if any(prefix.name == "svy" for prefix in place.prefixes):
+        weights = weights or memory.survey
+    sample = conjunction([*memory.sample, parsed.condition])
+    if parsed.within:
+        sample = f"{sample} in {parsed.within}".strip()
+    note = [*([place.table] if place.table else []), *parts.note]
+    note += [f"once for each value of {known(one.text)}" for one in groups]
+    doubts = [*place.doubts]
+    everything = (*parts.outcomes, *parts.regressors, *parts.instruments, *parts.absorb)
+    facts = " ".join((*everything, sample, weights, *cluster))
+    if OPEN in facts:
+        found = dict.fromkeys(re.findall(r"\ue000([^\ue000\ue001]*)", facts))
+        doubts.append("known to the data only: " + ", ".join(known(one) for one in found))
+    absent = _absent(memory, [*parts.outcomes, *parts.regressors])
+    if absent:
+        doubts.append("not in the header: " + " ".join(absent[:_MOST_NOTED]))
+    outcomes = [known(name) for name in parts.outcomes]
+    status = "unread" if not outcomes else "partly" if doubts else "read"
+    regressors = tuple(dict.fromkeys(known(name) for name in parts.regressors))
+    everywhere = (*outcomes, *regressors)
+    used = [n for word in everywhere for n in ([word] if is_plain(word) else bare_names(word))]
+    made = bindings(memory.derived, used)
+    note += [f"{name} = {made_of}" for name, made_of in [*made.items()][:_MOST_NOTED]]
+    wanted = {*place.treatments}
+    return Regression(
+        file=place.file,
+        line=place.line,
+        command=parsed.name,
+        outcome=outcomes if len(outcomes) > 1 else "".join(outcomes),
+        regressors=regressors,
+        treatments=tuple(
+            word
+            for word in regressors
+            if wanted and any(depends_on(n, wanted, memory.derived) for n in bare_names(word))
+        ),
+        endogenous=tuple(map(known, parts.endogenous)),
+        instruments=tuple(map(known, parts.instruments)),
+        absorb=tuple(map(known, parts.absorb)),
+        sample=known(sample),
+        weights=known(weights),
+        vce=vce if status != "unread" else "",
+        cluster=tuple(map(known, cluster)),
+        dataset=memory.dataset,
+        status=status,
+        note="; ".join([*note, *doubts]),
+        table=place.table,
+        derived=made,
+        sources=memory.sources,
+        steps=memory.steps,
+    )
+
+
+def _absent(memory: Memory, listed: list[str]) -> list[str]:
+    """Return names that a header which is whole does not have."""
+    if memory.columns is None or memory.open:
+        return []
+    columns = {*memory.columns, "_cons", "_n"}
+    return [
+        name
+        for word in listed
+        if OPEN not in word
+        for name in bare_names(word)
+        if name not in columns and not name.startswith("_I") and not {"*", "?", "-"} & set(name)
+    ]
+
+
+def _errors(
+    parsed: Parsed, memory: Memory, prefixes: Sequence[Prefix]
+) -> tuple[str, tuple[str, ...]]:
+    """Return how errors are computed, and over which clusters."""
+    cluster = parsed.option("cluster", 2)
+    kind = "classical"
+    if parsed.option("robust", 1) is not None:
+        kind = "robust"
+    if held := parsed.option("vce", 3):
+        first, _, rest = held.replace(",", " ").partition(" ")
+        if "cluster".startswith(first) and len(first) > 1:
+            cluster = rest
+        elif "robust".startswith(first):
+            kind = "robust"
+        elif first not in ("ols", "oim", "conventional", "unadjusted", "un"):
+            kind = "bootstrap" if first[:4] == "boot" else first
+    for prefix in prefixes:
+        if prefix.name in ("bootstrap", "jackknife", "svy"):
+            kind = prefix.name
+        if prefix.name == "bootstrap" and (inner := re.search(r"\bcl\w*\(([^()]*)\)", prefix.text)):
+            cluster = cluster or inner[1]
+    names = tuple(memory.expand(cluster)) if cluster else ()
+    return ("cluster" if names and kind in ("classical", "robust") else kind), names

@@ -1,0 +1,212 @@
+"""What Stata would hold in memory: the file, its rows, its columns, and what these are made of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from dprct.dofile.macros import known, unquoted
+from dprct.dofile.varlists import expanded, is_plain, words
+
+_TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
+_ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
+_MOST_CONDITIONS = 60
+
+
+@dataclass(slots=True)
+class Memory:
+    """The data in memory; ``columns`` is None where no header is known."""
+
+    dataset: str = ""
+    sources: tuple[str, ...] = ()
+    sample: tuple[str, ...] = ()
+    columns: list[str] | None = None
+    open: bool = True
+    derived: dict[str, str] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    panel: str = ""
+    survey: str = ""
+
+    def copied(self) -> Memory:
+        """Return a copy that later commands do not change."""
+        columns = None if self.columns is None else [*self.columns]
+        return replace(self, columns=columns, derived={**self.derived})
+
+    def expand(self, text: str) -> list[str]:
+        """Return the variables of a list, written out where the header tells."""
+        return [name for word in words(text) for name in expanded(word, self.columns)]
+
+    def add(self, name: str, made_of: str = "") -> None:
+        """Take in a column that a command makes."""
+        if not is_plain(name):
+            return
+        if self.columns is not None and name not in self.columns:
+            self.columns.append(name)
+        if made_of:
+            self.derived[name] = " ".join(known(made_of).split())[:300]
+
+    def step(self, name: str) -> None:
+        """Note what was done to the rows."""
+        if name not in self.steps:
+            self.steps = (*self.steps, name)
+
+    def only(self, condition: str) -> None:
+        """Leave the rows for which a condition holds."""
+        condition = " ".join(condition.split())
+        if condition and len(self.sample) < _MOST_CONDITIONS and condition not in self.sample:
+            self.sample = (*self.sample, condition)
+
+    def generate(self, command: str, text: str, condition: str) -> None:
+        """Take ``gen``, ``egen`` and ``replace``."""
+        while found := _TYPE.match(text):
+            text = text[found.end() :]
+        assigned = _ASSIGN.match(text)
+        if assigned is None:
+            return
+        name, made_of = assigned[1], text[assigned.end() :].strip()
+        if condition:
+            made_of += f" if {condition}"
+        if command == "replace":
+            before = self.derived.get(name)
+            if before is None:
+                self.derived[name] = f"replaced: {known(made_of)}"[:300]
+            elif len(before) < 200:
+                self.derived[name] = f"{before}; replaced: {known(made_of)}"[:300]
+            return
+        self.add(name, ("egen " if command == "egen" else "") + made_of)
+
+    def drop(self, names: list[str]) -> None:
+        """Forget columns."""
+        gone = {name for word in names for name in expanded(word, self.columns)}
+        if self.columns is not None:
+            self.columns = [name for name in self.columns if name not in gone]
+        for name in gone:
+            self.derived.pop(name, None)
+
+    def keep(self, names: list[str]) -> None:
+        """Forget all columns but these."""
+        if self.columns is None:
+            return
+        kept = {name for word in names for name in expanded(word, self.columns)}
+        self.columns = [name for name in self.columns if name in kept]
+
+    def rename(self, text: str) -> None:
+        """Take ``rename old new`` and ``rename (a b) (c d)``."""
+        groups = re.findall(r"\(([^()]*)\)", text)
+        pairs = (
+            list(zip(groups[0].split(), groups[1].split(), strict=False))
+            if len(groups) == 2
+            else [tuple(text.split()[:2])]
+        )
+        for pair in pairs:
+            if len(pair) == 2 and is_plain(pair[0]) and is_plain(pair[1]):
+                self._renamed(pair[0], pair[1])
+            else:
+                self.open = True
+
+    def _renamed(self, old: str, new: str) -> None:
+        if self.columns is not None:
+            self.columns = [new if name == old else name for name in self.columns]
+        self.derived[new] = self.derived.pop(old, f"renamed from {old}")
+
+    def collapse(self, text: str, by: str) -> None:
+        """Take ``collapse (mean) a b (sum) c=d, by(e)``."""
+        self.step("collapse")
+        names: list[str] = []
+        statistic = "mean"
+        for word in re.findall(r"\([^()]*\)|[^\s()]+", re.sub(r"\s*=\s*", "=", text)):
+            if word.startswith("("):
+                statistic = word.strip("() ")
+                continue
+            new, _, old = word.partition("=")
+            for name in expanded(new, self.columns):
+                names.append(name)
+                made_of = f"collapse ({statistic}) {old or name} by {by or 'all'}"
+                self.derived[name] = made_of[:300]
+        if self.columns is not None:
+            self.columns = [*self.expand(by), *names]
+
+    def reshape(self, text: str, j: str) -> None:
+        """Take ``reshape long stub, i(id) j(year)``; a wide one opens the header."""
+        self.step("reshape")
+        if self.columns is None:
+            return
+        if not text.startswith("long"):
+            self.open = True
+            return
+        for stub in text.split()[1:]:
+            stub = stub.replace("@", "")
+            made = re.compile(re.escape(stub) + r"\d+$")
+            self.columns = [name for name in self.columns if not made.match(name)]
+            self.columns.append(stub)
+        if j:
+            self.columns.append(j.split()[0])
+
+    def combined(self, other: Memory | None, name: str, how: str) -> None:
+        """Take in the columns of another file; one whose header is not known opens this one."""
+        self.step(how)
+        more = (name,) if other is None or not other.sources else other.sources
+        self.sources = tuple(dict.fromkeys((*self.sources, *more)))
+        if other is None or other.columns is None or other.open:
+            self.open = True
+        if other is not None:
+            for key, made_of in other.derived.items():
+                self.derived.setdefault(key, made_of)
+            if self.columns is not None and other.columns is not None:
+                self.columns += [c for c in other.columns if c not in set(self.columns)]
+        if how == "merge" and self.columns is not None and "_merge" not in self.columns:
+            self.columns.append("_merge")
+
+
+def file_name(text: str, ending: str = ".dta") -> str:
+    """Return a data file's name as it would stand in the folder.
+
+    Of a path of another machine the last part is left.
+    """
+    name = unquoted(known(text).split(",")[0].strip()).strip("\"'` ").replace("\\", "/")
+    if re.match(r"(?:[A-Za-z]:|/|~|\.\.)", name) or "//" in name:
+        name = name.rstrip("/").rpartition("/")[2]
+    name = re.sub(r"^(?:\./)+", "", name)
+    last = name.rpartition("/")[2]
+    return name + ending if last and "." not in last[1:] else name
+
+
+def conjunction(conditions: list[str]) -> str:
+    """Return conditions as one; those with an "or" in them get brackets."""
+    kept = [condition for condition in dict.fromkeys(conditions) if condition]
+    if len(kept) < 2:
+        return "".join(kept)
+    return " & ".join(c if not _has_or(c) else f"({c})" for c in kept)
+
+
+def _has_or(condition: str) -> bool:
+    depth = 0
+    for letter in condition:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "|" and depth == 0:
+            return True
+    return False
+
+
+def negation(condition: str) -> str:
+    """Return what remains where a condition is dropped."""
+    if re.fullmatch(r"[\w.]+\s*(?:==|!=|~=)\s*[\w.\"-]+", condition):
+        if "==" in condition:
+            return condition.replace("==", "!=", 1)
+        return re.sub(r"!=|~=", "==", condition, count=1)
+    return f"!({condition})"
+
+
+def bindings(derived: dict[str, str], names: list[str]) -> dict[str, str]:
+    """Return what those of the names that are made by do-files are made of."""
+    return {name: derived[name] for name in dict.fromkeys(names) if name in derived}
+
+
+def depends_on(name: str, wanted: set[str], derived: dict[str, str], depth: int = 0) -> bool:
+    """Whether a column is one of those wanted, or is made of one."""
+    if name in wanted:
+        return True
+    if depth > 6 or name not in derived:
+        return False
+    parts = set(re.findall(r"[A-Za-z_]\w*", derived[name])) - {name}
+    return any(depends_on(part, wanted, derived, depth + 1) for part in parts)

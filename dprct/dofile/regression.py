@@ -1,0 +1,92 @@
+"""One estimation, as far as its do-file tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+KEYS = (
+    "file",
+    "line",
+    "command",
+    "outcome",
+    "regressors",
+    "treatments",
+    "endogenous",
+    "instruments",
+    "absorb",
+    "sample",
+    "weights",
+    "vce",
+    "cluster",
+    "dataset",
+    "status",
+    "note",
+)
+"""The keys of a regression as JSON, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """One estimation that a do-file runs, with the line that asks for it.
+
+    Attributes
+    ----------
+    file, line : str, int
+        Where the estimation stands, the file relative to its folder.
+    command : str
+        The full name of the command: "regress" for ``reg``.
+    outcome : str or list of str
+        The left-hand variable; a list for commands that have several.
+    regressors : tuple of str
+        All right-hand variables, treatments included.  Ranges and wildcards are kept where no
+        header is given.
+    treatments : tuple of str
+        Those regressors that are a treatment variable or are made of one.
+    endogenous, instruments, absorb, cluster : tuple of str
+        Instrumented variables, their excluded instruments, absorbed effects and the variables of
+        clustered errors.
+    sample : str
+        The condition on rows: what ``keep`` and ``drop`` left, and the command's own ``if``.
+    weights, vce, dataset : str
+        Such as "pweight=w", "cluster" (also "classical", "robust"), and "survey.dta".
+    status : str
+        "read", "partly" where something is not known from the do-files, "unread" where only the
+        command's name is.
+    note : str
+        The table that a comment or ``using`` names, and why a reading is not sure.
+    table : str
+        The table alone.
+    derived : dict of str to str
+        What variables of this estimation that the do-files make are made of.
+    sources : tuple of str
+        The files that the data in memory come from.
+    steps : tuple of str
+        What was done to the rows: "merge", "append", "collapse", "reshape", "expand".
+    """
+
+    file: str
+    line: int
+    command: str
+    outcome: str | list[str] = ""
+    regressors: tuple[str, ...] = ()
+    treatments: tuple[str, ...] = ()
+    endogenous: tuple[str, ...] = ()
+    instruments: tuple[str, ...] = ()
+    absorb: tuple[str, ...] = ()
+    sample: str = ""
+    weights: str = ""
+    vce: str = ""
+    cluster: tuple[str, ...] = ()
+    dataset: str = ""
+    status: str = "read"
+    note: str = ""
+    table: str = ""
+    derived: dict[str, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys that JSON has."""
+        values = {key: getattr(self, key) for key in KEYS}
+        return {key: [*v] if isinstance(v, tuple) else v for key, v in values.items()}

@@ -1,0 +1,58 @@
+"""Lists of variables: their words, and the columns that they mean where a header is known."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+
+_SPACED = re.compile(r"\s+(-|#+|\*)\s+|\s*(-)\s+(?=[A-Za-z_])|(?<=\w)\s+(-)(?=[A-Za-z_])")
+_APART = (" -", "- ", "\t-", "-\t", " #", "# ", " * ")
+_WORD = re.compile(r"(?:[^\s()]|\([^()]*(?:\([^()]*\)[^()]*)*\))+|[()]")
+_RANGE = re.compile(r"([A-Za-z_]\w*)-([A-Za-z_]\w*)$")
+_PATTERN = re.compile(r"[\w*?~]+$")
+_OPERATOR = re.compile(r"(?:[A-Za-z]\w*)?(?:\([^()]*\))?\.")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a list; ``a - b`` is one range, ``i.(a b)`` one word."""
+    if "(" not in text and ")" not in text and not any(mark in text for mark in _APART):
+        return text.split()
+    joined = _SPACED.sub(lambda found: found[1] or found[2] or found[3], " " + text).strip()
+    return [word for word in _WORD.findall(joined) if word not in "(),"]
+
+
+def expanded(word: str, columns: list[str] | None) -> list[str]:
+    """Return the columns that a word means, or the word where the header does not tell."""
+    if columns is None or word in columns:
+        return [word]
+    if found := _RANGE.match(word):
+        first, last = resolved(found[1], columns), resolved(found[2], columns)
+        if first in columns and last in columns:
+            begin, end = columns.index(first), columns.index(last)
+            if begin <= end:
+                return columns[begin : end + 1]
+        return [word]
+    if ("*" in word or "?" in word or "~" in word) and _PATTERN.match(word):
+        matching = fnmatch.filter(columns, word.replace("~", "*")) if len(word) <= 64 else []
+        return matching or [word]
+    return [resolved(word, columns)]
+
+
+def resolved(name: str, columns: list[str]) -> str:
+    """Return the column that an abbreviation means, or the name where that is not clear."""
+    if name in columns or not name.isidentifier():
+        return name
+    matching = [column for column in columns if column.startswith(name)]
+    return matching[0] if len(matching) == 1 else name
+
+
+def bare_names(word: str) -> list[str]:
+    """Return the columns that a word with factor operators, or of ``xi``, is made of."""
+    separated = re.sub(r"[*|](?=\w)", " ", word) if "." in word else word  # of xi: i.a*i.b
+    plain = _OPERATOR.sub(" ", separated)
+    return re.findall(r"[A-Za-z_][\w*?~]*(?:-[A-Za-z_]\w*)?", plain)
+
+
+def is_plain(word: str) -> bool:
+    """Whether a word is the name of one column."""
+    return re.fullmatch(r"[A-Za-z_]\w*", word) is not None

@@ -1,0 +1,219 @@
+"""Robust errors of declared regressions: what is asked of a second release, and how it is read.
+
+Residuals and regressors are those of the released moments, so that the release of scores follows
+them in the same fit.  Its budget and its sensitivity are fixed before the first draw.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import ParameterError
+from dprct.estimate.moments.raised import LARGEST_RATIO, kappa, rounded_up
+from dprct.estimate.moments.system import fit, inverse_of, rows_of, system_of
+from dprct.estimate.moments.variables import instrumented, main_part, regressors_of
+from dprct.queries.ball import STEPS
+from dprct.queries.scores import ScoreMap
+from dprct.results.joint import positive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.layout import Layout
+    from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.estimate.moments.system import Fit, Regressor
+    from dprct.formula.syntax import Formula
+    from dprct.schema import Schema
+
+    Array = NDArray[np.floating[Any]]
+
+SHARE = Fraction(1, 10)
+"""Of mu squared, which all scores of a fit have together."""
+
+_FINE = 2.0**29
+_LONGEST = 9.0  # squared, in typical scores: a ball of three of them
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A regression whose scores are released.
+
+    Parameters
+    ----------
+    outcome : str
+    regressors : tuple of str
+        Names as in its table of results; whoever names the same has the same regression.
+    """
+
+    outcome: str
+    regressors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnScores:
+    """The released scores of one regression, in steps squared of its ball.
+
+    Parameters
+    ----------
+    outcome : str
+    regressors : tuple of str
+    sums : (k, k) array of int
+        Symmetric: twice the noisy sum, as of :class:`DrawnMoments`.
+    sigma : float
+        Standard deviation of a draw.
+    """
+
+    outcome: str
+    regressors: tuple[str, ...]
+    sums: NDArray[Any]
+    sigma: float
+
+
+def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, str], ...]:
+    """Return the regressions of formulas, each outcome one, each with its formula.
+
+    Raises
+    ------
+    ParameterError
+        If there is no formula, or one has instruments.
+    """
+    if not formulas:
+        raise ParameterError(
+            "cov_type= releases the scores of regressions; name these in formulas="
+        )
+    found: dict[Scored, str] = {}
+    for formula in formulas:
+        if instrumented(formula):
+            raise ParameterError(
+                f"{formula.text!r} has instruments, of which no scores are released; leave it out "
+                "of formulas=, or leave cov_type= out"
+            )
+        names = tuple(one.name for one in regressors_of(main_part(formula), schema))
+        right = formula.text.partition("~")[2].strip()
+        for outcome in formula.outcome_names:
+            found.setdefault(Scored(outcome, names), f"`{outcome}` ~ {right}")
+    return tuple(found.items())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitened:
+    """A fit in coordinates in which released moments make all regressors alike.
+
+    Parameters
+    ----------
+    fit : Fit or None
+        None where it is not read, or there are not more rows than coefficients.
+    root : (k, k) array
+        A^(1/2).  The regressors are n^(1/2) A^(1/2) T r, of mean square 1.
+    radius : float
+        G, of the ball of scores; 0 where the regression is not estimated.
+    """
+
+    fit: Fit | None
+    root: Array
+    radius: float
+
+
+def whitened(
+    cells: Sequence[NoisyMoments], outcome: Regressor, regressors: Sequence[Regressor], rows: int
+) -> Whitened:
+    """Return the coordinates of scores: functions of released numbers.
+
+    G^2 = s^2 k M max(9, 4 M), s^2 the released residual variance: three times a typical score of
+    units of one row, and of units of M rows at least twice that of M equal ones.
+    """
+    system = system_of(cells, regressors)
+    inverse = inverse_of(system)
+    found = None
+    if inverse.passes and system.df_resid > 0:
+        found = fit(system, inverse, rows_of(cells, outcome), kap=0.0)
+    w, U = np.linalg.eigh(inverse.A)
+    root = (U * np.sqrt(np.maximum(w, 0))) @ U.T
+    radius = 0.0
+    if found is not None and found.residual_variance > 0:
+        size = len(system.M) * rows * max(_LONGEST, 4 * rows)
+        radius = math.sqrt(found.residual_variance * size)
+    return Whitened(found, root, radius if math.isfinite(radius) else 0.0)
+
+
+def score_map(
+    of: Whitened, members: Sequence[Sequence[int]], layout: Layout, groups: int, size: int
+) -> ScoreMap:
+    """Return the scores of a fit as whole functions of rows.
+
+    Parameters
+    ----------
+    of : Whitened
+    members : sequence of sequences of int
+        The groups of the release that each cell of the fit consists of.
+    layout : Layout
+    groups : int
+    size : int
+        k, all regressors; those that were omitted have the score 0.
+    """
+    d = len(layout.places) + 1
+    residual = np.zeros((groups, d), np.int64)
+    regressors = np.zeros((groups, size, d), np.int64)
+    if of.fit is None or not of.radius:
+        return ScoreMap(residual, regressors, 0.0)
+    system = of.fit.system
+    k = system.T.shape[1]
+    a = system.residual(of.fit.w, of.fit.b)
+    x = math.sqrt(max(system.n, 0.0)) * of.root @ system.T
+    largest = [float(np.sort(np.abs(one), axis=None)[-1]) for one in (a, x)]
+    if not min(largest) > 0 or not math.isfinite(max(largest)):
+        return ScoreMap(residual, regressors, 0.0)
+    finer = _FINE / largest[0], _FINE / largest[1]
+    for place, inside in enumerate(members):
+        for g in inside:
+            residual[g] = np.rint(a[place] * finer[0]).astype(np.int64)
+            regressors[g, :k] = np.rint(x[place] * finer[1]).astype(np.int64)
+    per_unit = layout.step**2 * STEPS / of.radius / finer[0] / finer[1]
+    return ScoreMap(residual, regressors, per_unit if math.isfinite(per_unit) else 0.0)
+
+
+def meat_of(of: Whitened, drawn: DrawnScores, rows: int) -> Array | None:
+    """Return the sum of products of scores in the order and units of all regressors.
+
+    None where the regression is not estimated whatever its errors are.  It is raised by kappa of
+    its own noise, as a residual variance is, and by n / (n - k); with units of up to M rows, of
+    which there are at least n / M = u, by u / (u - 1) (n - 1) / (n - k).
+    """
+    if of.fit is None:
+        return None
+    if not of.radius:
+        raise ParameterError(
+            f"the residual variance of {drawn.outcome!r} was released at or below 0, so that no "
+            "scores were added up; spend more, or release fewer columns"
+        )
+    fitted, system = of.fit, of.fit.system
+    k, n = len(system.M), system.n
+    unit = (of.radius / STEPS) ** 2
+    doubled = np.array([[float(cell) for cell in row] for row in drawn.sums])[:k, :k]
+    s2 = drawn.sigma * unit
+    J = system.to_names
+    om = s2 * np.square(J @ of.root).sum(axis=1) / n
+    noise = np.maximum(np.diag(J @ fitted.noise @ J.T), 1e-300)
+    kap = 0.0
+    if s2 > 0:
+        kap = kappa(rounded_up(min(float(np.sort(om / noise)[-1]), LARGEST_RATIO)), 0.05)
+    raised = positive(doubled / 2 * unit + kap * s2 * np.eye(k))
+    units = n / rows
+    factor = n / (n - k)
+    if rows > 1:
+        factor = units / max(units - 1, 1e-9) * (n - 1) / (n - k)
+    inner = np.linalg.inv(of.root)
+    # scores of the basis are J' times those of the names
+    back = np.linalg.inv(J).T @ inner
+    found = back @ raised @ back.T * (factor / n)
+    whole = np.zeros((len(drawn.regressors),) * 2)
+    kept = [drawn.regressors.index(name) for name in system.names]
+    whole[np.ix_(kept, kept)] = found
+    return whole

@@ -1,0 +1,93 @@
+"""Do-files of a study: which regressions they run, on which columns, with which errors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dprct.dofile import Reading, read_files
+from dprct.errors import FileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.schema.schema import Schema
+
+_MOST_FILES = 2_000
+
+
+def read_do(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    schema: Schema | None = None,
+    *,
+    treatments: Sequence[str] | None = None,
+    dataset: str | None = None,
+) -> Reading:
+    """List the estimations that do-files run, without running anything.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Do-files in the order in which they are run, or folders of them.
+    schema : Schema, optional
+        The header of the data.  With it, ranges, wildcards and abbreviations are written out, and
+        names that it does not have are said.
+    treatments : sequence of str, optional
+        The treatment columns; those whose role is "treatment" in the schema where it is not given.
+    dataset : str, optional
+        The data file whose header the schema is; every file that the do-files do not make
+        themselves where it is not given.
+
+    Returns
+    -------
+    Reading
+        A sequence of :class:`dprct.dofile.Regression` with ``notes`` on what was not read, and
+        ``passed_over``: commands that are not known, with how often they occur.
+
+    Raises
+    ------
+    FileError
+        If a path is no file or folder.  What a do-file holds raises nothing: it is read as far as
+        it can be, and the notes say what is missing.
+
+    Notes
+    -----
+    Nothing is executed, and no file is opened but these do-files and those that they run with
+    ``do``, ``run`` or ``include`` and that lie in the same folder.  The data are not opened.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "main.do").write_text('''
+    ... use survey, clear
+    ... * Table 2
+    ... foreach y in income hours {
+    ...     reg `y' treat age if round == 2, cluster(village)
+    ... }
+    ... ''')
+    >>> for row in read_do(folder / "main.do", treatments=["treat"]):
+    ...     print(row.line, row.command, row.outcome, row.regressors, row.treatments, row.cluster)
+    5 regress income ('treat', 'age') ('treat',) ('village',)
+    5 regress hours ('treat', 'age') ('treat',) ('village',)
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+    columns = None if schema is None else [column.name for column in schema.columns]
+    if treatments is None:
+        roles = schema.columns if schema is not None else ()
+        treatments = [column.name for column in roles if column.role == "treatment"]
+    files = [file for path in given for file in _files(Path(path))]
+    return read_files(files, columns, dataset, treatments)
+
+
+def _files(path: Path) -> list[tuple[Path, Path]]:
+    """Return do-files with the folder that bounds what they may open."""
+    if path.is_file():
+        return [(path, path.parent)]
+    if not path.is_dir():
+        raise FileError(f"{path.name!r} is no file or folder; give do-files, or a folder of them")
+    found = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".do")
+    if not found:
+        raise FileError(f"the folder {path.name!r} holds no file that ends in .do")
+    return [(file, path) for file in found[:_MOST_FILES] if file.is_file()]
