@@ -154,8 +154,12 @@ class BoundTable(HoldsRows):
 
     def asking(self, wanted: str) -> AbstractContextManager[None]:
         """Withhold what an engine says when it fails; some fail when a query is made, not run."""
-        lazy = isinstance(self.frame, nw.LazyFrame)
-        return asking(self.frame, wanted) if lazy else nullcontext()
+        return asking(self.frame, wanted) if self.in_engine else nullcontext()
+
+    @property
+    def in_engine(self) -> bool:
+        """Whether the rows stay in an engine, which may fail or hold others in the next pass."""
+        return isinstance(self.frame, nw.LazyFrame)
 
     def rows(self) -> Frame:
         """Return the table of a method that reads all rows at once."""
@@ -581,7 +585,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         fails, or holds other rows than at the door, costs nothing.  What it was told is sealed.
         """
         self._table.check_there()
-        return functools.partial(self._draw, allocation)
+        return lambda noise: self._draw(allocation, noise)
 
     @abstractmethod
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:

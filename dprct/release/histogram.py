@@ -264,6 +264,8 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease]):
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], HistogramRelease]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
         counts = cell_counts(self._table.frame, self.facts.encodings, n=self.n)
         return lambda noise: self._draw(allocation, noise, counts)
 
@@ -366,6 +368,8 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease]):
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], OneWayRelease]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
         counts = one_way_counts(self._table.frame, self.facts.encodings, n=self.n)
         return lambda noise: self._draw(allocation, noise, counts)
 

@@ -555,6 +555,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, tuple[Released, ...], PrivateATEResult
         return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon)))
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], tuple[Released, ...]]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
         sums = sums_of(self.facts.outcomes, self._table)
         return lambda noise: self._draw(allocation, noise, sums)
 

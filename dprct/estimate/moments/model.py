@@ -588,6 +588,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         return Moments.of(self.facts, drawn, guarantee, "", spec.method, spec.outcomes)
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], DrawnMoments]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
         sums = asked_moments(self._table, facts.layout, facts.grouping, relation, self._unit_id)
