@@ -10,7 +10,7 @@
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
-#   make spark-cluster   the tests on Spark with two executors, one of which is killed; in make audit
+#   make spark-cluster   the tests on Spark with two executors, one of which is killed
 #   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
 #   make docs         the documentation as a site, into build/site
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
@@ -84,7 +84,6 @@ bench-scale: $(dev)
 
 audit: $(dev) java
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
-	$(MAKE) spark-cluster
 	$(VENV)/bin/python scripts/audit_table.py
 
 # the tests on Spark once more, with two executors in processes of their own, one of which is killed
