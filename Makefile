@@ -4,7 +4,8 @@
 #   make demo-r  the same from R, where R is installed
 #   make test    the tests (R, Chromium and Java are installed where that needs no question)
 #   make check   format, lint, types and tests
-#   make test-versions  a minute of tests on the wheel: Python 3.12, 3.13, and the lowest versions
+#   make test-versions  a minute of tests on the wheel: Python 3.12, 3.13, and the lowest versions;
+#                       IF_THERE=1 leaves out a Python that is not on this machine
 #   make check-all  everything: check, test-versions, audit, torture (where it is), benchmarks, release
 #   make release build sdist, wheel and the R package with the wheel inside, and try each, into dist
 #   make bench   benchmarks, as ratios to a stated baseline in the same run

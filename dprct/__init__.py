@@ -39,6 +39,7 @@ _HOME = {
     "SyntheticControl": "dprct.estimate",
     "Table": "dprct.results.tables",
     "Unit": "dprct.schema",
+    "balance_table": "dprct.results.balance",
     "compare": "dprct.io.compare",
     "etable": "dprct.results.etable",
     "itt_table": "dprct.results.itt",
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Guarantee
     from dprct.release import Calibrated, Marginals, MVHistogram, Release
     from dprct.release.verify import verify
+    from dprct.results.balance import balance_table
     from dprct.results.binary import logit, probit
     from dprct.results.etable import etable
     from dprct.results.itt import itt_table

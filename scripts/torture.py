@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import datetime as dt
 import io
 import json
+import math
 import os
 import platform
 import random
@@ -27,18 +29,22 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import traceback
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import tomlkit
 
 import dprct
 from dprct.cli import main
 from dprct.errors import DprctError, LedgerError
+from dprct.estimate.moments.document import digest_of
+from dprct.io.convert import convert
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.release.verify import verify
@@ -53,6 +59,8 @@ TOP = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- figures of make torture -->", "<!-- end of figures -->"
 _HANG = 20
 """Seconds after which one run counts as hanging; the slowest takes a second."""
+_SMALL = 60_000
+"""Bytes up to which a public file is damaged: in larger ones nearly all bytes are cells."""
 
 STUDY = """\
 version = 1
@@ -215,15 +223,25 @@ def _mutated(content: bytes, rng: random.Random) -> tuple[str, bytes]:
 # --- damaged files ------------------------------------------------------------------------------
 
 
-def damaged_dta(runs: int, rng: random.Random, folder: Path) -> Family:
-    """Damaged .dta files are read or refused."""
-    family = Family("Damaged .dta files", "`read_dta`, header and data")
+RELEASES = (102, 103, 104, 105, 108, 110, 111, 113, 114, 115, 117, 118, 119)
+
+
+def sound_dta(folder: Path) -> list[bytes]:
+    """Return small .dta files of every release, and the small public ones that are at hand."""
     trial(folder)
     data, schema = dprct.read_dta(folder / "trial.dta")
     sound = []
-    for version in (113, 114, 115, 117, 118, 119):
+    for version in RELEASES:
         dprct.write_dta(data, schema, folder / "sound.dta", version=version)
         sound.append((folder / "sound.dta").read_bytes())
+    public = [*(TOP / "data").rglob("*.dta"), *(TOP.parent / "shared" / "data").rglob("*.dta")]
+    return sound + [p.read_bytes() for p in sorted(public) if p.stat().st_size < _SMALL]
+
+
+def damaged_dta(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damaged .dta files are read or refused."""
+    family = Family("Damaged .dta files", "`read_dta`, header and data")
+    sound = sound_dta(folder)
     path = folder / "damaged.dta"
 
     def act() -> str:
@@ -236,6 +254,133 @@ def damaged_dta(runs: int, rng: random.Random, folder: Path) -> Family:
         path.write_bytes(content)
         attempt(family, f"release {content[:1]!r}, {what}", act)
     return family
+
+
+def sound_others(folder: Path) -> list[tuple[str, bytes]]:
+    """Return small files of the formats that are not Stata's, by their extension."""
+    import pyreadstat
+
+    trial(folder)
+    data, _ = dprct.read_dta(folder / "trial.dta")
+    frame = data.head(40)
+    pyreadstat.write_sav(frame, folder / "a.sav", column_labels={"got": "came"})
+    pyreadstat.write_sav(frame, folder / "b.sav", compress=True)
+    pyreadstat.write_por(frame, folder / "a.por")
+    pyreadstat.write_xport(frame, folder / "a.xpt", file_format_version=5)
+    pyreadstat.write_xport(frame, folder / "b.xpt", file_format_version=8)
+    frame.to_csv(folder / "a.csv", index=False)
+    convert(folder / "trial.dta", folder / "a.parquet")
+    files = [*folder.glob("[ab].*")]
+    shared = TOP.parent / "shared" / "data"
+    files += [p for end in ("sas7bdat", "sav", "xpt", "por") for p in shared.rglob(f"*.{end}")]
+    return [(p.suffix, p.read_bytes()) for p in sorted(files) if p.stat().st_size < _SMALL]
+
+
+def damaged_others(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Damaged files of other formats are read or refused, whatever the libraries below do.
+
+    Each is read in a process of its own, for some of these libraries are written in C.
+    """
+    family = Family(
+        "Damaged files of other formats", "`read` of .sav .por .xpt .sas7bdat .csv .parquet"
+    )
+    sound = sound_others(folder)
+    for k in range(runs):
+        suffix, content = sound[k % len(sound)]
+        what, content = mutated(content, rng)
+        path = folder / f"damaged{suffix}"
+        path.write_bytes(content)
+        if suffix == ".parquet":
+            shutil.copy(folder / "a.schema.toml", folder / "damaged.schema.toml")
+
+        def act(path: Path = path) -> None:
+            if path.suffix == ".parquet":
+                convert(path, folder / "back.dta", overwrite=True)
+            else:
+                dprct.read(path)
+
+        code = end_of(forked_act(act, before=small))
+        if code in (0, 1):
+            family.ended("refused" if code else "read")
+        else:
+            family.wrong(f"{suffix} {what}: {code}, seed {k}")
+    return family
+
+
+def forked_act(act: Callable[[], object], before: Callable[[], None] | None = None) -> int:
+    """Start something in a process of its own, which ends with 0, or with 1 if it is refused."""
+    process = os.fork()
+    if process:
+        return process
+    code = 98
+    try:
+        warnings.simplefilter("ignore")
+        quiet = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(quiet, stream)
+        if before is not None:
+            before()
+        act()
+        code = 0
+    except DprctError as error:
+        code = 1 if str(error).strip() else 96
+    finally:
+        os._exit(code)
+
+
+def damaged_moments(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Released moments that were damaged are read or refused, and so is what is asked of them."""
+    family = Family("Damaged released moments", "`Moments.load`, then `effects` and `ols`")
+    trial(folder)
+    data, schema = dprct.read_dta(folder / "trial.dta")
+    schema = schema.declare(
+        got={"levels": [0, 1], "missing": "never"}, age={"bounds": (15, 80), "missing": "never"}
+    )
+    model = dprct.PrivateMoments(data, schema, columns=["age"],
+                                 assignment=dprct.Simple("got"))  # fmt: skip
+    path = folder / "trial.moments.json"
+    model.fit(epsilon=1.0, delta=1e-6, accountant=Accountant(1, 1e-6)).save(path)
+    sound = path.read_bytes()
+
+    def act() -> str:
+        found = dprct.Moments.load(path)
+        with contextlib.suppress(DprctError):
+            verify(path)
+        assert found.summary()
+        assert found.effects().summary()
+        assert found.ols("age ~ got").summary()
+        return "read"
+
+    for k in range(runs):
+        if k % 2:
+            what, content = mutated(sound, rng)
+            path.write_bytes(content)
+        else:  # by somebody who seals again what was changed
+            document = json.loads(sound)
+            what = odd_part(document, rng)
+            document = json.loads(json.dumps(document, default=str))
+            document["digest"] = digest_of(document)
+            path.write_text(json.dumps(document), "utf-8")
+        attempt(family, what, act)
+    return family
+
+
+def odd_part(document: Any, rng: random.Random) -> str:
+    """Change one part of a document for an odd one; say which."""
+    parts = list(parts_of(document))
+    holder, key, path = rng.choice(parts)
+    other, there, _ = rng.choice(parts)
+    holder[key] = copy.deepcopy(rng.choice((rng.choice(ODD), other[there], "\ud800", None, -0.0)))
+    return f"{path} = {ascii(holder[key])[:60]}"
+
+
+def parts_of(found: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Yield what holds a part of a document, under which key, and where that is."""
+    keys = found if isinstance(found, dict) else range(len(found))
+    for key in keys:
+        yield found, key, f"{path}.{key}"
+        if isinstance(found[key], (dict, list)):
+            yield from parts_of(found[key], f"{path}.{key}")
 
 
 def damaged_studies(runs: int, rng: random.Random, folder: Path) -> Family:
@@ -254,6 +399,144 @@ def damaged_studies(runs: int, rng: random.Random, folder: Path) -> Family:
         study.write_bytes(content)
         attempt(family, what, act)
     return family
+
+
+ODD: tuple[Any, ...] = (
+    True, False, 0, 1, -1, 2, 1000, 2**31, 2**62, 10**400, 0.5, -0.5, 1.5, 1e-9, 5e-324, 1e-300,
+    1e300, math.inf, -math.inf, math.nan, "", " ", "x", ".", "..", ".a", "cash", "age", "income",
+    "age + cash", "age ~ cash", "cash ~ age | site", "C(age)", "never", "public", "private",
+    "modelled", "drop", "é", "\u202e", "\ufffe", "a" * 5000, "((((", "1/0", "replace-one",
+    dt.date(2020, 1, 1), dt.datetime(9999, 12, 31), dt.time(1), [], [0], [1, 0], [0, 0], [0, 1, 2],
+    [math.nan], [0.5, 0.5], ["cash"], ["age", "age"], [""], [[]], [["cash"], ["age"]], [0, "x"],
+    [True], [-1e300, 1e300], [0, 5e-324], {}, {"age": 1}, {"x": "y"}, {"": 0}, {"cash": [0]},
+    {"age": {}}, [{}], list(range(3000)),
+)  # fmt: skip
+"""What the values of a study file are replaced by."""
+
+_OPTIONS = (
+    "epsilon", "delta", "neighbors", "method", "formula", "output", "keep", "columns", "seed",
+    "missing", "subgroups", "sd", "centre", "shares", "arms", "block", "cluster", "kind", "alphas",
+    "bounds", "bins", "levels", "decimals", "fate", "role", "built_from", "exclusive", "derived",
+    "id", "name", "rows_each", "separate", "confirm", "weights", "covariates", "treatment", "unit",
+    "time", "gamma", "confidence", "estimand", "outcome", "index", "draws", "lambda", "threshold",
+)  # fmt: skip
+
+
+def places(table: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield where every value and every table of a document is."""
+    for key, value in table.items():
+        yield (*path, key)
+        if isinstance(value, dict):
+            yield from places(value, (*path, key))
+
+
+def odd(document: Any, rng: random.Random) -> str:
+    """Change one to three values of a document for odd ones; say which."""
+    told = []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        path = rng.choice(list(places(document)))
+        table = document
+        for key in path[:-1]:
+            table = table[key]
+        key = path[-1]
+        if isinstance(table[key], dict) and rng.random() < 0.7:
+            table, key = table[key], rng.choice(_OPTIONS)
+        if rng.random() < 0.15 and key in table:
+            del table[key]
+            told.append(f"without {'.'.join(path)}")
+            continue
+        value = rng.choice(ODD)
+        if rng.random() < 0.4:  # what is sensible in another place
+            value = document
+            for step in rng.choice(list(places(document))):
+                value = value[step]
+        table[key] = copy.deepcopy(value)
+        told.append(f"{'.'.join(path[:-1])}.{key} = {ascii(table[key])[:60]}")
+    return "; ".join(told)
+
+
+def worked(folder: Path) -> dict[str, Any]:
+    """Write data for the study files of docs/studies; return these by method."""
+    rng, n = np.random.default_rng(11), 400
+    site = np.arange(n) // 100 + 1.0
+    cash = np.tile([0.0, 1.0], n // 2)
+    age = rng.integers(18, 66, n).astype(float)
+    trial_data = {
+        "income": (12 + 3 * cash + 0.1 * age + rng.normal(0, 3, n)).clip(0, 40),
+        "works": (rng.random(n) < 0.4 + 0.1 * cash).astype(float),
+        "cash": cash,
+        "enrolled": (rng.random(n) < 0.5).astype(float),
+        "age": age,
+        "female": rng.integers(0, 2, n).astype(float),
+        "site": site,
+        "village": np.arange(n) // 20 + 1.0,
+    }
+    whole = [Column(name, "byte") for name in list(trial_data)[1:]]
+    folder.mkdir(parents=True, exist_ok=True)
+    schema = Schema((Column("income"), *whole))
+    dprct.write_dta(pd.DataFrame(trial_data), schema, folder / "trial.dta")
+    names = ["North", *(f"R{k:02}" for k in range(1, 25))]
+    rows = [(name, year, float(rng.uniform(-1, 1))) for name in names for year in range(2001, 2013)]
+    columns = (Column("region", "str5"), Column("year", "int"), Column("output"))
+    regions = pd.DataFrame(rows, columns=["region", "year", "output"]).astype({"year": float})
+    dprct.write_dta(regions, Schema(columns), folder / "regions.dta")
+    files = sorted((TOP / "docs" / "studies").glob("*.toml"))
+    return {path.stem: tomllib.loads(path.read_text("utf-8")) for path in files}
+
+
+def odd_studies(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Put odd values into study files of every method; what is refused has cost nothing."""
+    family = Family(
+        "Odd values in study files", "`check`, `plan`, `protect` of one of each strict method"
+    )
+    studies = worked(folder / "data")
+    for k in range(runs):
+        method = sorted(studies)[k % len(studies)]
+        document = copy.deepcopy(studies[method])
+        words = odd(document, rng)
+        place = folder / "study"
+        shutil.copytree(folder / "data", place)
+        study = place / "study.toml"
+        study.write_text(tomlkit.dumps(document), "utf-8")
+        code = end_of(forked_act(lambda study=study: _in_turn(study), before=small))
+        if code in (0, 1):
+            family.ended("refused" if code else "done")
+        else:
+            why = {97: "no end", 98: "an exception", 95: "check is content, plan refuses"}
+            saw = (place / "why").read_text("utf-8") if (place / "why").exists() else ""
+            family.wrong(f"{method}: {words}: {why.get(code, code)} {saw}")
+        shutil.rmtree(place)
+    return family
+
+
+def _in_turn(study: Path) -> None:
+    """Run check, plan and protect; leave what is wrong in a file next to the study."""
+    before = {path.name for path in study.parent.iterdir()}
+    codes, said = {}, {}
+    for words in (("check",), ("plan",), ("protect", "--yes")):
+        codes[words[0]], said[words[0]] = call(study, *words)
+    ledgers = [*study.parent.glob("*.ledger.json")]
+    spent = sum(Accountant.load(path).charges for path in ledgers)
+    left = {path.name for path in study.parent.iterdir()} - before
+    told = ""
+    if set(codes.values()) - {0, 1, 2, 3}:
+        told = f"exit codes {codes}: {[*said.values()]}"
+    elif codes["protect"] and spent:
+        told = f"charged, and then refused: {said['protect']}"
+    elif codes["check"] == 0 and codes["plan"] and not _needs_rows(study, said["plan"]):
+        told = f"check is content, plan refuses: {said['plan']}"
+    elif codes["protect"] and left - {path.name + end for path in ledgers for end in ("", ".lock")}:
+        told = f"refused, and left {sorted(left)}"
+    if told:
+        (study.parent / "why").write_text(told[-1500:], "utf-8")
+        os._exit(96)
+    if codes["protect"]:
+        os._exit(1)
+
+
+def _needs_rows(study: Path, refusal: str) -> bool:
+    """Whether a plan refuses by what only the rows of a file tell, which check does not read."""
+    return "the data" in refusal or load_study(study).release.method == "calibrated"
 
 
 def damaged_ledgers(runs: int, rng: random.Random, folder: Path) -> Family:
@@ -380,23 +663,25 @@ def charges(study: Path) -> int:
 def kills(runs: int, rng: random.Random, folder: Path) -> Family:
     """Kill a release at any moment, which leaves a sound folder."""
     family = Family("Kills", "`dprct protect`, SIGKILL, SIGTERM or SIGINT at a random moment")
-    start = time.monotonic()
-    end_of(forked(trial(folder / "whole"), "protect", "--yes"))
-    whole = time.monotonic() - start
+    whole = 0.0
+    for k in range(3):  # the first is slow: it reads the libraries
+        start = time.monotonic()
+        end_of(forked(trial(folder / f"whole {k}"), "protect", "--yes"))
+        whole = time.monotonic() - start
     for k in range(runs):
         study = trial(folder / f"{k}")
         if k % 2:
             end_of(forked(study, "protect", "--yes"))  # something there is to be replaced
         before = charges(study)
         process = forked(study, "protect", "--yes")
-        time.sleep(rng.random() * whole * 1.1)
+        time.sleep(rng.random() * whole)
         sent = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[k % 3]
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, sent)
         code = end_of(process)
         what = f"{sent.name} in run {k}"
         wrong = disorder(study)
-        if code not in (0, -9, 130, 143):
+        if code not in (0, -9, -signal.SIGTERM, 130, 143):  # -15: before the command line began
             wrong.append(f"exit code {code}")
         try:
             spent = charges(study)
@@ -683,8 +968,11 @@ def _short(value: Any) -> str:
 # --- figures ------------------------------------------------------------------------------------
 
 FAMILIES: dict[str, tuple[Callable[[int, random.Random, Path], Family], int, int]] = {
-    "dta": (damaged_dta, 12_000, 200),
+    "dta": (damaged_dta, 44_000, 200),
+    "others": (damaged_others, 3_000, 30),
+    "moments": (damaged_moments, 1_000, 30),
     "studies": (damaged_studies, 3_000, 60),
+    "odd": (odd_studies, 2_000, 12),
     "ledgers": (damaged_ledgers, 5_000, 100),
     "certificates": (damaged_certificates, 1_000, 40),
     "kills": (kills, 200, 6),
@@ -735,27 +1023,52 @@ def charging(lengths: tuple[int, ...] = (100, 1_000, 10_000)) -> list[Row]:
     return rows
 
 
-def figures(found: list[Family], rows: list[Row], command: str) -> str:
+@dataclass(frozen=True)
+class Kept:
+    """One family, and what it was run on."""
+
+    family: Family
+    commit: str
+    day: str
+
+
+def commit_here() -> str:
+    """Return the commit of this checkout, with a + if something was changed since."""
+
+    def git(*words: str) -> str:
+        told = subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=False)
+        return told.stdout.strip()
+
+    commit = git("rev-parse", "--short", "HEAD") or "unknown"
+    return commit + "+" * bool(git("status", "--porcelain", "--", "dprct"))
+
+
+def kept_in(path: Path | None) -> dict[str, Kept]:
+    """Return the families of earlier runs."""
+    if path is None or not path.exists():
+        return {}
+    stored = json.loads(path.read_text("utf-8"))
+    return {
+        name: Kept(Family(**one["family"]), one["commit"], one["day"])
+        for name, one in stored.items()
+    }
+
+
+def figures(kept: list[Kept], rows: list[Row], command: str) -> str:
     """Return the figures as Markdown."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=TOP,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    day = dt.datetime.now(dt.UTC).date().isoformat()
     lines = [
-        f"Written by `{command}` on {day}, at commit {commit or 'unknown'}, on "
-        f"{platform.system()} with Python {platform.python_version()}.",
+        f"Written by `{command}`, a family at a time, on {platform.system()} with Python "
+        f"{platform.python_version()}.",
         "",
-        "| what | how | runs | how they ended | found wrong |",
-        "|---|---|---:|---|---:|",
+        "| what | how | runs | how they ended | found wrong | at commit |",
+        "|---|---|---:|---|---:|---|",
     ]
-    for family in found:
+    for one in kept:
+        family = one.family
         ends = "; ".join(f"{n:,} {how}" for how, n in sorted(family.ends.items()) if n)
         lines.append(
-            f"| {family.name} | {family.what} | {family.runs:,} | {ends} | {len(family.findings)} |"
+            f"| {family.name} | {family.what} | {family.runs:,} | {ends} | "
+            f"{len(family.findings)} | {one.commit}, {one.day} |"
         )
     if rows:
         lines += [
@@ -793,24 +1106,29 @@ def run() -> int:
     parser.add_argument("--seed", type=int, default=20260101)
     parser.add_argument("--page", type=Path, help="the page whose figures are renewed")
     parser.add_argument("--share", type=float, default=1.0, help="of the full number of runs")
+    parser.add_argument("--kept", type=Path, help="a file in which families are kept for the page")
     given = parser.parse_args()
     unknown = set(given.families) - set(FAMILIES)
     if unknown:
         parser.error(f"no family {sorted(unknown)}; there are {', '.join(FAMILIES)}")
-    found = []
+    found, kept = [], kept_in(given.kept)
     for name in given.families or FAMILIES:
         _, full, quick = FAMILIES[name]
         start = time.monotonic()
-        found.append(
-            tortured(name, quick if given.quick else round(full * given.share), given.seed)
-        )
-        print(f"{name}: {found[-1].ends}, {time.monotonic() - start:.0f} s", flush=True)
+        family = tortured(name, quick if given.quick else round(full * given.share), given.seed)
+        print(f"{name}: {family.ends}, {time.monotonic() - start:.0f} s", flush=True)
+        found.append(family)
+        kept[name] = Kept(family, commit_here(), dt.datetime.now(dt.UTC).date().isoformat())
+        if given.kept is not None:
+            stored = {one: asdict(what) for one, what in kept.items()}
+            given.kept.write_text(json.dumps(stored, indent=1), "utf-8")
     for line in [line for family in found for line in family.findings]:
         print(line)
     if given.page is not None:
         rows = charging()
         command = "make torture" if not (given.families or given.quick) else "scripts/torture.py"
-        text = written(given.page.read_text("utf-8"), figures(found, rows, command))
+        shown = [kept[name] for name in FAMILIES if name in kept]
+        text = written(given.page.read_text("utf-8"), figures(shown, rows, command))
         given.page.write_text(text, "utf-8")
     return int(any(family.findings for family in found))
 

@@ -54,6 +54,7 @@ DOORS: dict[str, Callable[[Path], object]] = {
     "verify": lambda p: dprct.verify(p.with_suffix(".dta")),
     "schema": lambda p: load(p.with_suffix(".toml")),
     "ledger": lambda p: Accountant.load(p.with_suffix(".json")),
+    "moments": lambda p: dprct.Moments.load(p.with_suffix(".json")),
     "certificate": lambda p: dprct.verify(p, p.with_suffix(".json")),
 }
 

@@ -11,10 +11,12 @@ from rich.table import Table
 
 from dprct.cli.show import output, printable, say
 from dprct.disk import atomic_write
-from dprct.errors import FileError
+from dprct.errors import FileError, ParameterError
 from dprct.schema.columns import Column, shown
 from dprct.schema.schema import Schema
+from dprct.study.do_files import read_do
 from dprct.study.draft import draft
+from dprct.study.prefill import prefilled
 
 _MOST_LABELS = 12
 
@@ -25,8 +27,18 @@ def describe(
         Path | None,
         typer.Option("--draft", help="Write a study file with blanks to fill in.", metavar="TOML"),
     ] = None,
+    do: Annotated[
+        list[Path] | None,
+        typer.Option("--do", help="A do-file that fills in the draft; may be given again."),
+    ] = None,
+    treatment: Annotated[
+        list[str] | None,
+        typer.Option("--treatment", help="A treatment column, for --do; may be given again."),
+    ] = None,
 ) -> None:
     """Print a codebook of FILE from its header; with --draft, write a study file to fill in."""
+    if do and (draft_file is None or not treatment):
+        raise ParameterError("--do fills in a draft: give --draft and --treatment too")
     schema = Schema.from_dta(file)
     rows = "unknown" if schema.file.rows is None else f"{schema.file.rows:,}"
     say(f"{file.name}: {rows} rows, {len(schema.columns)} columns, release {schema.file.release}")
@@ -47,7 +59,11 @@ def describe(
         if draft_file.exists():
             raise FileError(f"{draft_file.name!r} exists; give another name or remove it")
         with atomic_write(draft_file, mode="wb") as target:
-            target.write(draft(schema, file, draft_file).encode("utf-8", "replace"))
+            filled = None
+            if do:
+                reading = read_do(do, schema, treatments=treatment, dataset=file.name)
+                filled = prefilled(reading, schema.names)
+            target.write(draft(schema, file, draft_file, filled).encode("utf-8", "replace"))
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dprct import disk
-from dprct.cli.show import complain, errors, say, working
+from dprct.cli.show import complain, errors, say, show_verdicts, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ConfirmationError, DprctError, FileError
 from dprct.privacy.budget import Budget
@@ -46,7 +46,15 @@ def study_of(study_file: Path, output: Path | None = None) -> Study:
     return study
 
 
-def check(study_file: StudyFile) -> None:
+def check(
+    study_file: StudyFile,
+    do: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--do", help="A do-file: what will its regressions be worth on the file? Repeatable."
+        ),
+    ] = None,
+) -> None:
     """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
 
     The data section of its file is not read, and nothing is charged. The file is hashed if there
@@ -59,6 +67,10 @@ def check(study_file: StudyFile) -> None:
         say(f"- {problem}")
     points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
     say(points if problems else "complete: nothing is open; next: dprct plan")
+    if do:
+        from dprct.study.verdicts import of_study
+
+        show_verdicts(of_study(do, study))
     if problems:
         raise typer.Exit(1)
 
@@ -228,7 +240,7 @@ def _written(study: Study, model: Any, made: Any, cost: Budget | None) -> tuple[
 
 
 def _agreed() -> bool:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # None if the shell closed it
         raise ConfirmationError("there is no terminal to ask on; give --yes")
     errors.print("Release now? [y/N] ", end="")
     try:

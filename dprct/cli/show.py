@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from dprct.study.verdicts import Verdict
 
 _AS_WRITTEN = {"soft_wrap": True, "highlight": False, "emoji": False, "markup": False}
 
@@ -40,6 +44,20 @@ def allow_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+
+
+def show_verdicts(found: Sequence[Verdict]) -> None:
+    """Print what regressions are worth: by table, and then one by one."""
+    from dprct.study.verdicts import summary
+
+    if not found:
+        say(
+            "no verdict on a regression: the do-files run none, or [design] or a formula is missing"
+        )
+        return
+    say("\nRegressions of the do-files on this file:")
+    for line in (*summary(found), *map(str, found)):
+        say(f"- {line}")
 
 
 @contextmanager

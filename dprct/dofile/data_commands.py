@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dprct.dofile.macros import known, quoted_words
@@ -97,8 +98,9 @@ def _made(session: Session, parsed: Parsed) -> None:
     into = parsed.option("generate", 1)
     if not into:
         if parsed.name == "recode":
-            for name in words(parsed.before)[:1]:
-                session.memory.generate("replace", f"{name} = recoded", parsed.condition)
+            _changed(session, re.sub(r"\([^()]*\)|\S*=\S*", " ", parsed.before), parsed)
+        elif parsed.option("replace", 3) is not None:
+            _changed(session, parsed.before, parsed)
         return
     if parsed.name == "tabulate":
         session.memory.open = True
@@ -106,6 +108,17 @@ def _made(session: Session, parsed: Parsed) -> None:
         return
     for name in words(into):
         session.memory.add(name, f"{parsed.name} {parsed.before}")
+
+
+def _changed(session: Session, names: str, parsed: Parsed) -> None:
+    for name in session.memory.expand(names):
+        if name.isidentifier():
+            session.memory.generate("replace", f"{name} = by {parsed.word}", parsed.condition)
+
+
+def _recoded(session: Session, parsed: Parsed) -> None:
+    """Take ``mvdecode`` and ``mvencode``, which change values in place."""
+    _changed(session, parsed.before, parsed)
 
 
 def _predict(session: Session, parsed: Parsed) -> None:
@@ -222,9 +235,20 @@ _COMMANDS: dict[str, Callable[[Session, Parsed], None]] = {
     "drop": _drop,
     **dict.fromkeys(("generate", "egen", "replace"), _generate),
     **dict.fromkeys(
-        ("recode", "encode", "decode", "destring", "tostring", "tabulate", "winsor", "winsor2"),
+        (
+            "recode",
+            "encode",
+            "decode",
+            "destring",
+            "tostring",
+            "tabulate",
+            "winsor",
+            "winsor2",
+            "ipolate",
+        ),
         _made,
     ),
+    **dict.fromkeys(("mvdecode", "mvencode"), _recoded),
     "predict": _predict,
     "xtile": _xtile,
     "clonevar": _clonevar,

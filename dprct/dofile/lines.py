@@ -216,6 +216,7 @@ def blocks(found: list[Command], notes: list[str]) -> list[Node]:
             inside.append(block)
             open_blocks.append(block)
         elif _FOREIGN.match(text):
+            inside.append(Command(command.line, text.split()[0].rstrip(":")))
             foreign = True
         else:
             head, brace, rest = _brace(text)

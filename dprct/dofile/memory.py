@@ -24,6 +24,7 @@ class Memory:
     open: bool = True
     derived: dict[str, str] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     panel: str = ""
     survey: str = ""
 
@@ -49,6 +50,11 @@ class Memory:
         """Note what was done to the rows."""
         if name not in self.steps:
             self.steps = (*self.steps, name)
+
+    def strange(self, name: str) -> None:
+        """Note a command that may have done anything to the data."""
+        if name not in self.unknown and len(self.unknown) < 20:
+            self.unknown = (*self.unknown, name)
 
     def only(self, condition: str) -> None:
         """Leave the rows for which a condition holds."""
@@ -150,6 +156,7 @@ class Memory:
         if other is None or other.columns is None or other.open:
             self.open = True
         if other is not None:
+            self.unknown = tuple(dict.fromkeys((*self.unknown, *other.unknown)))[:20]
             for key, made_of in other.derived.items():
                 self.derived.setdefault(key, made_of)
             if self.columns is not None and other.columns is not None:

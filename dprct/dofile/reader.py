@@ -28,6 +28,7 @@ from dprct.dofile.varlists import words
 if TYPE_CHECKING:
     from pathlib import Path
 
+_TOUCHES = re.compile(r"\bst_s?(?:store|view|addvar|dropvar|keepobsif|dropobsif)\b|sfi\b")
 _FIRST = re.compile(r"\s*(\w*)")
 WORK = 1_000_000
 """Commands and characters, in steps of 16, that one reading may go through."""
@@ -181,8 +182,10 @@ class Reader(Session):
         """Take ``do``, ``run`` and ``include``."""
         path = self.found(name)
         if path is None:
-            self.note(f"{self.file}: {unquoted(known(name))[:80]} is not in the folder; not read")
+            text = unquoted(known(name))[:80]
+            self.note(f"{self.file}: {text} is not in the folder; not read")
             self.memory.open = True
+            self.memory.strange(f"do {text}")
             return
         if path not in self.begun:
             self.run_from_others.add(path)
@@ -386,7 +389,8 @@ class Reader(Session):
         elif name == "program":
             self._drop_programs(rest)
         elif is_silent(word):
-            return
+            if word in ("mata", "python") and (rest == word or _TOUCHES.search(rest)):
+                self.memory.strange(word)
         elif not (
             macro_commands.take(self, name, rest[len(word) :])
             or data_commands.take(self, parse(rest), prefixes)
@@ -394,6 +398,7 @@ class Reader(Session):
             or not word.isidentifier()
         ):
             self.passed_over[word] = self.passed_over.get(word, 0) + 1
+            self.memory.strange(word)
 
     def _drop_programs(self, text: str) -> None:
         listed = text.split()

@@ -63,6 +63,12 @@ class Regression:
         The files that the data in memory come from.
     steps : tuple of str
         What was done to the rows: "merge", "append", "collapse", "reshape", "expand".
+    intercept : bool
+        False for ``noconstant``.
+    unknown : tuple of str
+        Commands that came before on the same data and may have changed them in any way.
+    groups : str
+        The variables of ``by``, for each of whose values the estimation is repeated.
     """
 
     file: str
@@ -85,6 +91,9 @@ class Regression:
     derived: dict[str, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    intercept: bool = True
+    unknown: tuple[str, ...] = ()
+    groups: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""

@@ -40,7 +40,7 @@ correlate corr cor pwcorr spearman ktau ci means mean proportion total ratio ame
 mkdir rmdir erase rm copy type shell dir ls pwd cd sleep pause more net ssc adopath findit
 which help search return ereturn sreturn confirm marksample markout mark tempname timer
 trace error _rc post postfile postclose putexcel putdocx puttab texdoc coefplot parmest
-parmby mktab outsheet export outfile recast aorder move mvdecode mvencode labmask labvars
+parmby mktab outsheet export outfile recast aorder move labmask labvars
 lab la label lookfor isid capture sampsi power file window discard query about update view
 hausman lrtest linktest vif ovtest hettest rvfplot predictnl bootstat tabout orth_out
 balancetable tabm sktest swilk ksmirnov signrank median kwallis oneway anova loneway bitest

@@ -313,8 +313,10 @@ def _parsed(path: Path, reader: str, kind: str) -> tuple[pd.DataFrame, Any]:
             "check that its extension says what it is"
         ) from None
     names = header.column_names
-    if len(names) == 0 or len(set(names)) < len(names):
-        raise FileError(f"{path.name!r} has no columns, or one name twice; mend it in {kind}")
+    if not all(names) or len(names) == 0 or len(set(names)) < len(names):
+        raise FileError(
+            f"{path.name!r} has no columns, one without a name, or a name twice; mend it in {kind}"
+        )
     return raw, header
 
 

@@ -227,7 +227,7 @@ class Guarantee:
     unverified: bool = False
 
     def __post_init__(self) -> None:
-        if self.measure not in get_args(Measure):
+        if not isinstance(self.measure, str) or self.measure not in get_args(Measure):
             raise ParameterError(
                 f"measure={self.measure!r}; allowed: {', '.join(get_args(Measure))}"
             )

@@ -204,8 +204,8 @@ def _results_of(path: Path) -> tuple[Path, dict[str, Any]] | None:
         return None
     place = path.with_suffix(".json")
     try:
-        content = json.loads(place.read_text("utf-8")) if place.is_file() else None
-    except (OSError, ValueError):
+        content = json.loads(disk.content(place, disk.MOST_JSON)) if place.is_file() else None
+    except (OSError, ValueError, RecursionError, FileError):
         return None
     if isinstance(content, dict) and content.get("results") == RESULTS:
         return place, content
@@ -216,7 +216,9 @@ def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> Result
     """Return whether a document, or its text, is as it was written."""
     whole = content.get("sha256") == results_digest(content)
     if path == place:
-        identical = whole and path.read_bytes() == results_text(content).encode("utf-8")
+        identical = whole and disk.content(path, disk.MOST_JSON) == results_text(content).encode(
+            "utf-8", "surrogatepass"
+        )
         where = "the hash in it"
     else:
         whole = identical = whole and _sha256(path) == content.get("text_sha256")
@@ -247,7 +249,9 @@ def _held_moments(path: Path, content: Mapping[str, Any]) -> MomentsVerification
     whole = content.get("digest") == digest_of(content)
     if whole:
         read_document(path)
-    identical = whole and path.read_bytes() == text_of(content).encode("utf-8")
+    identical = whole and disk.content(path, disk.MOST_JSON) == text_of(content).encode(
+        "utf-8", "surrogatepass"
+    )
     return MomentsVerification(
         path.name, "the digest in it", identical, "match" if whole else "differ"
     )

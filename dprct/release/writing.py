@@ -124,10 +124,14 @@ def refuse_foreign(place: Path, *, own: bool) -> None:
 def check_free_of_case(path: Path) -> None:
     """Refuse a name that another file has in other capitals: on some disks they are one file.
 
+    Nor may it have characters that cannot be seen: certificates and ledgers write it down.
+
     Raises
     ------
     FileError
     """
+    if not path.name.isprintable():
+        raise FileError(f"{path.name!r} has characters that cannot be seen; give another name")
     same = _folded(path.name)
     try:
         names = os.listdir(path.parent)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
+from dprct.certificate.valid_regressions import Validity
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, ParameterError, StudyError
 from dprct.estimate.ate.facts import indexes_of, is_file
@@ -21,6 +22,7 @@ from dprct.release.calibrated.layout import (
     Layout,
     Regressions,
     check_slopes,
+    cluster_column,
     design_problems,
     prepared_schema,
     regressions_of,
@@ -217,6 +219,28 @@ class CalibratedExperiment:
             attrition=spec.attrition,
             keep=keep,
             **options,
+        )
+
+    def valid(self) -> Validity:
+        """Return what the planned file will be valid for, from public facts alone.
+
+        Raises
+        ------
+        FormulaError, ParameterError
+            If the formula is not one that can be calibrated.
+        """
+        assert self.design is not None
+        regressions = self._regressions()
+        cluster = cluster_column(self.design)
+        return Validity(
+            outcomes=regressions.outcomes,
+            arms=regressions.arms,
+            covariates=regressions.covariates,
+            cov_type="HC1" if cluster is None else "CR1",
+            cluster=cluster,
+            levels=_listed(self.calibrated.alphas or 0.05),
+            subsets_valid=self.calibrated.gamma in (None, "zero"),
+            rounded=self.calibrated.legal == "strict",
         )
 
     def _check_rules(self) -> None:

@@ -14,7 +14,10 @@ from dprct.schema.columns import Column, shown
 from dprct.study.release_section import check_printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dprct.schema.schema import Schema
+    from dprct.study.prefill import Prefill, TablePart
 
 _LONGEST_ID = 80
 
@@ -96,7 +99,7 @@ _TAIL = """
 """
 
 
-def draft(schema: Schema, data: Path, study: Path) -> str:
+def draft(schema: Schema, data: Path, study: Path, filled: Prefill | None = None) -> str:
     """Return a study file for a schema that was read from a header.
 
     Parameters
@@ -105,6 +108,9 @@ def draft(schema: Schema, data: Path, study: Path) -> str:
         From ``Schema.from_dta``.
     data, study : Path
         The confidential file, and where the study file will lie.
+    filled : Prefill, optional
+        What do-files say: outcomes, arms, covariates, tables.  Columns that they do not use are
+        withheld; kind of design, bounds and levels stay blank, because only a person knows them.
 
     Returns
     -------
@@ -129,7 +135,49 @@ def draft(schema: Schema, data: Path, study: Path) -> str:
         data=_text(_relative(data, study.absolute().parent).as_posix()),
         dataset_id=_text(_dataset_id(data.stem)),
     )
-    return head + "".join(_column(schema, column) for column in schema.columns) + _TAIL
+    if filled is None:
+        return head + "".join(_column(schema, column) for column in schema.columns) + _TAIL
+    columns = "".join(_column(schema, column, filled) for column in schema.columns)
+    tables = "".join(_table(part, filled) for part in filled.tables)
+    return _head_of(head, filled) + columns + _TAIL + tables
+
+
+def _head_of(head: str, filled: Prefill) -> str:
+    """Return the head with what do-files say; a design stays a comment until its kind is known."""
+    if not filled.formula:
+        return head
+    specifications = [" + ".join(terms) for terms in filled.sets[1:]]
+    blanks = {
+        'method = "mv_histogram"            # or "marginals", "calibrated";': (
+            'method = "calibrated"              # or "mv_histogram", "marginals";'
+        ),
+        '# formula = ""                     # for "calibrated"': (
+            f'formula = {_text(filled.formula)}\n{" " * 35}# for "calibrated"'
+        ),
+        "# arms = []                        #": f"# arms = {_texts(filled.arms)}  #",
+        '# cluster = ""                     # the column of clusters, if there is one\n# [cal': (
+            f"# cluster = {_text(filled.cluster)}  # errors are clustered by it, if at all\n# [cal"
+        ),
+        "# specifications = []              #": f"# specifications = {_texts(specifications)}  #",
+    }
+    for blank, fact in blanks.items():
+        head = head.replace(blank, fact, 1)
+    return head
+
+
+def _table(part: TablePart, filled: Prefill) -> str:
+    lines = ["[[table]]", f"name = {_text(part.name)}", f"outcomes = {_texts(part.outcomes)}"]
+    lines.append(f"arms = {_texts(filled.arms)}")
+    if part.covariates:
+        lines.append(f"covariates = {_texts(part.covariates)}")
+    if part.cluster:
+        lines += ['errors = "cluster"', f"cluster = {_text(part.cluster)}"]
+    samples = [f"# some of its regressions use: {_one_line(sample)}" for sample in part.samples[:9]]
+    return "\n" + "\n".join([*samples, *lines]) + "\n"
+
+
+def _texts(values: Iterable[str]) -> str:
+    return "[" + ", ".join(map(_text, values)) + "]"
 
 
 def _relative(data: Path, folder: Path) -> Path:
@@ -148,15 +196,29 @@ def _dataset_id(stem: str) -> str:
         return f"data-{name}".strip("-.")
 
 
-def _column(schema: Schema, column: Column) -> str:
+def _column(schema: Schema, column: Column, filled: Prefill | None = None) -> str:
     about = " ".join(part for part in (column.type, column.format, shown(column.label)) if part)
     lines = [f"[columns.{_key(column.name)}]", f"# {_one_line(about)}"]
     if column.type == "strL" or column.locates:
         lines.append(_blank("", 'fate = "withheld"', 'or "key", "drop"'))
+    elif filled is not None and column.name not in filled.used:
+        lines.append(_blank("", 'fate = "withheld"', "no regression of the do-files uses it"))
     else:
-        lines.append(_blank("# ", 'fate = ""', "modelled, filler, withheld, key, public, drop"))
+        lines.append(_fate(column.name, filled))
         lines += _text_blanks() if column.is_text else _number_blanks(schema, column)
     return "\n" + "\n".join(lines) + "\n"
+
+
+def _fate(name: str, filled: Prefill | None) -> str:
+    if filled is not None and filled.formula:
+        if name in filled.arms:
+            return _blank("", 'fate = "public"', "an arm; its levels, such as [0, 1], are public")
+        if name in filled.outcomes:
+            return _blank("", 'fate = "modelled"', "an outcome")
+        covariates = {term for terms in filled.sets for term in terms}
+        if name in covariates or f"C({name})" in covariates:
+            return _blank("", 'fate = "modelled"', "a covariate")
+    return _blank("# ", 'fate = ""', "modelled, filler, withheld, key, public, drop")
 
 
 def _text_blanks() -> list[str]:

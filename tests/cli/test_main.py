@@ -175,7 +175,9 @@ def test_ctrl_c_leaves_nothing_half_written(
     checkout: Path, study: Path, files: Callable[[], dict[str, bytes]]
 ) -> None:
     before = files()
-    code = INTERRUPTED + "import sys; from dprct.cli import main; main(sys.argv[1:])"
+    # a shell lets what it starts in the background ignore Ctrl-C, and so these tests too
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code += INTERRUPTED + "import sys; from dprct.cli import main; main(sys.argv[1:])"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "protect", str(study), "--yes"],
         env={**os.environ, "PYTHONPATH": str(checkout)},

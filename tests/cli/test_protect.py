@@ -147,10 +147,11 @@ def test_the_question_on_a_terminal(
     assert (folder / "survey-1.ledger.json").exists() is (code == 0)
 
 
+@pytest.mark.parametrize("stdin", [io.StringIO("y\n"), None], ids=["a file", "closed"])
 def test_without_a_terminal_yes_must_be_said(
-    dprct: Callable[..., Any], study: Path, files: Callable[[], Files], monkeypatch: Any
+    stdin: Any, dprct: Callable[..., Any], study: Path, files: Callable[[], Files], monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    monkeypatch.setattr(sys, "stdin", stdin)
     before = files()
     ran = dprct("protect", study)
     assert ran.code == 3

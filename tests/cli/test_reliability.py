@@ -90,6 +90,15 @@ def test_the_output_of_a_stranger_stays_in_the_folder(
         assert "\x1b" not in ran.err
 
 
+@pytest.mark.parametrize("name", ["\udcfe.dta", "a\x1b[2J.dta", "\u202etad.dta"])
+def test_a_name_on_the_command_line_that_cannot_be_seen_costs_nothing(
+    name: str, dprct: Callable[..., Any], study: Path, folder: Path
+) -> None:
+    ran = dprct("protect", study, "--yes", "--output", folder / name)
+    assert (ran.code, "cannot be seen" in ran.err) == (2, True)
+    assert not (folder / "survey-1.ledger.json").exists()
+
+
 @posix
 def test_an_output_through_a_link_stays_in_the_folder_unless_the_command_line_says_so(
     dprct: Callable[..., Any], study: Path, folder: Path, tmp_path: Path, edit: Callable[..., None]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 
 CLUSTER = "DPRCT_SPARK_CLUSTER"
-"""Set, Spark has two executors, each a process of its own (``make spark-cluster``); else it is one."""
+"""Set, Spark has two executors, each its own process (``make spark-cluster``); else it is one."""
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # start-up and compilation cost more than hundreds of rows: few threads, no code made for a query

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.audit,
     pytest.mark.skipif(
         not os.environ.get("DPRCT_SPARK_CLUSTER"),
-        reason="executors of their own are started by DPRCT_SPARK_CLUSTER=1, as make spark-cluster does",
+        reason="executors are started by DPRCT_SPARK_CLUSTER=1, as in make spark-cluster",
     ),
 ]
 

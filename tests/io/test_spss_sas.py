@@ -219,6 +219,15 @@ def test_files_of_haven_keep_their_special_missing_codes(tmp_path: Path) -> None
         assert schema.column("d").format == "%td"
 
 
+def test_a_column_without_a_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.xpt"
+    pyreadstat.write_xport(pd.DataFrame({"quality": ["a"]}), path, file_format_version=5)
+    raw = path.read_bytes()
+    path.write_bytes(raw.replace(b"quality ", b"\0" * 8).replace(b"QUALITY ", b"\0" * 8))
+    with pytest.raises(FileError, match="one without a name"):
+        read(path)
+
+
 @pytest.mark.parametrize("extension", [".sav", ".por", ".sas7bdat", ".xpt"])
 def test_a_damaged_file_is_refused_without_a_chain(extension: str, tmp_path: Path) -> None:
     path = tmp_path / f"x{extension}"

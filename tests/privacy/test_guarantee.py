@@ -4,6 +4,7 @@ import json
 import pickle
 from fractions import Fraction
 
+import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
@@ -37,6 +38,7 @@ def test_kind_follows_from_delta() -> None:
     "arguments",
     [
         {"measure": "perfect"},
+        {"measure": pd.Series([1.0, 2.0])},
         {"measure": "none"},
         {"measure": "pure", "relation": "replace-one"},
         {"measure": "pure", "budget": Budget(1)},

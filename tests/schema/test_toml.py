@@ -301,8 +301,9 @@ def test_a_schema_saved_after_its_data_were_read_is_not_sealed_before(tmp_path: 
     seal = Schema.load(path).seal().seal_of
     assert seal is not None
     assert not seal.before_opening
-    opened.seal().save(path)
-    assert Schema.load(path) == opened.seal()
+    sealed = opened.seal()
+    sealed.save(path)
+    assert Schema.load(path) == sealed
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks and kills")
 
-QUICK = ("dta", "studies", "ledgers", "certificates", "kills", "races", "disks", "hostile")
+QUICK = (
+    "dta", "others", "moments", "studies", "odd", "ledgers", "certificates", "kills", "races",
+    "disks", "hostile",
+)  # fmt: skip
 """All but wrong arguments, which have tests of their own beside what they are given to."""
 
 
@@ -51,12 +54,24 @@ def test_what_is_wrong_is_found(torture: Any) -> None:
 
 def test_figures_replace_those_of_the_page(torture: Any) -> None:
     page = f"before\n{torture.BEGIN}\nold\n{torture.END}\nafter\n"
-    family = torture.Family("Kills", "how", {"ended": 3})
+    family = torture.Kept(torture.Family("Kills", "how", {"ended": 3}), "abc1234", "2026-01-01")
     words = torture.figures([family], [(100, 1.0, 2.0, 5)], "make torture")
     new = torture.written(page, words)
-    assert "| Kills | how | 3 | 3 ended | 0 |" in new
+    assert "| Kills | how | 3 | 3 ended | 0 | abc1234, 2026-01-01 |" in new
     assert "old" not in new
     assert new.startswith("before\n")
     assert new.endswith("\nafter\n")
     with pytest.raises(ValueError, match="no <!--"):
         torture.written("nothing", words)
+
+
+def test_families_are_kept_for_the_page(torture: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    kept = tmp_path / "kept.json"
+    assert torture.kept_in(kept) == torture.kept_in(None) == {}
+    for name in ("studies", "ledgers"):
+        words = ["torture.py", name, "--share", "0.001", "--kept", str(kept)]
+        monkeypatch.setattr(sys, "argv", words)
+        assert torture.run() == 0
+    found = torture.kept_in(kept)
+    assert {name: one.family.runs for name, one in found.items()} == {"studies": 3, "ledgers": 5}
+    assert all(one.commit for one in found.values())

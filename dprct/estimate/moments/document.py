@@ -26,7 +26,7 @@ from dprct.estimate.moments.variables import Atom, variable_of
 from dprct.privacy.budget import Guarantee
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
 from dprct.schema import Column, Schema
-from dprct.schema.columns import check_storage_type
+from dprct.schema.columns import check_storage_type, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,9 +141,7 @@ def read_document(path: str | Path) -> dict[str, Any]:
     """
     source = path_of(path)
     try:
-        if source.stat().st_size > LARGEST:
-            raise FileError(f"{source.name} is larger than any file of moments; give another file")
-        text = source.read_text("utf-8")
+        text = disk.content(source, LARGEST).decode("utf-8")
     except OSError as error:
         raise file_error(error, source, "read") from None
     except UnicodeDecodeError:
@@ -242,7 +240,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
             bounds=None if facts["bounds"] is None else (
                 _number(facts["bounds"][0]), _number(facts["bounds"][1])
             ),
-            levels=None if facts["levels"] is None else tuple(map(_level, facts["levels"])),
+            levels=None if facts["levels"] is None else _levels(facts),
             missing=None if facts["missing"] is None else tuple(map(_text, facts["missing"])),
             built_from="own",
         )
@@ -386,6 +384,17 @@ def _number(value: Any) -> float:
 
 def _level(value: Any) -> float | str:
     return value if isinstance(value, str) else _number(value)
+
+
+def _levels(facts: Mapping[str, Any]) -> tuple[float | str, ...]:
+    """Return the levels of a column, each of which names variables: text only in text columns."""
+    _require(isinstance(facts["levels"], list), "levels are missing")
+    found = tuple(map(_level, facts["levels"]))
+    text = is_text(facts["type"])
+    _require(all(isinstance(level, str) is text for level in found), "a level is of another type")
+    for level in found:
+        str(level).encode("utf-8")  # half a character is no text, and names no variable
+    return found
 
 
 def _whole(value: Any, *, signed: bool = False) -> int:

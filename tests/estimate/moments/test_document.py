@@ -135,6 +135,20 @@ def paths_of(content: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 WRONG: list[Any] = [None, "x", -1, 10**400, 1e308, [], {}, True, [[[]]]]
 
 
+@pytest.mark.parametrize(
+    ("column", "levels"),
+    [("region", "123"), ("region", [1.0, 2.0, "3"]), ("town", "\ud800"), ("town", [1.0, 2.0])],
+)
+def test_levels_of_another_type_are_refused(
+    column: str, levels: Any, moments: Moments, tmp_path: Any
+) -> None:
+    content = json.loads(json.dumps(moments.to_dict()))
+    content["columns"][column]["levels"] = levels
+    assert "give one that Moments.save wrote" in hostile(content, tmp_path)
+    content["columns"][column]["levels"] = ["\ud800", "north"]
+    assert "give one that Moments.save wrote" in hostile(content, tmp_path)
+
+
 def refusal(path: Any) -> str:
     """Return what is said of a file; nothing, if it is read."""
     try:

@@ -1,0 +1,162 @@
+"""What do-files tell a study file: outcomes, arms, covariates, clusters, tables, unused columns."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dprct.dofile.varlists import bare_names, is_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dprct.dofile import Regression
+
+_LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
+_MOST_SETS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """A table of the paper, as far as its regressions run on columns of the file.
+
+    Parameters
+    ----------
+    name : str
+        Unique, and a plain word.
+    outcomes, covariates : tuple of str
+    cluster : str
+    samples : tuple of str
+        Conditions under which some of its regressions run.
+    """
+
+    name: str
+    outcomes: tuple[str, ...]
+    covariates: tuple[str, ...] = ()
+    cluster: str = ""
+    samples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """What do-files say of the columns of one file; nothing of it comes from data.
+
+    Parameters
+    ----------
+    arms, outcomes : tuple of str
+    sets : tuple of tuple of str
+        Covariate sets, as terms of a formula, the most frequent first.
+    cluster : str
+        The variable by which errors are clustered most often.
+    used : frozenset of str
+        Every column that the do-files use, in whatever way.
+    tables : tuple of TablePart
+    """
+
+    arms: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    sets: tuple[tuple[str, ...], ...] = ()
+    cluster: str = ""
+    used: frozenset[str] = frozenset()
+    tables: tuple[TablePart, ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """The regression that is run most often, for all outcomes together; empty if unknown."""
+        if not self.arms or not self.outcomes:
+            return ""
+        right = (*self.arms, *(self.sets[0] if self.sets else ()))
+        return f"{' + '.join(self.outcomes)} ~ {' + '.join(right)}"
+
+
+def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
+    """Return what regressions with a treatment say of the columns of a file.
+
+    Examples
+    --------
+    >>> from dprct.dofile import Regression
+    >>> run = Regression("a.do", 3, "regress", "y", ("t", "age"), ("t",), cluster=("v",))
+    >>> found = prefilled([run], ["y", "t", "age", "v", "diary"])
+    >>> found.formula, found.cluster, sorted(found.used)
+    ('y ~ t + age', 'v', ['age', 't', 'v', 'y'])
+    """
+    rows, known = [*rows], set(columns)
+    experiment = [row for row in rows if row.treatments and _is_plain_linear(row, known)]
+    arms = [name for row in experiment for name in row.treatments if name in known]
+    chosen = tuple(dict.fromkeys(arms))
+    outcomes = tuple(dict.fromkeys(str(row.outcome) for row in experiment))
+    sets = Counter(
+        found
+        for row in experiment
+        if (found := _terms(row, known, {*chosen, *outcomes})) is not None
+    )
+    clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
+    return Prefill(
+        arms=chosen,
+        outcomes=outcomes,
+        sets=tuple(terms for terms, _ in sets.most_common(_MOST_SETS)),
+        cluster=next((name for name, _ in clusters.most_common() if name in known), ""),
+        used=frozenset(_used(rows) & known),
+        tables=_tables(experiment, known, {*chosen, *outcomes}),
+    )
+
+
+def _is_plain_linear(row: Regression, known: set[str]) -> bool:
+    """Whether a least-squares regression has a column of the file itself on its left."""
+    return (
+        row.command in _LINEAR
+        and row.outcome in known
+        and row.outcome not in row.derived
+        and any(name in known for name in row.treatments)
+    )
+
+
+def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...] | None:
+    """Return the covariates as terms of a formula; None where the file lacks one of them."""
+    found: list[str] = []
+    for word in (*row.regressors, *(f"i.{name}" for name in row.absorb)):
+        factor = re.fullmatch(r"i(?:b\w*)?\.(\w+)", word)
+        name = factor[1] if factor else word
+        if name in row.treatments:
+            continue
+        if not is_plain(name) or name not in known or name in row.derived or name in others:
+            return None
+        found.append(f"C({name})" if factor else name)
+    return tuple(found)
+
+
+def _used(rows: Iterable[Regression]) -> set[str]:
+    found: set[str] = set()
+    for row in rows:
+        outcomes = [row.outcome] if isinstance(row.outcome, str) else row.outcome
+        lists = (row.regressors, row.instruments, row.absorb, row.cluster)
+        words = (*outcomes, *(word for words in lists for word in words))
+        found |= {name for word in words for name in bare_names(word)}
+        for text in (row.sample, row.weights, row.groups, *row.derived.values()):
+            found |= set(re.findall(r"[A-Za-z_]\w*", text))
+    return found
+
+
+def _tables(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[TablePart, ...]:
+    parts = []
+    names: set[str] = set()
+    for title in dict.fromkeys(row.table for row in rows if row.table):
+        mine = [row for row in rows if row.table == title]
+        sets = Counter(t for row in mine if (t := _terms(row, known, others)) is not None)
+        name = re.sub(r"\W+", "_", title.removesuffix(".tex").lower()).strip("_") or "table"
+        while name in names:
+            name += "_"
+        names.add(name)
+        clusters = [row.cluster[0] for row in mine if row.cluster and row.cluster[0] in known]
+        parts.append(
+            TablePart(
+                name,
+                tuple(dict.fromkeys(str(row.outcome) for row in mine)),
+                sets.most_common(1)[0][0] if sets else (),
+                clusters[0] if clusters else "",
+                tuple(dict.fromkeys(row.sample for row in mine if row.sample)),
+            )
+        )
+    return tuple(parts)

@@ -1,0 +1,330 @@
+"""What each regression of a do-file is worth on a protected file: the rules, in one place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from dprct.certificate.certificate import Certificate
+from dprct.certificate.valid_regressions import Specification, Validity
+from dprct.dofile.varlists import bare_names
+from dprct.schema.schema import Schema
+from dprct.study.calibrated_section import CalibratedExperiment
+from dprct.study.do_files import read_do
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from dprct.dofile import Regression
+    from dprct.study.study import Study
+
+Kind = Literal["valid", "effects only", "artefact", "cannot run"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_ERRORS = {"classical": "nonrobust", "robust": "HC1", "cluster": "cluster"}
+_COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
+_LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
+_STEPS = {
+    "merge": "rows of files that were released separately do not match by person",
+    "append": "rows of other files are mixed with those of this one",
+    "collapse": "means of released rows are no released means",
+    "reshape": "released rows know nothing of each other",
+    "expand": "rows are repeated",
+    "sample": "the rows are a random sample of the released ones",
+}
+_COARSE = "the file keeps the distribution of its columns, coarsely, and no coefficient"
+_NUMBERS = "the method makes a document of numbers, on which no do-file runs"
+_ONLY = "the effects are the released ones"
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What is public of a protected file, or of a planned one.
+
+    Parameters
+    ----------
+    name : str
+        The name of the confidential file, which do-files use.
+    fates : mapping of str to str
+        What becomes of each column of it.
+    valid : Validity or None
+        The regressions that it was calibrated for; None for a file that was not.
+    instead : str
+        Why it has no valid regression, where that is so.
+    """
+
+    name: str
+    fates: Mapping[str, str]
+    valid: Validity | None = None
+    instead: str = _COARSE
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One regression of a do-file with what it is worth.
+
+    Parameters
+    ----------
+    regression : Regression
+    kind : {"valid", "effects only", "artefact", "cannot run"}
+        Whether coefficients of the treatment and their errors are the released ones, the
+        coefficients alone, or neither; or whether the command would stop.
+    reason : str
+        Why it is not valid; empty where it is.
+    remedy : str
+        What would change it, where something would.
+    """
+
+    regression: Regression
+    kind: Kind
+    reason: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        row = self.regression
+        outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
+        text = f"{row.file}:{row.line} {row.command} {outcome}".rstrip() + f": {self.kind}"
+        return (
+            text
+            + (f": {self.reason}" if self.reason else "")
+            + (f"; {self.remedy}" if self.remedy else "")
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the keys of the regression, and those of the verdict."""
+        said = {"verdict": self.kind, "reason": self.reason, "remedy": self.remedy}
+        return {**self.regression.to_dict(), **said}
+
+
+def verdicts(rows: Sequence[Regression], released: Released) -> list[Verdict]:
+    """Return what each regression is worth: the first rule that applies decides.
+
+    No rule says "valid" of a regression that is not wholly read.
+
+    Examples
+    --------
+    >>> from dprct.dofile import Regression
+    >>> fates = {"y": "modelled", "t": "public", "age": "withheld"}
+    >>> file = Released("a.dta", fates, Validity(outcomes=("y",), arms=("t",)))
+    >>> run = Regression("a.do", 3, "regress", "y", ("t",), vce="robust", dataset="a.dta")
+    >>> verdicts([run], file)[0].kind
+    'valid'
+    """
+    return [_verdict(row, released) for row in rows]
+
+
+def summary(found: Sequence[Verdict]) -> list[str]:
+    """Return how many regressions of each table are worth what, a line for each table."""
+    tables = dict.fromkeys(one.regression.table for one in found)
+    lines = []
+    for table in tables:
+        counts = Counter(one.kind for one in found if one.regression.table == table)
+        said = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
+        lines.append(f"{table or 'no table named'}: {said}")
+    return lines
+
+
+def _verdict(row: Regression, released: Released) -> Verdict:
+    for rule in _RULES:
+        if (found := rule(row, released)) is not None:
+            return found
+    return _calibrated(row, released)
+
+
+def _cannot_run(row: Regression, released: Released) -> Verdict | None:
+    """Say which column the file lacks, or has without values."""
+    used = [name for word in _words(row) for name in bare_names(word)]
+    plain = [name for name in used if not {"*", "?", "-", "~"} & set(name)]
+    if not _is_of(row, released):
+        return Verdict(row, "cannot run", f"it uses {row.dataset or 'data that are not named'}")
+    for name in dict.fromkeys(plain):
+        fate = released.fates.get(name)
+        if name in row.derived:
+            continue
+        if fate in ("withheld", "drop"):
+            said = "not in the file" if fate == "drop" else "withheld: all of it is missing"
+            return Verdict(row, "cannot run", f"{name} is {said}", f"give {name} another fate")
+        if fate is None and row.steps == () and not name.startswith("_I"):
+            return Verdict(row, "cannot run", f"{name} is no column of {released.name}")
+    return None
+
+
+def _not_read(row: Regression, _: Released) -> Verdict | None:
+    if row.unknown:
+        before = ", ".join(row.unknown)
+        reason = f"{before} comes before it, and what that does to the data is not known"
+        return Verdict(row, "artefact", reason)
+    if row.status == "read" and not any(set("*?~-") & set(word) for word in _words(row)):
+        return None
+    return Verdict(row, "artefact", "it is not wholly read, and nothing unread counts as valid")
+
+
+def _not_calibrated(row: Regression, released: Released) -> Verdict | None:
+    if released.valid is not None:
+        return None
+    return Verdict(row, "artefact", released.instead, 'method = "calibrated" releases effects')
+
+
+def _of_another_kind(row: Regression, _: Released) -> Verdict | None:
+    if row.endogenous or row.instruments:
+        remedy = 'method = "moments" serves instruments'
+        return Verdict(row, "artefact", "instrumental variables were not released", remedy)
+    if row.command == "xtreg" and not row.absorb:
+        return Verdict(row, "artefact", "random effects were not released")
+    if row.command in _LINEAR and not isinstance(row.outcome, list):
+        return None
+    return Verdict(row, "artefact", f"{row.command} is not ordinary least squares")
+
+
+def _changed_rows(row: Regression, _: Released) -> Verdict | None:
+    for step in row.steps:
+        remedy = "merge before the release" if step == "merge" else ""
+        return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
+    if row.sample or row.groups:
+        where = row.sample or f"by {row.groups}"
+        remedy = 'release these rows alone, or declared subgroups by method = "moments"'
+        return Verdict(
+            row, "artefact", f"it uses the rows with {where}; subgroups were not released", remedy
+        )
+    return None
+
+
+def _made_columns(row: Regression, _: Released) -> Verdict | None:
+    """Say which column ``gen``, ``egen`` or ``replace`` makes of released ones."""
+    for word in _words(row):
+        for name in bare_names(word):
+            if name in row.derived:
+                return Verdict(
+                    row,
+                    "artefact",
+                    f"the do-file makes {name} ({row.derived[name]}), which was not released",
+                    f"make {name} before the release and declare it",
+                )
+    return None
+
+
+def _calibrated(row: Regression, released: Released) -> Verdict:
+    """Take what the file itself says of a regression on its columns and all of its rows."""
+    assert released.valid is not None
+    assert isinstance(row.outcome, str)
+    several = len(row.cluster) > 1
+    spec = Specification(
+        outcome=row.outcome,
+        terms=_terms(row),
+        cov_type=_ERRORS.get(row.vce, row.vce.upper()),
+        cluster=row.cluster[0] if row.cluster else None,
+        weighted=bool(row.weights),
+        intercept=row.intercept,
+        fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
+    )
+    reason = released.valid.reason(spec)
+    if reason is None and several:
+        reason = f"{_ONLY}, but their errors are not: they have clusters of several variables"
+    if reason is None:
+        return Verdict(row, "valid")
+    if reason.startswith(_ONLY):
+        return Verdict(row, "effects only", reason, f"run it with {released.valid.errors}")
+    return Verdict(row, "artefact", reason, _remedy(reason, row))
+
+
+def _remedy(reason: str, row: Regression) -> str:
+    if "were not released; released" in reason:
+        return f"name {row.outcome} as an outcome of the formula"
+    if "declared" in reason:
+        return "declare its covariates as one of [calibrated] specifications"
+    return ""
+
+
+def _terms(row: Regression) -> tuple[str, ...]:
+    """Return the right side in the words of a formula: ``i.v`` is ``C(v)``, ``a#b`` is ``a:b``."""
+    found: dict[str, None] = {}
+    for word in row.regressors:
+        separated = re.split(r"#+", word)
+        parts = [_factor(part) for part in separated]
+        if "##" in word:
+            found |= dict.fromkeys(parts)
+        found[":".join(parts)] = None
+    return (*found, *(f"C({name.removeprefix('i.')})" for name in row.absorb))
+
+
+def _factor(word: str) -> str:
+    if made := re.fullmatch(r"i(?:b\w*)?\.(\w+)", word):
+        return f"C({made[1]})"
+    return word.removeprefix("c.")
+
+
+def _words(row: Regression) -> list[str]:
+    outcomes = [row.outcome] if isinstance(row.outcome, str) else row.outcome
+    words = (*outcomes, *row.regressors, *row.instruments, *row.absorb, *row.cluster)
+    return [word for word in words if word]
+
+
+def _is_of(row: Regression, released: Released) -> bool:
+    """Whether a regression uses the file, under its own name or one that was saved from it."""
+    wanted = _stem(released.name)
+    return any(_stem(name) == wanted for name in (row.dataset, *row.sources))
+
+
+def _stem(name: str) -> str:
+    return name.replace("\\", "/").rpartition("/")[2].removesuffix(".dta")
+
+
+_RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
+    _cannot_run,
+    _not_read,
+    _not_calibrated,
+    _of_another_kind,
+    _changed_rows,
+    _made_columns,
+)
+"""The rules in their order; what passes all of them is held against the file's own statement."""
+
+
+def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
+    """Return what the regressions of do-files will be worth on the file that a study plans.
+
+    The header of the data file is read, and public facts of the study.  None is returned as long as
+    the study does not say its formula and its design.
+
+    Raises
+    ------
+    DprctError
+        If a file cannot be read, or the formula is not one that can be calibrated.
+    """
+    schema = study.declared(Schema.from_dta(study.data))
+    fates = {column.name: column.fate or "not decided" for column in schema.columns}
+    valid, treatments = None, None
+    experiment = study.experiment
+    if isinstance(experiment, CalibratedExperiment):
+        if experiment.design is None or experiment.formula is None:
+            return []
+        treatments, valid = [*experiment.design.columns], experiment.valid()
+    rows = read_do(do, schema, treatments=treatments, dataset=study.data.name)
+    instead = _COARSE if study.estimate is None else _NUMBERS
+    return verdicts(rows, Released(study.data.name, fates, valid, instead))
+
+
+def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> list[Verdict]:
+    """Return what the regressions of do-files are worth on a protected file.
+
+    What the file says of itself decides, and the fates of its columns in the certificate.
+
+    Raises
+    ------
+    DprctError
+        If a file cannot be read.
+    """
+    schema = Schema.from_dta(file)
+    fates = {column.name: "modelled" for column in schema.columns}
+    beside = certificate or file.with_suffix(".certificate.json")
+    if beside.is_file():
+        fates |= Certificate.from_dict(json.loads(beside.read_text("utf-8"))).fates
+    name = file.name.removesuffix(".dta").removesuffix("_protected")
+    valid = Validity.of(schema)
+    treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
+    rows = read_do(do, schema, treatments=treatments, dataset=name)
+    return verdicts(rows, Released(name, fates, valid))

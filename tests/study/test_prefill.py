@@ -1,0 +1,97 @@
+"""A study file that do-files fill in: what they say, and nothing that only a person can say."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from dprct.cli import main
+from dprct.dofile import Regression
+from dprct.io.stata import write_dta
+from dprct.schema import Column, Schema
+from dprct.study.draft import draft
+from dprct.study.prefill import Prefill, prefilled
+from dprct.study.study import load_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = ["crop", "wet", "seed", "hoe", "rain", "soil", "village", "women", "diary", "phone"]
+DO = """\
+use farms, clear
+gen logcrop = log(crop)
+* Table 1
+foreach y in crop wet {
+    reg `y' seed hoe rain i.soil, cluster(village)
+    reg `y' seed hoe, cluster(village)
+    reg `y' seed hoe rain i.soil if women == 1, cluster(village)
+}
+* Table 2 - logs
+reg logcrop seed hoe, cluster(village)
+probit wet seed hoe
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    frame = pd.DataFrame({name: [0.0, 1.0, 1.0] for name in NAMES})
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "farms.dta")
+    (tmp_path / "tables.do").write_text(DO)
+    return tmp_path
+
+
+def test_a_draft_says_what_the_do_files_say(folder: Path, command_line: Callable[..., Any]) -> None:
+    run, study = command_line(main), folder / "study.toml"
+    ran = run(
+        "describe", folder / "farms.dta", "--draft", study, "--do", folder / "tables.do",
+        "--treatment", "seed", "--treatment", "hoe",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    text = study.read_text("utf-8")
+    document = tomllib.loads(text)
+    assert document["release"]["method"] == "calibrated"
+    assert document["release"]["formula"] == "crop + wet ~ seed + hoe + rain + C(soil)"
+    assert {name: facts.get("fate") for name, facts in document["columns"].items()} == {
+        "crop": "modelled", "wet": "modelled", "seed": "public", "hoe": "public",
+        "rain": "modelled", "soil": "modelled", "village": None, "women": None,
+        "diary": "withheld", "phone": "withheld",
+    }  # fmt: skip
+    assert document["table"] == [
+        {
+            "name": "table_1", "outcomes": ["crop", "wet"], "arms": ["seed", "hoe"],
+            "covariates": ["rain", "C(soil)"], "errors": "cluster", "cluster": "village",
+        }
+    ]  # fmt: skip
+    for part in ('# arms = ["seed", "hoe"]', '# cluster = "village"', "women == 1"):
+        assert part in text
+    assert "bounds" not in str(document["columns"])
+    assert load_study(study).tables[0].cluster == "village"
+    problems = run("check", study).out
+    assert "[design]" in problems
+    assert "column 'village' has no fate" in problems
+
+
+def test_do_files_without_a_treatment_fill_in_what_is_used() -> None:
+    row = Regression("a.do", 1, "regress", "crop", ("rain",), sample="women==1")
+    found = prefilled([row], NAMES)
+    assert (found.formula, found.used) == ("", frozenset({"crop", "rain", "women"}))
+    schema = Schema(tuple(Column(name) for name in NAMES))
+    document = tomllib.loads(draft(schema, Path("farms.dta"), Path("s.toml"), found))
+    assert document["release"]["method"] == "mv_histogram"
+    assert "fate" not in document["columns"]["rain"]
+    assert document["columns"]["diary"]["fate"] == "withheld"
+
+
+def test_what_the_file_does_not_have_fills_in_nothing() -> None:
+    row = Regression("a.do", 1, "regress", "other", ("seed",), ("seed",))
+    assert prefilled([row], NAMES) == Prefill(used=frozenset({"seed"}))
+
+
+def test_a_draft_is_what_do_files_are_for(folder: Path, command_line: Callable[..., Any]) -> None:
+    ran = command_line(main)("describe", folder / "farms.dta", "--do", folder / "tables.do")
+    assert ran.code == 2
+    assert "give --draft and --treatment too" in ran.err

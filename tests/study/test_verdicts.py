@@ -1,0 +1,231 @@
+"""What regressions of do-files are worth on a protected file: each rule, and what the file says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.certificate.valid_regressions import Validity
+from dprct.cli import main
+from dprct.io.stata import read_dta, write_dta
+from dprct.results.ols import ols
+from dprct.schema import Column, Schema
+from dprct.study.do_files import read_do
+from dprct.study.study import load_study
+from dprct.study.verdicts import Released, of_file, of_study, summary, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FATES = {
+    "yield": "modelled", "wet": "modelled", "seed": "public", "rain": "modelled",
+    "slope": "modelled", "soil": "public", "owner": "drop", "diary": "withheld",
+}  # fmt: skip
+VALID = Validity(
+    outcomes=("yield", "wet"),
+    arms=("seed",),
+    covariates=(("rain",), (), ("rain", "C(soil)")),
+)
+HEADER = Schema(tuple(Column(name) for name, fate in FATES.items() if fate != "drop"))
+
+
+@pytest.fixture
+def worth(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
+    """Return verdict and reason of each regression of a do-file on the file above."""
+
+    def run(text: str, valid: Validity | None = VALID) -> list[tuple[str, str]]:
+        (tmp_path / "a.do").write_text(text)
+        rows = read_do(tmp_path / "a.do", HEADER, dataset="farms.dta")
+        found = verdicts(rows, Released("farms.dta", FATES, valid))
+        return [(one.kind, one.reason) for one in found]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "reason"),
+    [
+        ("reg yield seed, r", "valid", ""),
+        ("reg wet seed rain, vce(robust)", "valid", ""),
+        ("reg yield rain i.soil seed, robust", "valid", ""),
+        ("areg yield seed rain, absorb(soil) robust", "valid", ""),
+        ("xi: reg yield seed rain i.soil, r", "valid", ""),
+        ("reg yield seed", "effects only", "those of vce(robust) are calibrated"),
+        ("reg yield seed, cluster(soil)", "effects only", "not clusters soil"),
+        ("reg yield seed, vce(hc3)", "effects only", "not HC3"),
+        ("bootstrap: reg yield seed", "effects only", "not BOOTSTRAP"),
+        ("reghdfe yield seed rain, absorb(soil) vce(robust)", "effects only", "reghdfe counts"),
+        ("xtreg yield seed rain, fe i(soil)", "effects only", "errors are not"),
+        ("xtreg yield seed rain, i(soil)", "artefact", "random effects"),
+        ("reg yield seed, r noconstant", "artefact", "no intercept"),
+        ("reg yield seed [aw=rain], r", "artefact", "weighted"),
+        ("reg yield rain, r", "artefact", "lacks the treatment seed"),
+        ("reg rain seed, r", "artefact", "'rain' were not released"),
+        ("reg yield seed slope, r", "artefact", "slope was not declared"),
+        ("reg yield c.seed##c.rain, r", "artefact", "interaction"),
+        ("reg yield seed if rain > 2, r", "artefact", "subgroups were not released"),
+        ("reg yield seed in 1/50, r", "artefact", "subgroups were not released"),
+        ("bysort soil: reg yield seed, r", "artefact", "by soil"),
+        ("keep if rain > 2\nreg yield seed, r", "artefact", "subgroups were not released"),
+        ("drop if missing(wet)\nreg yield seed, r", "artefact", "subgroups were not released"),
+        ("probit wet seed", "artefact", "probit is not ordinary least squares"),
+        ("ttest yield, by(seed)", "artefact", "ttest is not"),
+        ("ivreg yield (rain = seed), r", "artefact", "instrumental"),
+        ("gen ly = log(yield)\nreg ly seed, r", "artefact", "makes ly (log(yield))"),
+        ("gen sr = seed*rain\nreg yield seed rain sr, r", "artefact", "makes sr"),
+        ("replace yield = 0 if yield < 0\nreg yield seed, r", "artefact", "makes yield"),
+        ("recode rain (1=2)\nreg yield seed rain, r", "artefact", "makes rain"),
+        ("mvdecode yield, mv(9)\nreg yield seed, r", "artefact", "makes yield"),
+        ("rename yield y\nreg y seed, r", "artefact", "makes y"),
+        ("for var yield: replace X = 2*X\nreg yield seed, r", "artefact", "makes yield"),
+        ("collapse yield seed, by(soil)\nreg yield seed, r", "artefact", "after collapse"),
+        ("merge 1:1 id using other\nreg yield seed, r", "artefact", "after merge: rows of files"),
+        ("append using other\nreg yield seed, r", "artefact", "after append"),
+        ("bsample\nreg yield seed, r", "artefact", "random sample"),
+        ("mystery yield\nreg yield seed, r", "artefact", "mystery comes before it"),
+        ("do nowhere\nreg yield seed, r", "artefact", "do nowhere comes before it"),
+        ("mata\nst_store(1, 1, 0)\nend\nreg yield seed, r", "artefact", "mata comes before"),
+        ('mata: st_store(1, "yield", 0)\nreg yield seed, r', "artefact", "mata comes before"),
+        ("reg yield seed nothere*, r", "artefact", "not wholly read"),
+        ("if r(N) > 3 {\nreg yield seed, r\n}", "artefact", "not wholly read"),
+        ("mixed yield seed || soil:", "artefact", "not wholly read"),
+        ("reg yield seed diary, r", "cannot run", "diary is withheld"),
+        ("reg yield seed, cluster(owner)", "cannot run", "owner is not in the file"),
+        ("reg yield seed typo, r", "cannot run", "typo is no column of farms.dta"),
+        ("use villages, clear\nreg yield seed, r", "cannot run", "it uses villages.dta"),
+    ],
+)
+def test_each_rule(
+    worth: Callable[..., list[tuple[str, str]]], text: str, kind: str, reason: str
+) -> None:
+    ((found, why),) = worth("use farms, clear\n" + text)
+    assert found == kind
+    assert reason in why
+    assert bool(why) == (kind != "valid")
+
+
+def test_a_file_that_is_not_calibrated_has_no_valid_regression(
+    worth: Callable[..., list[tuple[str, str]]],
+) -> None:
+    ((kind, reason),) = worth("use farms\nreg yield seed, r", None)
+    assert kind == "artefact"
+    assert "no coefficient" in reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('[design]\nkind = "simple"\narms = ["seed"]\n', "", "or [design] or a formula is missing"),
+        ('kind = "simple"', 'kind = "cluster"\ncluster = "rain"', "- Table 1: 2 effects only"),
+        ("[calibrated]", '[calibrated]\nlegal = "strict"', "rounded to legal values"),
+    ],
+)
+def test_a_study_that_is_open_or_planned_otherwise(
+    farm: Path, command_line: Callable[..., Any], old: str, new: str, said: str
+) -> None:
+    assert old in STUDY
+    (farm / "study.toml").write_text(STUDY.replace(old, new))
+    ran = command_line(main)("check", farm / "study.toml", "--do", farm / "tables.do")
+    assert said in ran.out
+
+
+def test_a_summary_by_table(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use farms\n*Table 1\nreg yield seed, r\nreg wet seed\n*Table 2\nprobit wet seed\n"
+    )
+    rows = read_do(tmp_path / "a.do", HEADER)
+    found = verdicts(rows, Released("farms.dta", FATES, VALID))
+    assert summary(found) == ["Table 1: 1 valid, 1 effects only", "Table 2: 1 artefact"]
+    assert str(found[1]) == (
+        "a.do:4 regress wet: effects only: the effects are the released ones, but their errors are "
+        "not: those of vce(robust) are calibrated, not nonrobust; run it with vce(robust)"
+    )
+
+
+STUDY = """\
+version = 1
+data = "farms.dta"
+dataset_id = "farms"
+[release]
+method = "calibrated"
+epsilon = 4.0
+formula = "crop ~ seed + rain"
+[design]
+kind = "simple"
+arms = ["seed"]
+[calibrated]
+covariate_release = "filler"
+sd = {crop = 1}
+[header]
+confirm = true
+[columns.crop]
+fate = "modelled"
+bounds = [-5, 5]
+missing = "never"
+[columns.seed]
+fate = "public"
+levels = [0, 1]
+missing = "never"
+[columns.rain]
+fate = "modelled"
+bounds = [-4, 4]
+missing = "never"
+[columns.diary]
+fate = "withheld"
+"""
+DO = """\
+use "C:\\Users\\me\\farms.dta", clear
+* Table 1
+reg crop seed rain, robust
+reg crop seed rain, vce(hc3)
+reg crop seed rain if rain > 0, robust
+reg diary seed, robust
+"""
+KINDS = ["valid", "effects only", "artefact", "cannot run"]
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "crop": rng.normal(size=400).clip(-5, 5),
+            "seed": rng.integers(0, 2, 400).astype(float),
+            "rain": rng.normal(size=400).clip(-4, 4),
+            "diary": rng.normal(size=400),
+        }
+    )
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "farms.dta")
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "tables.do").write_text(DO)
+    return tmp_path
+
+
+def test_a_plan_and_its_file_give_the_same_verdicts(
+    farm: Path, command_line: Callable[..., Any]
+) -> None:
+    run = command_line(main)
+    planned = of_study([farm / "tables.do"], load_study(farm / "study.toml"))
+    assert [one.kind for one in planned] == KINDS
+    ran = run("check", farm / "study.toml", "--do", farm / "tables.do")
+    assert "- Table 1: 1 valid, 1 effects only, 1 artefact, 1 cannot run" in ran.out
+    assert run("protect", farm / "study.toml", "--yes").code == 0
+    released = farm / "farms_protected.dta"
+    found = of_file([farm / "tables.do"], released)
+    assert [one.kind for one in found] == KINDS
+    assert found[0].regression.treatments == ("seed",)
+    ran = run("verify", released, "--do", farm / "tables.do", "--json")
+    assert [row["verdict"] for row in json.loads(ran.out)["regressions"]] == KINDS
+    assert (
+        "tables.do:3 regress crop: valid" in run("verify", released, "--do", farm / "tables.do").out
+    )
+    # the file says the same of itself when somebody runs them
+    data, schema = read_dta(released)
+    for cov_type, says in (("HC1", "Calibrated:"), ("HC3", "Not calibrated: artefact.")):
+        fit = ols("crop ~ seed + rain", data, schema, cov_type=cov_type)
+        assert says in fit.summary()
