@@ -45,8 +45,10 @@ from dprct.queries.scores import ScoreMap, score_sums
 from dprct.queries.sums import (
     EXTREMES,
     GRID,
+    Asked,
     Clipped,
     DifferenceAggregates,
+    Sums,
     arm_aggregates,
     check_extent,
     clipped_sums,
@@ -57,6 +59,7 @@ from dprct.queries.sums import (
     observed_number,
     observed_together,
 )
+from dprct.queries.together import summed
 from dprct.queries.weighting import Centre, CompactTable, Records, Scheme, Weighted, read_once
 
 __all__ = [
@@ -65,6 +68,7 @@ __all__ = [
     "HALF_STEPS",
     "LARGEST_PENALTY",
     "AdditiveLayout",
+    "Asked",
     "Block",
     "Centre",
     "Clipped",
@@ -87,6 +91,7 @@ __all__ = [
     "Scaled",
     "Scheme",
     "ScoreMap",
+    "Sums",
     "Treated",
     "Weighted",
     "additive_sums",
@@ -118,6 +123,7 @@ __all__ = [
     "ridge_weights",
     "score_sums",
     "square_reach",
+    "summed",
     "weighted_mean",
     "weighted_series",
     "with_residual",
