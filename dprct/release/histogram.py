@@ -13,7 +13,7 @@ from dprct.arguments import checked
 from dprct.defaults import FEWEST_SURVIVORS, OUTCOME_SHARE, bins_by_zeta
 from dprct.encoding import Encoding, decoded, encodings
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import cell_count
+from dprct.privacy.aggregates import CellCounts, IntegerVector, cell_count
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
@@ -303,14 +303,27 @@ class MarginalsSpec(CountsSpec):
 
 
 def drawn_counts(
-    table: BoundTable, facts: ReleaseFacts, allocation: Allocation, noise: NoiseSource
+    table: BoundTable,
+    facts: ReleaseFacts,
+    allocation: Allocation,
+    noise: NoiseSource,
+    counts: CellCounts | IntegerVector | None = None,
 ) -> Counts:
-    """Count the rows of the modelled columns, and draw; the caller has charged the allocation."""
+    """Draw noisy counts of the modelled columns, which are counted here if they are not given.
+
+    The caller has charged the allocation.
+    """
     mechanism = allocation[COUNTS]
     if isinstance(mechanism, OneWayHistograms):
-        return mechanism.release(one_way_counts(table.frame, facts.encodings), noise)
+        if counts is None:
+            counts = one_way_counts(table.frame, facts.encodings)
+        assert isinstance(counts, IntegerVector)
+        return mechanism.release(counts, noise)
     assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
-    return mechanism.release(cell_counts(table.frame, facts.encodings), noise)
+    if counts is None:
+        counts = cell_counts(table.frame, facts.encodings)
+    assert isinstance(counts, CellCounts)
+    return mechanism.release(counts, noise)
 
 
 def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
@@ -427,8 +440,18 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | W
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease | WithOffsets:
-        found = drawn_counts(self._table, self.facts, allocation, noise)
+    def _asked(
+        self, allocation: Allocation
+    ) -> Callable[[NoiseSource], HistogramRelease | WithOffsets]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
+        counts = cell_counts(self._table.frame, self.facts.encodings, n=self.n)
+        return lambda noise: self._draw(allocation, noise, counts)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, counts: CellCounts | None = None
+    ) -> HistogramRelease | WithOffsets:
+        found = drawn_counts(self._table, self.facts, allocation, noise, counts)
         assert isinstance(found, HistogramRelease)
         return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
 
@@ -532,8 +555,18 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOf
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease | WithOffsets:
-        found = drawn_counts(self._table, self.facts, allocation, noise)
+    def _asked(
+        self, allocation: Allocation
+    ) -> Callable[[NoiseSource], OneWayRelease | WithOffsets]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
+        counts = one_way_counts(self._table.frame, self.facts.encodings, n=self.n)
+        return lambda noise: self._draw(allocation, noise, counts)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, counts: IntegerVector | None = None
+    ) -> OneWayRelease | WithOffsets:
+        found = drawn_counts(self._table, self.facts, allocation, noise, counts)
         assert isinstance(found, OneWayRelease)
         return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
 
