@@ -1,4 +1,4 @@
-"""A certified lower bound on epsilon or mu, from draws of a mechanism on two neighbouring inputs."""
+"""A certified lower bound on epsilon or mu, from draws of a mechanism on two neighbours."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_a_strangers_file_is_not_replaced(tmp_path: Path) -> None:
 
 def test_a_strangers_certificate_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "trial.moments.certificate.txt").write_text("mine")
-    with pytest.raises(FileError, match="'trial.moments.certificate.txt' exists and is not of"):
+    with pytest.raises(FileError, match=r"'trial\.moments\.certificate\.txt' exists"):
         check_moments_target(tmp_path / "trial_moments.json", "trial")
 
 
