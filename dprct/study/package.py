@@ -226,7 +226,8 @@ def written_files(
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
     plan = model.plan(paid.epsilon, paid.delta)
-    method, also = study.estimate.method, {}
+    method = study.estimate.method
+    also: dict[Path, str] = {}
     if isinstance(made, Moments):
         _check_results(study)
         certificate, also = moments_files(made, moments_path(study.output))

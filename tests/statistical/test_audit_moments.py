@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Row = dict[str, float]
 
 N = 40
-BUDGET = Budget(2, 1e-6)
+BUDGET = Budget(4, 1e-6)
 NEVER: dict[str, Any] = {"missing": ()}
 SCHEMA = Schema(
     (
@@ -142,7 +142,7 @@ def test_the_claim_holds_and_is_nearly_reached(
     one, other, direction = directed(pair, remembered)
     claim = float(gaussian_of(one._allocated(BUDGET)).noise.mu)
     found = lower_mu(
-        scores(one, direction, 100_000), scores(other, direction, 100_000), alpha=1e-9
+        scores(one, direction, 60_000), scores(other, direction, 60_000), alpha=1e-9
     )  # fmt: skip
     certified(
         found, claim, method=pair.method, neighbours=pair.neighbours,
