@@ -60,8 +60,8 @@ public facts ([choosing bounds](choosing_bounds.md)), or for several one with a 
 `[release] method` is one of these. A release makes a protected file; an estimate makes a document
 of numbers, `<data>_<method>.json`, with a text to read, `<data>_<method>.txt`. An estimate reads
 the columns that it names and no other: those need no fate, and `dprct table` prints its results.
-`moments` writes its release, too: `<data>.moments.json`, which readers run their own regressions on
-([released moments](private_moments.md)).
+`moments` writes its release, too: `<data>.moments.json` with its certificate, which readers run
+their own regressions on ([released moments](private_moments.md)).
 What a formula says can also be written as keys, except for `ipw`, whose covariates are terms.
 
 | method | makes | reads besides `[release]` and the columns |
