@@ -49,6 +49,7 @@ from dprct.estimate.ate.results import (
     contrasts_of,
     results_of,
 )
+from dprct.estimate.ate.within import check_within, private_names
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
 from dprct.estimate.experiment import (
     BlockRule,
@@ -70,7 +71,13 @@ from dprct.estimate.experiment import (
     with_bounds,
 )
 from dprct.estimate.moments.layout import scales_of
-from dprct.estimate.moments.release import DrawnMoments, allocation_of, drawn_moments
+from dprct.estimate.moments.release import (
+    MOST_NUMBERS,
+    DrawnMoments,
+    allocation_of,
+    drawn_moments,
+)
+from dprct.estimate.moments.variables import check_count
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
@@ -126,6 +133,7 @@ class ATESpec(Spec[ATEFacts]):
     sd: Mapping[str, float] | None = None
     centre: Mapping[str, float] | None = None
     radius: float | str | None = None
+    subgroups: tuple[str, ...] = ()
     effects: EffectRule = "arms"
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
@@ -143,6 +151,7 @@ class ATESpec(Spec[ATEFacts]):
         *,
         outcome: str | Sequence[str],
         treatment: str | Sequence[str] | None = None,
+        subgroups: Sequence[str] = (),
         index_columns: Sequence[str] = (),
         alphas: Sequence[float] = VALID_LEVELS,
         **options: Any,
@@ -151,6 +160,7 @@ class ATESpec(Spec[ATEFacts]):
         return cls(
             outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
             treatment=None if treatment is None else listed_names(treatment, "treatment"),
+            subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             index_columns=listed_names(index_columns, "index_columns"),
             alphas=levels_of(alphas),
             **options,
@@ -198,9 +208,9 @@ class ATESpec(Spec[ATEFacts]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Outcomes, columns of the design, and covariates of an index."""
-        covariates = covariate_names(self.index, self.index_columns)
-        return tuple(dict.fromkeys([*self.outcome, *self.design_columns, *covariates]))
+        """Outcomes, columns of the design, subgroups, and covariates of an index."""
+        also = (*self.subgroups, *covariate_names(self.index, self.index_columns))
+        return tuple(dict.fromkeys([*self.outcome, *self.design_columns, *also]))
 
     @property
     def treatment_private(self) -> bool:
@@ -231,6 +241,10 @@ class ATESpec(Spec[ATEFacts]):
         yield lambda: sds_of(self.sd, self.outcome)
         yield lambda: scales_of(self.centre, "centre", self.outcome)
         yield lambda: joint.check_radius(self.radius)
+        yield lambda: check_within(
+            self.subgroups, schema, self.design, self.blocks, self.outcome,
+            hidden=self.treatment_private,
+        )  # fmt: skip
         yield lambda: levels_of(self.alphas)
         yield lambda: self._check_indexes(schema)
 
@@ -252,6 +266,11 @@ class ATESpec(Spec[ATEFacts]):
         """Return which effects are reported."""
         groups = self.comparison()
         return contrasts_of(self.effects, groups.design, groups.order, groups.arms)
+
+    def cells(self, schema: Schema) -> tuple[Column, ...]:
+        """Return the subgroups that make private cells."""
+        names = private_names(self.subgroups, self.design, hidden=self.treatment_private)
+        return tuple(schema.column(name) for name in names)
 
     def shares(self) -> dict[str, Fraction]:
         """Return the share of the budget that each outcome has."""
@@ -332,22 +351,27 @@ class ATESpec(Spec[ATEFacts]):
             outcomes.append(narrowed(known, indexes.get(column.name)))
         yield ATEFacts(
             schema=facts.schema, n=facts.n, comparison=groups, contrasts=self.contrasts(),
-            outcomes=tuple(outcomes), indexes=indexes,
+            outcomes=tuple(outcomes), indexes=indexes, subgroups=self.subgroups,
+            private_subgroups=self.cells(facts.schema),
         )  # fmt: skip
 
     def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
         """Return the mechanisms of every outcome; with a delta, the one of all of them."""
         if not budget.delta:
-            joint.check_pure(self.centre, self.radius)
+            joint.check_pure(self.centre, self.radius, self.subgroups)
             return allocated(facts.outcomes, budget)
         clustered = bool(clusters_of(self.design))
-        joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n)
-        return allocation_of(self.layout(facts).grid, joint.groups(facts.outcomes), budget)
+        private = facts.private_subgroups
+        joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n, private)
+        groups = joint.groups(facts.outcomes) * facts.inner
+        check_count(facts.outcomes, groups, MOST_NUMBERS)
+        return allocation_of(self.layout(facts).grid, groups, budget)
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
         sds = sds_of(self.sd, self.outcome)
-        return joint.layout(facts.outcomes, sds, self.centre, self.radius)
+        cells = bool(facts.private_subgroups)
+        return joint.layout(facts.outcomes, sds, self.centre, self.radius, cells=cells)
 
     def guarantee(self, facts: ATEFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
@@ -407,7 +431,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
     frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
     facts = ATEFacts(
         schema=schema, n=known.n, comparison=groups, contrasts=spec.contrasts(), outcomes=adapted,
-        indexes=indexes,
+        indexes=indexes, subgroups=spec.subgroups, private_subgroups=spec.cells(schema),
     )  # fmt: skip
     return facts, table.with_frame(frame) if indexes else table
 
@@ -453,6 +477,11 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         With ``delta``, rows further from the centres than this, in units of ``sd``, are moved to
         that distance.  By default twice that of a typical row, which moves less than 5 % of normal
         rows, if every outcome has an ``sd`` and a ``centre``; else ``"box"``, which moves nobody.
+    subgroups : sequence of str, optional
+        Columns with levels, within which a fit with ``delta`` shows the effects, too (``by`` of the
+        result).  Blocks of the design are public groups; other columns are private, and the numbers
+        of people in their cells are released at no price.  The noise of the effects of everybody
+        grows with the root of the number of cells of an arm.
     effects : {"arms", "main", "factorial"}
         ``"arms"`` compares each arm with control.  For a :class:`~dprct.Factorial` design,
         ``"main"`` gives the main effect of every factor, averaged over the other factors, and
@@ -553,6 +582,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         sd: Mapping[str, float] | None = None,
         centre: Mapping[str, float] | None = None,
         radius: float | str | None = None,
+        subgroups: Sequence[str] = (),
         effects: EffectRule = "arms",
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
@@ -567,7 +597,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
             missing=missing, budget_shares=budget_shares, sd=sd, centre=centre, radius=radius,
-            effects=effects, blocks=blocks, privacy_unit=privacy_unit,
+            subgroups=subgroups, effects=effects, blocks=blocks, privacy_unit=privacy_unit,
             largest_cluster=largest_cluster, index=index, index_columns=index_columns,
             index_bounds=index_bounds, alphas=alphas, attrition=attrition, neighbors=neighbors,
         )  # fmt: skip

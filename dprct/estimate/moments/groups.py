@@ -149,7 +149,7 @@ def grouping_of(
     treatment = () if design is None else design.columns
     private = _private(comparison if hidden else None, inner)
     if not wanted:
-        groups = tuple(_cells(Group(rows=table.n), comparison if hidden else None, inner))
+        groups = tuple(cells_of(Group(rows=table.n), comparison if hidden else None, inner))
         found = Grouping(
             _counted(groups, private), private, treatment, tuple(subgroups), (table.n,),
             _arms(comparison),
@@ -183,7 +183,7 @@ def grouping_of(
         len(publics), codes, combinations, private.treatment, private.values, private.levels
     )
     groups = tuple(
-        cell for one in publics for cell in _cells(one, comparison if hidden else None, inner)
+        cell for one in publics for cell in cells_of(one, comparison if hidden else None, inner)
     )
     found = Grouping(
         _counted(groups, cells), cells, treatment, tuple(subgroups),
@@ -217,7 +217,7 @@ def _private(comparison: Comparison | None, levels: Sequence[Column]) -> MomentC
     return MomentCells(treatment=groups.columns, values=values, levels=tuple(levels))
 
 
-def _cells(public: Group, comparison: Comparison | None, levels: Sequence[Column]) -> list[Group]:
+def cells_of(public: Group, comparison: Comparison | None, levels: Sequence[Column]) -> list[Group]:
     """Return the private cells of a public group, in the order of their codes."""
     arms: list[tuple[str, tuple[tuple[str, Value], ...]]] = [(public.arm, ())]
     if comparison is not None:

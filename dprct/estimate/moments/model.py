@@ -34,6 +34,7 @@ from dprct.estimate.moments.layout import (
 )
 from dprct.estimate.moments.plan import effects_said, regression_said, released_said
 from dprct.estimate.moments.release import (
+    MOST_NUMBERS,
     SCORES,
     DrawnMoments,
     MomentsFacts,
@@ -80,9 +81,6 @@ if TYPE_CHECKING:
 MissingRule = str | float
 ScoreErrors = Literal["HC1", "CR1"]
 """Robust errors: of rows, and of units with several rows."""
-
-MOST_NUMBERS = 1_000_000
-"""Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
 
 RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 MOMENTS = "moments"
 """The part of an allocation of :class:`dprct.PrivateMoments` that is drawn first."""
 
+MOST_NUMBERS = 1_000_000
+"""Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
+
 SCORES = "scores of regression {}"
 """The others, which are drawn after it."""
 
