@@ -35,7 +35,8 @@ class Experiments:
     Parameters
     ----------
     table : DataFrame
-        One row per setting and form: error, Monte Carlo error, and the bounds.
+        One row per setting and form: error after treatment and before it, Monte Carlo error, and
+        the bounds.
     report : str
         Markdown.
     """
@@ -135,7 +136,8 @@ def _rows(one: Setting, found: dict[str, Sequence[float]]) -> list[dict[str, obj
                 "n": one.n, "T0": one.T0, "epsilon": one.epsilon, "lambda": one.lam, "form": form,
                 "rmse": float(errors.mean()),
                 "se": float(errors.std(ddof=1)) / math.sqrt(len(errors)),
-                "median": float(np.median(errors)), **own,
+                "median": float(np.median(errors)),
+                "before": float(np.mean(found[f"{form}, before"])), **own,
             }
         )  # fmt: skip
     return rows

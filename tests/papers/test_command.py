@@ -76,7 +76,8 @@ def test_the_forms_of_synthetic_control_are_compared(
     assert (ran.code, ran.err) == (0, "")
     assert "strict, ridge weights" in ran.out
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == [
-        "rmse_by_T0", "rmse_by_epsilon", "rmse_by_lambda", "rmse_by_n"
+        "figure_2", "figure_5", "figure_6", "figure_8",
+        "rmse_by_T0", "rmse_by_epsilon", "rmse_by_lambda", "rmse_by_n",
     ]  # fmt: skip
     assert papers(*arguments, "--data", tmp_path).code == 2
 
