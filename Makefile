@@ -92,11 +92,13 @@ torture: $(dev)
 
 # the paper's data are not part of the project: PAPER_DATA is a folder that holds them
 PAPER_DATA ?= $(wildcard ../shared/data)
-REPLICATE_ARGS ?=
+# FULL=1: as many draws and settings as the papers have; docs/papers.md says how long that takes
+REPLICATE_ARGS ?= $(if $(FULL),--full)
 
+# has more releases than its paper anyway
 replicate-rct: $(dev)
 	$(VENV)/bin/python -m papers rct --out build/rct-paper \
-		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(filter-out --full,$(REPLICATE_ARGS))
 
 replicate-dpsc: $(dev)
 	$(VENV)/bin/python -m papers dpsc --figures --out build/dpsc-paper $(REPLICATE_ARGS)

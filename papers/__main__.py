@@ -63,6 +63,14 @@ Figures = Annotated[
     typer.Option("--figures", help="Draw the figures that belong to them, as PNG; matplotlib."),
 ]
 
+Full = Annotated[
+    bool,
+    typer.Option(
+        "--full",
+        help="As many draws and settings as the paper has; see docs/papers.md for the time.",
+    ),
+]
+
 
 def rct(
     tables: Annotated[
@@ -115,6 +123,7 @@ def ippw(
     out: Out = None,
     seed: Seed = 1,
     figures: Figures = False,
+    full: Full = False,
 ) -> None:
     """Run "Privacy-Preserving Causal Inference via Inverse Probability Weighting" again.
 
@@ -123,7 +132,9 @@ def ippw(
     """
     folder = out or Path("ippw-paper")
     with _progress() as progress:
-        made = ippw_paper.rerun(folder, **_settings(reps, jobs, seed, progress, data=data))
+        made = ippw_paper.rerun(
+            folder, **_settings(reps, jobs, seed, progress, data=data), full=full
+        )
     _say_what_came_out(made, folder, "report.md, summary.csv and baselines.csv", figures=figures)
 
 
@@ -133,6 +144,7 @@ def dpsc(
     out: Out = None,
     seed: Seed = 1,
     figures: Figures = False,
+    full: Full = False,
 ) -> None:
     """Run the experiments of "Differentially Private Synthetic Control" again.
 
@@ -141,7 +153,7 @@ def dpsc(
     """
     folder = out or Path("dpsc-paper")
     with _progress() as progress:
-        made = dpsc_paper.rerun(folder, **_settings(reps, jobs, seed, progress))
+        made = dpsc_paper.rerun(folder, **_settings(reps, jobs, seed, progress), full=full)
     _say_what_came_out(made, folder, "report.md and rmse.csv", figures=figures)
 
 
@@ -152,15 +164,18 @@ def cate(
     out: Out = None,
     seed: Seed = 1,
     figures: Figures = False,
+    full: Full = False,
 ) -> None:
     """Run "Differentially Private Estimation of Heterogeneous Causal Effects" again.
 
     DP-EBM, the one-step learner and learners without privacy on setups A to E and a voting design.
-    By default there are 4 samples of each setting.
+    By default there are 4 samples of each setting, 2 with DP-EBM, which has few settings.
     """
     folder = out or Path("cate-paper")
     with _progress() as progress:
-        made = cate_paper.rerun(folder, **_settings(reps, jobs, seed, progress, data=data))
+        made = cate_paper.rerun(
+            folder, **_settings(reps, jobs, seed, progress, data=data), full=full
+        )
     _say_what_came_out(made, folder, "report.md and summary.csv", figures=figures)
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from dprct.disk import atomic_write
 from dprct.errors import ParameterError
 from dprct.privacy.noise import source as noise_source
+from dprct.results.tables import Column, Row, Table, style_named
 from papers.rct import liberia, reasons
 from papers.rct.comparison import (
     RUN,
@@ -24,6 +25,7 @@ from papers.rct.layout import laid_out
 from papers.rct.methods import allocation_of, bound, drawn_effects
 from papers.rct.printed import (
     AVERAGES,
+    DEFINITION,
     IMPLEMENTED,
     REGRESSIONS,
     STEPS,
@@ -32,6 +34,7 @@ from papers.rct.printed import (
     releases,
     study_of,
 )
+from papers.rct.simulated import SIZES, split_covariates
 from papers.rct.sources import find_sources
 from papers.rct.summary import notes_of, summary
 from papers.rct.timings import compared_steps, compared_timings
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from dprct.results.tables import Table
     from papers.rct.printed import Asked
     from papers.rct.sources import Source
     from papers.runner import Progress
@@ -259,6 +261,8 @@ def _calls(
 
 
 def _replicated(number: int, source: Source, effects: Mapping[Asked, pd.DataFrame]) -> Replication:
+    if number == DEFINITION:
+        return _defined(source)
     of_study = {one: found for one, found in effects.items() if one.study == source.study}
     if number in REGRESSIONS:
         numbers = _regressions(number, source)
@@ -275,6 +279,28 @@ def _replicated(number: int, source: Source, effects: Mapping[Asked, pd.DataFram
     most = max((f["draw"].nunique() for f in of_study.values()), default=0)
     notes = (sentence, *notes_of(number, generated=source.generated, draws=most))
     return Replication(number, laid_out(number, numbers, notes), numbers, sentence)
+
+
+def _defined(source: Source) -> Replication:
+    """Return Table 2: which covariates each model has."""
+    numbers = pd.DataFrame(
+        [
+            {"model": name, "continuous": ", ".join(first), "binary": ", ".join(second)}
+            for name, spec in source.models().items()
+            for first, second in [split_covariates(spec.covariates, SIZES["sim2"])]
+        ]
+    )
+    columns = tuple(Column(name, name) for name in ("continuous", "binary"))
+    rows = tuple(
+        Row(one["model"], one["model"], (one["continuous"], one["binary"]))
+        for one in numbers.to_dict("records")
+    )
+    sentence = reasons.TABLE_2
+    table = Table(
+        columns=columns, rows=rows, title="Table 2: the models of Tables 3 and 4", corner="",
+        parts=(("estimate", ""),), style=style_named("econ"), notes=(sentence,),
+    )  # fmt: skip
+    return Replication(DEFINITION, table, numbers, sentence)
 
 
 def _regressions(number: int, source: Source) -> pd.DataFrame:
