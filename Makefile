@@ -17,6 +17,7 @@
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
 #   make replicate-cate  the experiments of the paper on heterogeneous effects, into build/cate-paper
+#   make papers-page     docs/papers.md from these four, with FULL=1 at the papers' own size
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
 VENV ?= .venv
@@ -32,7 +33,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser docs clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -110,6 +111,10 @@ replicate-cate: $(dev)
 replicate-ippw: $(dev)
 	$(VENV)/bin/python -m papers ippw --figures --out build/ippw-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+
+# docs/papers.md, and the tables of docs/heterogeneous_effects.md, from what the four left
+papers-page: $(dev)
+	$(VENV)/bin/python -m papers page --effects docs/heterogeneous_effects.md
 
 # without network; --strict: a link that leads nowhere ends it
 docs:

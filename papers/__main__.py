@@ -17,6 +17,7 @@ from papers import cate as cate_paper
 from papers import dpsc as dpsc_paper
 from papers import ippw as ippw_paper
 from papers import rct as rct_paper
+from papers.page import write_page
 from papers.rct.printed import IMPLEMENTED, parse_tables, study_of
 
 if TYPE_CHECKING:
@@ -179,6 +180,20 @@ def cate(
     _say_what_came_out(made, folder, "report.md and summary.csv", figures=figures)
 
 
+def page(
+    states: Annotated[
+        Path, typer.Option(help="Folder with those that make replicate-* leaves.")
+    ] = Path("build"),
+    out: Annotated[Path, typer.Option(help="The page on all papers.")] = Path("docs/papers.md"),
+    effects: Annotated[
+        Path | None, typer.Option(help="The page on effects that vary, whose tables are renewed.")
+    ] = None,
+) -> None:
+    """Write one page on all papers from what the other commands left."""
+    write_page(states, out, effects)
+    say(f"wrote {out}" + (f" and the tables of {effects}" if effects else ""))
+
+
 def _settings(
     reps: int | None, jobs: int | None, seed: int, progress: Tell, **more: Any
 ) -> dict[str, Any]:
@@ -224,7 +239,7 @@ def _say_what_is_left_out(made: list[int], *, every: bool) -> None:
         say(f"left out: tables {numbers}; they need liberia_round5.dta, see --data")
 
 
-for _command in (rct, ippw, dpsc, cate):
+for _command in (rct, ippw, dpsc, cate, page):
     app.command(_command.__name__)(guarded(_command))
 
 
