@@ -5,6 +5,7 @@ literature.  The strict forms are at the top level of the package.
 """
 
 from dprct.published.allocation import Allocation
+from dprct.published.base_learners import parallel_delta, parallel_tradeoff
 from dprct.published.cate import CATE
 from dprct.published.control_error import ControlError
 from dprct.published.genmodel import GenModel
@@ -27,4 +28,6 @@ __all__ = [
     "MVHistogram",
     "SignRisk",
     "SyntheticControl",
+    "parallel_delta",
+    "parallel_tradeoff",
 ]

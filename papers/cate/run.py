@@ -12,7 +12,7 @@ import pandas as pd
 
 from dprct.disk import atomic_write
 from dprct.errors import MissingDependencyError
-from dprct.published.cate import installed_version
+from dprct.published.ebm import installed_version
 from papers.cate.designs import MOST_TEST_ROWS, TEST_ROWS, designs, stream
 from papers.cate.forms import FORMS, NO_PRIVACY, Fits, forms_of
 from papers.cate.report import report_of, summarised, write_figures
