@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -120,6 +120,14 @@ def _drawn(states: Path) -> str:
     return "; ".join(found)
 
 
+def _keyed(table: pd.DataFrame, *names: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the rows of a table by what names them."""
+    return {
+        tuple(row[name] for name in names): {str(k): v for k, v in row.items()}
+        for row in table.to_dict("records")
+    }
+
+
 def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
@@ -222,15 +230,15 @@ def _ippw(summary: pd.DataFrame) -> str:
 
 
 def _dpsc(table: pd.DataFrame) -> str:
-    by = table.set_index(["n", "T0", "epsilon", "lambda", "form"])
+    by = _keyed(table, "n", "T0", "epsilon", "lambda", "form")
     lines = []
     for n, epsilon, ratio in SHOWN:
         if ratio != 1:
             continue
         for form, words in (("output", "Algorithm 2"), ("objective", "Algorithm 3")):
-            one = by.loc[(n, 10, epsilon, 10.0, form)]
-            radius = by.loc[(n, 10, epsilon, 10.0, f"{form}, equation (10)")]
-            mended = by.loc[(n, 10, epsilon, 200.0, "strict")]
+            one = by[n, 10, epsilon, 10.0, form]
+            radius = by[n, 10, epsilon, 10.0, f"{form}, equation (10)"]
+            mended = by[n, 10, epsilon, 200.0, "strict"]
             lines.append(
                 [
                     f"{words}, n = {n}, epsilon {epsilon:g}: RMSE",
@@ -272,19 +280,19 @@ def _dpsc(table: pd.DataFrame) -> str:
 
 
 def _cate(summary: pd.DataFrame) -> str:
-    by = summary.set_index(["design", "form", "n", "epsilon"])["mse"]
+    by = _keyed(summary, "design", "form", "n", "epsilon")
 
     def mse(*key: object) -> str:
-        return shown(float(by[key])) if key in by.index else "-"
+        return shown(float(by[key]["mse"])) if key in by else "-"
 
     lines = []
     names = list(dict.fromkeys(summary["design"]))
     for name in names:
         for n in (4000, 16_000):
             for epsilon in (1.0, 4.0, 16.0):
-                if (name, "ebm dr, printed", n, epsilon) not in by.index:
+                if (name, "ebm dr, printed", n, epsilon) not in by:
                     continue
-                best = "one-step" if (name, "one-step", n, epsilon) in by.index else (
+                best = "one-step" if (name, "one-step", n, epsilon) in by else (
                     "one-step, split")  # fmt: skip
                 lines.append(
                     [
@@ -294,7 +302,7 @@ def _cate(summary: pd.DataFrame) -> str:
                     ]
                 )  # fmt: skip
     s = [(n, e) for n, e in ((4000, 1.0), (16_000, 1.0), (16_000, 16.0))
-         if ("voting", "ebm s, printed", n, e) in by.index]  # fmt: skip
+         if ("voting", "ebm s, printed", n, e) in by]  # fmt: skip
     lines += [
         [
             f"voting, n = {n:,}, epsilon {e:g}: MSE of the S-learner", "0.016",
@@ -365,6 +373,6 @@ def effect_tables(summary: pd.DataFrame) -> str:
 def _by(rows: pd.DataFrame, along: str, values: Sequence[object]) -> list[list[str]]:
     found = []
     for title, part in rows.groupby("title", sort=False):
-        cells = part.set_index(along)["mse"]
+        cells: dict[Any, Any] = dict(zip(part[along], part["mse"], strict=True))
         found.append([str(title), *(shown(cells[v]) if v in cells else "-" for v in values)])
     return found

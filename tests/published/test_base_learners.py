@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,10 @@ import pytest
 from dprct import Budget, Schema
 from dprct.errors import ParameterError
 from dprct.published import CATE, parallel_delta, parallel_tradeoff
-from dprct.published.base_learners import Part
 from dprct.schema import Column
+
+if TYPE_CHECKING:
+    from dprct.published.base_learners import Part
 
 
 class Mean:
