@@ -114,7 +114,7 @@ def _drawn(states: Path) -> str:
     for paper in ("rct", "ippw", "cate"):
         kept = [json.loads(path.read_text("utf-8"))["settings"]
                 for path in (states / FOLDERS[paper] / "cells").glob("*.json")]  # fmt: skip
-        counts = sorted({one["draws"] for one in kept})
+        counts = sorted({one["draws"] for one in kept if "draws" in one})
         if counts:
             found.append(f"`{paper}` {', '.join(map(str, counts))} draws a setting")
     return "; ".join(found)

@@ -16,6 +16,7 @@ from dprct.published.ebm import installed_version
 from papers.cate.designs import MOST_TEST_ROWS, TEST_ROWS, designs, stream
 from papers.cate.forms import FORMS, NO_PRIVACY, Fits, forms_of
 from papers.cate.report import report_of, summarised, write_figures
+from papers.cate.shapes import Shapes, write_figure
 from papers.runner import Settings, Store, check_counts, drawn
 
 if TYPE_CHECKING:
@@ -130,10 +131,13 @@ class Experiments:
         One row per design, form, n and epsilon (infinite without privacy).
     report : str
         Markdown.
+    shapes : DataFrame or None
+        The effect along age, by form and epsilon (Figure 1), where the voting data are there.
     """
 
     summary: pd.DataFrame
     report: str
+    shapes: pd.DataFrame | None = None
 
     def draw_figures(self, folder: Path) -> list[Path]:
         """Draw the figures as PNG into a folder, and return their files.
@@ -145,7 +149,8 @@ class Experiments:
         FileError
             If one cannot be written.
         """
-        return write_figures(folder, self.summary)
+        written = write_figures(folder, self.summary)
+        return written if self.shapes is None else [*written, write_figure(folder, self.shapes)]
 
 
 def rerun(
@@ -212,7 +217,13 @@ def rerun(
     calls = {cell: partial(cell.compute, there[cell.design]) for cell in last}
     units = {cell: cell for cell in cells}
     summary = summarised(drawn(units, calls, Store(out / "cells"), jobs, progress))
-    made = Experiments(summary, report_of(summary, there, cells[0].test, ebm=ebm or quick))
+    voting = there.get("voting")
+    shapes = None
+    if ebm and voting is not None:
+        one = Shapes("voting", MAIN_SIZE, seed, voting.digest())
+        call = {one: partial(one.compute, voting)}
+        shapes = drawn({one: one}, call, Store(out / "cells"), jobs, progress)[one]
+    made = Experiments(summary, report_of(summary, there, cells[0].test, ebm=ebm or quick), shapes)
     csv = summary.to_csv(index=False, lineterminator="\n")
     for file_name, text in {"summary.csv": csv, "report.md": made.report}.items():
         with atomic_write(out / file_name, "w") as file:
