@@ -18,6 +18,7 @@
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
 #   make replicate-cate  the experiments of the paper on heterogeneous effects, into build/cate-paper
+#   make papers-page     docs/papers.md from these four, with FULL=1 at the papers' own size
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
 VENV ?= .venv
@@ -33,7 +34,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser docs clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -97,11 +98,13 @@ torture: $(dev)
 
 # the paper's data are not part of the project: PAPER_DATA is a folder that holds them
 PAPER_DATA ?= $(wildcard ../shared/data)
-REPLICATE_ARGS ?=
+# FULL=1: as many draws and settings as the papers have; docs/papers.md says how long that takes
+REPLICATE_ARGS ?= $(if $(FULL),--full)
 
+# has more releases than its paper anyway
 replicate-rct: $(dev)
 	$(VENV)/bin/python -m papers rct --out build/rct-paper \
-		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(filter-out --full,$(REPLICATE_ARGS))
 
 replicate-dpsc: $(dev)
 	$(VENV)/bin/python -m papers dpsc --figures --out build/dpsc-paper $(REPLICATE_ARGS)
@@ -113,6 +116,10 @@ replicate-cate: $(dev)
 replicate-ippw: $(dev)
 	$(VENV)/bin/python -m papers ippw --figures --out build/ippw-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+
+# docs/papers.md, and the tables of docs/heterogeneous_effects.md, from what the four left
+papers-page: $(dev)
+	$(VENV)/bin/python -m papers page --effects docs/heterogeneous_effects.md
 
 # without network; --strict: a link that leads nowhere ends it
 docs:
