@@ -37,7 +37,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
 from dprct.results.plan import Receipt, charged, planned_draws, resumable
-from dprct.schema.arguments import check_schema
+from dprct.schema.schema import check_schema
 from dprct.schema.tables import (
     COMPANION,
     Counted,
@@ -270,7 +270,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return {f.name: getattr(self, f.name) for f in fields(spec)}
 
     def noted(self, schema: Schema) -> Self:
-        """Return the specification with what the file itself says of options that are left out.
+        """Return the specification, with options that were left out as the file itself states them.
 
         Raises
         ------

@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given
 from dprct.errors import ColumnError, ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added
-from dprct.schema.columns import given
 from dprct.schema.tables import names_of, row_count
 
 if TYPE_CHECKING:
@@ -324,7 +323,7 @@ def levels(column: str, codes: Sequence[object]) -> Groups:
 
 
 def checked_names(names: object, parameter: str) -> tuple[str, ...]:
-    """Return names of columns as a tuple; refuse repetition, what is not text, and none.
+    """Return names of columns as a tuple; refuse repeated names, values that are no text, and none.
 
     Examples
     --------

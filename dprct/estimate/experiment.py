@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
+from dprct.arguments import check_choice, given
 from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
@@ -19,8 +20,7 @@ from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Clipped, Combinations, observed, observed_counts
 from dprct.results.base import HoldsRows
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import Unit, given
+from dprct.schema.columns import Unit
 from dprct.schema.tables import eager, names_of, table
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def cluster_unit(design: Design, largest: int) -> Unit:
 
 
 def clusters_of(design: Design) -> tuple[str, ...]:
-    """Return the columns of what was assigned as a whole; empty where rows were.
+    """Return the columns that name the units of assignment; empty where single rows were assigned.
 
     Raises
     ------
@@ -331,7 +331,7 @@ def _control_first(
             )
         raise ParameterError(f"control={given(control)} is not a group; give one of: {shown}")
     if len(names) < 2:
-        raise ParameterError("the design has one group; effects need a control group beside an arm")
+        raise ParameterError("the design has one group; effects need a control group and an arm")
     first = names.index(wanted)
     order = [first, *(i for i in range(len(names)) if i != first)]
     return tuple(_shown(names[i]) for i in order), tuple(order)
@@ -791,7 +791,7 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
 
 
 def no_policy(policy: object, column: Column) -> ParameterError:
-    """Return the refusal of what is no policy for missing values."""
+    """Return the error for a policy for missing values that does not exist."""
     return ParameterError(
         f"missing={given(policy)} for {column.name!r}; allowed: 'public', 'private', or a number "
         "within the bounds"

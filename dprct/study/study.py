@@ -256,7 +256,7 @@ class Study:
 
     @property
     def neighbors(self) -> Relation:
-        """Which data sets are neighbours in what the method promises."""
+        """Which data sets are neighbours under the promise of the method."""
         if self.estimate is not None:
             return self.estimate.neighbors
         design_public = self.release.method == "calibrated"
@@ -264,7 +264,7 @@ class Study:
 
     @property
     def protected(self) -> Unit:
-        """Who is protected by what the method promises."""
+        """Who is protected by the promise of the method."""
         if self.estimate is not None:
             return self.estimate.protects(Schema((), unit=self.unit))
         calibrated = self.experiment if isinstance(self.experiment, CalibratedExperiment) else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
-from dprct.arguments import checked
+from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -83,8 +83,7 @@ from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
 from dprct.queries import observed_number
-from dprct.schema.arguments import check_not_named, distinct_names, listed_names
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import narwhals as nw
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import check_choice, checked, given, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001 -- read by @checked
     Level,  # noqa: TC001
@@ -61,8 +61,7 @@ from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.ball import MOST_ROWS
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, listed_names
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
