@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
     from dprct.formula.design_matrix import Array, Mask
+    from dprct.schema.tables import Counted
 
 
 Codes = NDArray[np.int64]
@@ -452,7 +453,9 @@ def rows_of(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, pd.In
     return rows, index
 
 
-def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Combinations | None]:
+def combined(
+    frame: IntoFrame, names: Iterable[str], counted: Counted | None = None
+) -> tuple[pd.DataFrame, Combinations | None]:
     """Return some columns of every row, or, of a table in an engine, of every combination.
 
     Parameters
@@ -460,6 +463,8 @@ def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Comb
     frame : data frame, eager or lazy, n rows
     names : iterable of str
         Public columns: treatment, blocks and clusters.
+    counted : Counted, optional
+        What the pass at the door of an engine counted; without these columns it is asked again.
 
     Returns
     -------
@@ -485,8 +490,11 @@ def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Comb
     if not wanted:
         return pd.DataFrame({ROWS: [row_count(table)]}), Combinations((), {(): 0})
     counts: Counter[tuple[Any, ...]] = Counter()
-    for *key, number in added(table, {}, wanted):
-        counts[tuple(key)] += number
+    if counted is not None and counted.keys == tuple(wanted):
+        counts.update({key: sizes[0] for key, sizes in counted.groups.items()})
+    else:
+        for *key, number in added(table, {}, wanted):
+            counts[tuple(key)] += number
     keys = sorted(counts, key=lambda key: [(value is None, value or 0) for value in key])
     columns = {name: _values([key[j] for key in keys]) for j, name in enumerate(wanted)}
     rows = pd.DataFrame({**columns, ROWS: [counts[key] for key in keys]})

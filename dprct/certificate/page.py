@@ -365,7 +365,9 @@ def certificate_page(certificate: Certificate) -> str:
 
     guarantee = certificate.guarantee
     promised = guarantee.measure != "none"
-    kind = "Certificate of a protected data file"
+    kind = (
+        "Certificate of a protected data file" if certificate.fates else "Certificate of a release"
+    )
     if not promised:
         kind = "Certificate of a data file WITHOUT a privacy guarantee"
     name = certificate.file.get("name", "file not yet written")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dprct.assignment.groups import Groups, Level, Units
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Frame, Table
+    from dprct.schema.tables import Counted, Frame, Table
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
@@ -96,8 +96,10 @@ class Experiment(HoldsRows, Comparison):
         """The clusters, where they are who is protected: all rows of one of them."""
         return cluster_unit(self.design, self.largest) if self.unit == "cluster" else None
 
-    def among_observed(self, frame: Table, column: Column) -> Arms:
+    def among_observed(self, frame: Table, column: Column, counted: Counted | None = None) -> Arms:
         """Return who counts where only those with a value do; for public missingness.
+
+        ``counted`` is what the pass at the door of an engine found, where it is at hand.
 
         Raises
         ------
@@ -107,7 +109,13 @@ class Experiment(HoldsRows, Comparison):
         if self.combinations is None:
             assert isinstance(frame, nw.DataFrame)
             return self.counted(observed(frame, column))
-        arms = self.counted(observed_counts(frame, column, self.combinations))
+        if counted is not None and column.name in counted.present:
+            at = 1 + counted.present.index(column.name)
+            sizes = [counted.groups[key][at] for key in self.combinations.places]
+            number = np.array(sizes, np.int64)
+        else:
+            number = observed_counts(frame, column, self.combinations)
+        arms = self.counted(number)
         return replace(arms, combinations=replace(self.combinations, present=column.name))
 
     def counted(self, observed: NDArray[Any] | None = None) -> Arms:
@@ -172,6 +180,7 @@ def experiment_of(
     privacy_unit: UnitRule,
     largest_cluster: int | None,
     attrition: bool,
+    counted: Counted | None = None,
 ) -> Experiment:
     """Read the public columns of a table and hold them against the design.
 
@@ -181,7 +190,7 @@ def experiment_of(
         If design and columns contradict each other, or no variance is offered for the design.
     """
     design = design_of(treatment, assignment)
-    rows, combinations = combined(data, [*design.columns, *design.uses])
+    rows, combinations = combined(data, [*design.columns, *design.uses], counted)
     problems = design.groups.problems(rows)
     if assignment is not None and not problems:
         problems = design.broken(rows, attrition=attrition)

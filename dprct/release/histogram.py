@@ -13,7 +13,7 @@ from dprct.arguments import checked, listed_names
 from dprct.defaults import FEWEST_SURVIVORS, OUTCOME_SHARE, bins_by_zeta
 from dprct.encoding import Encoding, decoded, encodings
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import cell_count
+from dprct.privacy.aggregates import CellCounts, IntegerVector, cell_count
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
@@ -301,14 +301,27 @@ class MarginalsSpec(CountsSpec):
 
 
 def drawn_counts(
-    table: BoundTable, facts: ReleaseFacts, allocation: Allocation, noise: NoiseSource
+    table: BoundTable,
+    facts: ReleaseFacts,
+    allocation: Allocation,
+    noise: NoiseSource,
+    counts: CellCounts | IntegerVector | None = None,
 ) -> Counts:
-    """Count the rows of the modelled columns, and draw; the caller has charged the allocation."""
+    """Draw noisy counts of the modelled columns, which are counted here if they are not given.
+
+    The caller has charged the allocation.
+    """
     mechanism = allocation[COUNTS]
     if isinstance(mechanism, OneWayHistograms):
-        return mechanism.release(one_way_counts(table.frame, facts.encodings), noise)
+        if counts is None:
+            counts = one_way_counts(table.frame, facts.encodings)
+        assert isinstance(counts, IntegerVector)
+        return mechanism.release(counts, noise)
     assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
-    return mechanism.release(cell_counts(table.frame, facts.encodings), noise)
+    if counts is None:
+        counts = cell_counts(table.frame, facts.encodings)
+    assert isinstance(counts, CellCounts)
+    return mechanism.release(counts, noise)
 
 
 def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
@@ -348,8 +361,21 @@ class _Counted(
 ):
     """What both histograms draw and keep: counts, then the sums of offsets within bins."""
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn | WithOffsets:
-        counts: Any = drawn_counts(self._table, self.facts, allocation, noise)
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], Drawn | WithOffsets]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
+        one_way = isinstance(allocation[COUNTS], OneWayHistograms)
+        count = one_way_counts if one_way else cell_counts
+        told: Any = count(self._table.frame, self.facts.encodings, n=self.n)
+        return lambda noise: self._draw(allocation, noise, told)
+
+    def _draw(
+        self,
+        allocation: Allocation,
+        noise: NoiseSource,
+        told: CellCounts | IntegerVector | None = None,
+    ) -> Drawn | WithOffsets:
+        counts: Any = drawn_counts(self._table, self.facts, allocation, noise, told)
         if OFFSETS not in allocation.parts:
             return cast("Drawn", counts)
         codes = self.facts.encodings

@@ -26,6 +26,7 @@ from dprct.estimate.ipw.expected import (
     Declared,
     check_estimable,
     expected_effect,
+    signs_of,
     warnings_of,
 )
 from dprct.estimate.ipw.release import (
@@ -239,6 +240,7 @@ class IPWSpec(Spec[Facts]):
             "treated": roles.treated,
             "expected": f"about {effect.standard_error(self.alphas):.4g}: 95% intervals of "
             f"+-{effect.half_width(0.05):.4g}, for an outcome of sd {declared.spread:.4g}",
+            "wrong sign": signs_of(effect, declared),
         }
         consequences = [
             "the estimand is of the outcome clipped to its bounds; penalty and trimming bias it "

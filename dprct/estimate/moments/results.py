@@ -544,11 +544,11 @@ class Moments(ReleasedMoments):
         return Certificate(
             guarantee=self.guarantee,
             method=self.method,
-            facts=dict(self.facts()),
+            facts={name: words for name, words in self.facts() if name != "ledger"},
             dataset_id=self.schema.dataset_id,
             seal=self.sealed,
             seal_sha256=self.facts_sha256,
-            header="no file was written: these are released numbers",
+            header="what is released are numbers, and no row of the data",
             ledger=self.ledger,
             fates={},
             differences=(),
