@@ -10,6 +10,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.noise import source
 from dprct.published.karwa_vadhan import DPRange, DPVariance
 from dprct.rbridge.api.options import options_for
+from dprct.rbridge.api.session import whole
 from dprct.rbridge.registry import export
 
 if TYPE_CHECKING:
@@ -35,5 +36,7 @@ def published_parameter(
     sample = np.atleast_1d(np.asarray(x, np.float64))
     if sample.ndim != 1 or not np.isfinite(sample).all():
         raise ParameterError("x holds what is no finite number; give a numeric vector without NA")
-    found = made(**options_for(made, options)).draw(sample, source(rng).post_processing_rng())
+    seed = None if rng is None else whole(rng, "rng")
+    drawn = made(**options_for(made, options))
+    found = drawn.draw(sample, source(seed).post_processing_rng())
     return np.atleast_1d(np.asarray(found, np.float64))
