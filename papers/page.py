@@ -40,8 +40,10 @@ looked at. "As printed" has no guarantee in any of these tables, unless a line s
 | `make replicate-dpsc` | 300 panels a setting | 500 |
 | `make replicate-cate` | 4 samples; 2 with DP-EBM, at two sizes | 50, every n and epsilon |
 
-With `FULL=1` test sets have 250,000 people (voting: 20,000). It takes two to three times as long
-for the second and the third, and some 25 hours of one core for the last, by the time of one fit.
+On a machine full of other work the first took 630 seconds of processor, the second 350 (with 500
+draws), the third 83, and the last some 560, by the time of its cells: 25 minutes of one such core
+in all. With `FULL=1` test sets have 250,000 people (voting: 20,000), the second and the third take
+two to three times as long, and the last some 25 hours of one core, by the time of one fit.
 
 ## Assessing Utility of Differential Privacy for RCTs
 
