@@ -11,6 +11,7 @@
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
+#   make spark-cluster   the tests on Spark with two executors, one of which is killed
 #   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
 #   make docs         the documentation as a site, into build/site
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
@@ -33,7 +34,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser docs clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -86,6 +87,10 @@ bench-scale: $(dev)
 audit: $(dev) java
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
 	$(VENV)/bin/python scripts/audit_table.py
+
+# the tests on Spark once more, with two executors in processes of their own, one of which is killed
+spark-cluster: $(dev) java
+	DPRCT_SPARK_CLUSTER=1 $(pytest) -m "audit or not audit" tests/contract -k "Spark or spark" $(PYTEST_ARGS)
 
 # about half an hour; TORTURE_ARGS="--share 0.1 kills" runs a tenth of the kills
 torture: $(dev)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import check_choice, distinct_names, one_name
 from dprct.defaults import TRIM
 from dprct.errors import (
     ColumnError,
@@ -41,7 +42,6 @@ from dprct.published.ebm import (
 )
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, distinct_names, one_name
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:

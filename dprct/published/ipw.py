@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
@@ -22,8 +23,7 @@ from dprct.privacy.mechanisms import analytic_gaussian
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -335,7 +335,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     intercept : {"none", "unpenalised", "penalised"}
         "none" is the paper's; a penalised one makes rows ``(x, 1) / sqrt(2)``.
     lam : number
-        Of ``lam / 2 ||w||^2`` beside the mean cross-entropy.
+        Weight of the penalty ``lam / 2 ||w||^2`` that is added to the mean cross-entropy.
     split : number
         Share of the rows for the weights.
     sampling : {"split", "replacement"}

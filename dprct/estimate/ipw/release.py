@@ -111,7 +111,7 @@ class IPWAllocation(Allocation):
         penalty are lam / h ||w|| away along a curvature h.  It is :func:`curvature_of`, what plans
         count with: with covariates that spread less within their bounds the distance is larger.
         Where the penalty takes more than half of the slopes, which plans warn of, ||w|| itself is
-        taken: what is left of the weights then says little of what there was.
+        taken: the weights that are left then say little about the true ones.
         """
         ratio = self.lam / curvature_of(self.form.d)
         return norm * (ratio if ratio < 1 else 1.0)

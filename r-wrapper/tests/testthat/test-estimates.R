@@ -213,6 +213,23 @@ test_that("delta buys one release of all outcomes", {
   expect_identical(dim(confint(result)), c(1L, 2L))
 })
 
+test_that("with a delta private_ate shows effects within subgroups", {
+  skip_without_python()
+  model <- private_ate(re78 ~ treat, nsw(),
+    assignment = design_of_nsw(), missing = "never", sd = list(re78 = 6500),
+    centre = list(re78 = 5000), subgroups = "black"
+  )
+  expect_error(plan(model, epsilon = 1), "needs delta above 0")
+  expect_output(print(plan(model, epsilon = 8, delta = 1e-6)), "2 of each arm, by black")
+  result <- fit(model, epsilon = 8, delta = 1e-6, rng = 1)
+  within <- effects(result, by = "black")
+  expect_identical(nrow(tidy(within)), 2L)
+  expect_match(names(coef(within)), "black=[01]")
+  expect_error(effects(result, by = "age"), "is no subgroup of this release; it has black")
+  plain <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  expect_error(effects(plain, by = "black"), "private_ate\\(\\) with delta")
+})
+
 test_that("ggplot2 draws effects with their intervals, and paths", {
   skip_without_python()
   skip_if_not_installed("ggplot2")
