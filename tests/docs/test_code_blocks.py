@@ -122,6 +122,7 @@ def test_no_block_of_python_is_left_out() -> None:
     assert with_code - set(RUN_ELSEWHERE) == {
         "README.md",
         "first_file.md",
+        "heterogeneous_effects.md",
         "large_data.md",
         "private_moments.md",
         "which_correction.md",
