@@ -191,6 +191,11 @@ def content(path: Path) -> bytes:
     FileError
     """
     try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise FileError(
+                f"{path.name!r} is a link or no ordinary file; leave it out, or put a copy in its "
+                "place"
+            )
         handle = os.open(
             path,
             os.O_RDONLY
@@ -199,11 +204,6 @@ def content(path: Path) -> bytes:
             | getattr(os, "O_NONBLOCK", 0),
         )
         with os.fdopen(handle, "rb") as file:
-            if path.is_symlink() or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise FileError(
-                    f"{path.name!r} is a link or no ordinary file; leave it out, or put a copy in "
-                    "its place"
-                )
             return file.read()
     except FileError:
         raise

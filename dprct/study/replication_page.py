@@ -73,7 +73,7 @@ def cells_of(
         row = one.regression
         if one.kind not in ("valid", "effects only") or not isinstance(row.outcome, str):
             continue
-        cov_type = _HC.get(row.vce, "HC1") if one.kind == "valid" else "HC1"
+        cov_type = _HC.get(row.vce, "HC1")
         cluster = row.cluster[0] if cov_type == "cluster" and row.cluster else None
         formula = f"{row.outcome} ~ {' + '.join(terms_of(row)) or '1'}"
         try:
