@@ -7,16 +7,20 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile.varlists import bare_names
+from dprct.estimate.moments.model import MomentsSpec
+from dprct.estimate.moments.results import Moments
 from dprct.io.stata import read_dta
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.do_files import read_do
+from dprct.study.moments_tables import SUFFIX, moments_path
+from dprct.study.moments_verdicts import Served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,6 +79,8 @@ class Released:
         Why it has no valid regression, where that is so.
     values : mapping of str to tuple of float
         Public columns without missing values, each with the few values that it can have.
+    served : Served or None
+        What moments hold, where the release is of moments.
     """
 
     name: str
@@ -82,6 +88,7 @@ class Released:
     valid: Validity | None = None
     instead: str = _COARSE
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    served: Served | None = None
 
     def holds(self, condition: str) -> bool:
         """Whether a condition on rows holds for every row by public facts: it selects nothing.
@@ -179,6 +186,12 @@ def summary(found: Sequence[Verdict]) -> list[str]:
 
 
 def _verdict(row: Regression, released: Released) -> Verdict:
+    if released.served is not None:
+        for first in (_cannot_run, _not_read):
+            if (found := first(row, released)) is not None:
+                return found
+        kind, reason, remedy = released.served.verdict(row, terms_of(row))
+        return Verdict(row, cast("Kind", kind), reason, remedy)
     for rule in _RULES:
         if (found := rule(row, released)) is not None:
             return found
@@ -367,6 +380,13 @@ def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
             return []
         treatments, valid = [*experiment.design.columns], experiment.valid()
     rows = read_do(do, schema, treatments=treatments, dataset=study.data.name)
+    if study.estimate is not None and isinstance(study.estimate.spec, MomentsSpec):
+        spec, served = study.estimate.spec, dict.fromkeys(fates, "modelled")
+        name = moments_path(study.output).name
+        design = () if spec.assignment is None else spec.assignment.columns
+        rows = read_do(do, schema, treatments=[*design], dataset=study.data.name)
+        moments = Served.planned(name, spec, schema)
+        return verdicts(rows, Released(study.data.name, served, served=moments))
     instead = _COARSE if study.estimate is None else _NUMBERS
     return verdicts(rows, Released(study.data.name, fates, valid, instead, _declared(schema)))
 
@@ -422,6 +442,15 @@ def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[flo
     return found
 
 
+def _on_moments(do: Sequence[Path], file: Path) -> list[Verdict]:
+    moments = Moments.load(file)
+    name = file.name.removesuffix(SUFFIX)
+    fates = {column.name: "modelled" for column in moments.schema.columns}
+    rows = read_do(do, treatments=[*moments.treatment])
+    served = Served.released(file.name, moments)
+    return verdicts(rows, Released(name, fates, served=served))
+
+
 def _on_schema(
     do: Sequence[Path],
     name: str,
@@ -446,6 +475,8 @@ def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> 
     DprctError
         If a file cannot be read.
     """
+    if file.name.endswith(SUFFIX):
+        return _on_moments(do, file)
     schema = Schema.from_dta(file)
     fates = {column.name: "modelled" for column in schema.columns}
     values: Mapping[str, tuple[float, ...]] = {}
