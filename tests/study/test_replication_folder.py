@@ -149,8 +149,8 @@ def test_names_that_are_one_on_some_disks_are_refused(root: Path) -> None:
     [
         ('use "C:\\Users\\me\\farms.dta", clear', "C:\\Users\\me\\farms.dta"),
         ("use C:\\me\\farms, clear", "C:\\me\\farms"),
-        ('merge 1:1 id using "/home/me/farms.dta"', "/home/me/farms.dta"),
-        ('global d "~/work/farms"', "~/work/farms"),
+        ('merge 1:1 id using "/srv/me/farms.dta"', "/srv/me/farms.dta"),
+        ('global d "~/paper/farms"', "~/paper/farms"),
         ('use "\\\\server\\share\\farms.dta"', "\\\\server\\share\\farms.dta"),
     ],
 )
