@@ -294,6 +294,7 @@ arms = {ARMS}
 covariate_release = "filler"
 specifications = ["age_b"]
 missing = "public"
+attrition = true
 
 [header]
 confirm = true

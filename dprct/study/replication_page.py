@@ -81,7 +81,7 @@ def cells_of(
             intervals = fit.conf_int(level)
             for name in row.treatments:
                 if name in fit.params.index:
-                    low, high = (float(x) for x in intervals.loc[name])
+                    low, high = intervals.loc[name].to_numpy(float).tolist()
                     estimate, error = float(fit.params[name]), float(fit.bse[name])
                     cells[place, name] = Cell(estimate, error, low, high)
         except DprctError as error:
