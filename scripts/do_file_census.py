@@ -23,6 +23,9 @@ from dprct.certificate.valid_regressions import Validity
 from dprct.dofile import read_files
 from dprct.dofile.syntax import full_name
 from dprct.dofile.varlists import bare_names
+from dprct.estimate.moments.model import MomentsSpec
+from dprct.schema import Column, Schema, Unit
+from dprct.study.moments_verdicts import Served
 from dprct.study.verdicts import Released, terms_of, verdicts
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ RANGE = re.compile(r"([A-Za-z_]+)(\d+)(\w*)-\1(\d+)\3")
 LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 EQUALITIES = re.compile(r"\(?\w+==-?\d+(?:\.\d*)?\)?(?:&\(?\w+==-?\d+(?:\.\d*)?\)?)*")
 MADE_FOR = "trial.dta"
+CONDITION = "the_condition"
 UNREAD = "its sample comes from the data"
 RANGES = "a name that only the header writes out"
 
@@ -141,31 +145,70 @@ def census(folder: Path) -> dict[str, Counter[str]]:
 def on_moments(row: Regression | None, reason: str) -> str:
     """Return the same for moments that were made for a regression.
 
-    Conditions a == 1 are groups, others can be made columns of 0 and 1, and products are
-    released; instruments are served where there is
-    one endogenous column.  A regression that asks for clusters needs these to be the units.
+    Conditions a == 1 are groups; others can be made columns of 0 and 1.  Clusters are units.
     """
     if row is None or reason in (UNREAD, RANGES):
         return reason
-    if row.weights:
-        return "weights"
+    condition = row.sample.replace(" ", "")
+    plain = not condition or EQUALITIES.fullmatch(condition) is not None
+    row = row if plain else replace(row, sample=f"{CONDITION}==1")
+    said = re.findall(r"(\w+)==(-?\d+)", row.sample.replace(" ", ""))
+    groups: dict[str, set[float]] = {name: {0.0, 1.0} for name in row.groups.split()}
+    for name, level in said:
+        groups.setdefault(name, {0.0, 1.0}).add(float(level))
+    served = made_for(row, groups)
+    fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
+    found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
+    if found.kind == "valid":
+        return "valid" if plain else "valid once the condition is a 0/1 column that makes groups"
+    if found.kind == "effects only":
+        return "effects only: other errors"
+    for words, name in (
+        ("weighted", "weights"),
+        ("instruments", "instruments with clusters"),
+        ("same in all rows", "a regressor that the condition fixes"),
+        ("linear regression", "another estimator"),
+        ("random effects", "another estimator"),
+        ("scores of this", "a subgroup, with clusters"),
+        ("intercept", "no intercept"),
+    ):
+        if words in found.reason:
+            return name
+    return found.reason
+
+
+def made_for(row: Regression, groups: dict[str, set[float]]) -> Served:
+    """Return moments that were made for a regression, with its clusters as units."""
+    terms = terms_of(row)
+    parts = {part for term in terms for part in term.split(":")}
+    factors = {part[2:-1] for part in parts if part.startswith("C(")}
+    outcomes = row.outcome if isinstance(row.outcome, list) else [row.outcome]
+    words = (*outcomes, *row.regressors, *row.absorb, *row.instruments, *row.cluster, *groups)
+    names = dict.fromkeys(name for word in words for name in bare_names(word))
+    columns = [
+        Column(name, levels=tuple(sorted(groups[name])), missing=(), built_from="own")
+        if name in groups
+        else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
+        if name in factors
+        else Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
+        for name in names
+    ]
+    unit = Unit("unit", id=row.cluster[0], max_rows=9) if len(row.cluster) == 1 else Unit()
+    schema = Schema(tuple(columns), unit=unit)
+    linear = row.command in LINEAR and isinstance(row.outcome, str) and not row.endogenous
+    formula = f"{row.outcome} ~ {' + '.join(terms) or '1'}" if linear else ""
     if row.endogenous:
-        if row.cluster:
-            return "instruments with clusters"
-        served = len(row.endogenous) == 1
-        if not served:
-            return "another estimator"
-    elif row.command not in LINEAR or (row.command == "xtreg" and not row.absorb):
-        return "another estimator"
-    if not row.intercept:
-        return "no intercept"
-    if len(row.cluster) > 1 or (row.sample and (row.cluster or row.vce == "robust")):
-        return "effects only: other errors"
-    if row.command in ("xtreg", "reghdfe") or row.vce not in ("", "classical", "robust", "cluster"):
-        return "effects only: other errors"
-    if row.groups or (row.sample and not EQUALITIES.fullmatch(row.sample.replace(" ", ""))):
-        return "valid once the condition is a 0/1 column that makes groups"
-    return "valid"
+        exogenous = [term for term in terms if term not in row.endogenous]
+        inner = f"[{' + '.join(row.endogenous)} ~ {' + '.join(row.instruments)}]"
+        formula = f"{row.outcome} ~ {' + '.join([*exogenous, inner])}"
+    errors = {"robust": "HC1", "cluster": "CR1"}.get(row.vce) if linear else None
+    spec = MomentsSpec(
+        released=() if formula else (next(iter(names)),),
+        formulas=(formula,) if formula else (),
+        subgroups=tuple(groups),
+        cov_type=errors,
+    )
+    return Served.planned("trial.moments.json", spec, schema)
 
 
 def what_it_needs(row: Regression | None) -> str:
