@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dprct.certificate.page import claim, document, grid, items, section
 from dprct.certificate.valid_regressions import Validity, shown_levels
 from dprct.errors import DprctError
@@ -81,7 +83,7 @@ def cells_of(
             intervals = fit.conf_int(level)
             for name in row.treatments:
                 if name in fit.params.index:
-                    low, high = intervals.loc[name].to_numpy(float).tolist()
+                    low, high = map(float, np.asarray(intervals.loc[name], dtype=float))
                     estimate, error = float(fit.params[name]), float(fit.bse[name])
                     cells[place, name] = Cell(estimate, error, low, high)
         except DprctError as error:
