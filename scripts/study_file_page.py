@@ -21,6 +21,7 @@ from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection
+from dprct.study.package_section import PackageSpec
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS
 from dprct.study.scope import Scope
@@ -92,6 +93,7 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
     ("[informed]", InformedSection, "For `published_hybrid` and `published_gen_model`."),
     ("[[table]]", TableSpec, "One for each table that is made of a protected file."),
     ("[availability]", Availability, ""),
+    ("[package]", PackageSpec, "For `dprct package`, and for the verdicts of `dprct check`."),
 )
 
 

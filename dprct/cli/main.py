@@ -40,6 +40,11 @@ COMMANDS = {
         "protect:protect",
         "Read, plan, ask, release: write the protected file, its certificate and the ledger.",
     ),
+    "package": (
+        "package:package",
+        "Write the replication folder of STUDY with the protected file in place of the "
+        "confidential.",
+    ),
     "ledger": (
         "ledger:ledger",
         "Show what STUDY has spent, on what, what is left, and what crashed.",

@@ -36,6 +36,7 @@ from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, in_toml, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
+from dprct.study.package_section import PackageSpec, package_from
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
     METHODS,
@@ -152,6 +153,7 @@ _SECTIONS = (
     "columns",
     "table",
     "availability",
+    "package",
 )
 
 
@@ -225,6 +227,8 @@ class Study:
         Hash of what the file says, whatever its comments, layout and order.
     chosen : Path or None
         Where the output goes, if that was said on the command line.
+    package : PackageSpec or None
+        The replication folder and its do-files.
     """
 
     data: Path
@@ -243,6 +247,12 @@ class Study:
     declaration: Declaration = field(default_factory=Declaration)
     sha256: str = ""
     chosen: Path | None = None
+    package: PackageSpec | None = None
+
+    @property
+    def do_files(self) -> tuple[Path, ...]:
+        """The do-files that the study names, or folders of them."""
+        return () if self.package is None else self.package.files(self.path.parent)
 
     @property
     def promises(self) -> bool:
@@ -517,6 +527,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         path=path,
         declaration=section(Declaration, document.get("declared", {}), "[declared]"),
         sha256=_sha256(document),
+        package=package_from(document),
     )
 
 
