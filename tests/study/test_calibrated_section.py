@@ -187,10 +187,7 @@ def test_missing_policies_are_accepted(study, policy):
         ({"budget_shares": {"income": "half"}}, "a table of numbers"),
         ({"privacy_unit": "village"}, "allowed: person, cluster"),
         ({"legall": "strict"}, "did you mean 'legal'"),
-        (
-            {"neighbors": "replace-one"},
-            r"follows from \[release\] method \(calibrated: .*remove it",
-        ),
+        ({"neighbors": "add-remove"}, "allowed: 'replace-one-design-public'"),
     ],
 )
 def test_what_is_not_allowed_is_refused(section, words):

@@ -1,11 +1,21 @@
 """Private average treatment effects of an experiment."""
 
 from dprct.estimate.ate.facts import ATEFacts, Bounds, IndexRule
-from dprct.estimate.ate.model import ATESpec, PrivateATE, public_facts
+from dprct.estimate.ate.joint import JointATEResults, standard_error
+from dprct.estimate.ate.model import (
+    ATESpec,
+    PrivateATE,
+    check_relation,
+    drawn_jointly,
+    public_facts,
+    results_jointly,
+    with_pairs,
+)
 from dprct.estimate.ate.plan import check_outcomes, promise_of
 from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
+    HiddenOutcome,
     Released,
     drawn_of,
     released,
@@ -14,6 +24,7 @@ from dprct.estimate.ate.release import (
 )
 from dprct.estimate.ate.results import PrivateATEResults, results_of
 from dprct.estimate.experiment import BlockRule, UnitRule, levels_of, with_bounds
+from dprct.estimate.moments.release import DrawnMoments
 
 __all__ = [
     "ATEAllocation",
@@ -22,19 +33,27 @@ __all__ = [
     "BlockRule",
     "Bounds",
     "CountedOutcome",
+    "DrawnMoments",
+    "HiddenOutcome",
     "IndexRule",
+    "JointATEResults",
     "PrivateATE",
     "PrivateATEResults",
     "Released",
     "UnitRule",
     "check_outcomes",
+    "check_relation",
+    "drawn_jointly",
     "drawn_of",
     "levels_of",
     "promise_of",
     "public_facts",
     "released",
+    "results_jointly",
     "results_of",
+    "standard_error",
     "state_of",
     "states_of",
     "with_bounds",
+    "with_pairs",
 ]

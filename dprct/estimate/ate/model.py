@@ -25,7 +25,9 @@ from dprct.estimate.ate.facts import (
 )
 from dprct.estimate.ate.plan import (
     check_outcomes,
+    joint_is_better,
     joint_plan,
+    joint_power_table,
     plan_of,
     power_table,
     promise_of,
@@ -66,8 +68,15 @@ from dprct.estimate.experiment import (
     no_policy,
     with_bounds,
 )
+from dprct.estimate.moments.effects import LEAST_ROWS
 from dprct.estimate.moments.layout import scales_of
-from dprct.estimate.moments.release import DrawnMoments, allocation_of, drawn_moments
+from dprct.estimate.moments.release import (
+    DrawnMoments,
+    allocation_of,
+    count_noise,
+    drawn_moments,
+    gaussian_of,
+)
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
@@ -328,9 +337,40 @@ class ATESpec(Spec[ATEFacts]):
         if not budget.delta:
             joint.check_pure(self.centre, self.radius)
             return allocated(facts.outcomes, budget)
-        clustered = bool(clusters_of(self.design))
-        joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n)
+        refused = self.not_joint(facts)
+        if refused is not None:
+            raise refused
         return allocation_of(self.layout(facts).grid, joint.groups(facts.outcomes), budget)
+
+    def not_joint(self, facts: ATEFacts) -> ParameterError | None:
+        """Return why a delta buys no joint release of these outcomes; None where it does."""
+        clustered = bool(clusters_of(self.design))
+        try:
+            joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n)
+        except ParameterError as refused:
+            return refused
+        return None
+
+    def prefers_joint(self, facts: ATEFacts, budget: Budget) -> bool:
+        """Whether a budget with a delta finds most effects better than its epsilon alone does."""
+        try:
+            allocation = self.allocation(facts, budget)
+        except ParameterError:  # no sampler reaches the scale
+            return False
+        sds = sds_of(self.sd, self.outcome)
+        better, of = joint_is_better(facts, self.layout(facts), allocation, sds, self.alphas)
+        return 2 * better > of
+
+    def sizes(self, facts: ATEFacts, allocation: Allocation) -> tuple[float, float]:
+        """Return how many people the smallest private arm has by the design, and the fewest read.
+
+        An arm of fewer, by its released noisy number, is not estimated.
+        """
+        outcome = facts.outcomes[0]
+        assert isinstance(outcome, HiddenOutcome)
+        expected = float(sorted(outcome.arms.n * share for share in outcome.arms.shares)[0])
+        noise = count_noise(self.layout(facts), gaussian_of(allocation).noise_sd)
+        return expected, LEAST_ROWS * noise
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
@@ -351,6 +391,8 @@ class ATESpec(Spec[ATEFacts]):
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table."""
         sds = sds_of(self.sd, self.outcome)
+        if allocation.budget.delta:
+            return joint_power_table(facts, self.layout(facts), allocation, sds, self.alphas)
         epsilon = allocation.budget.epsilon
         return power_table(facts.outcomes, facts.contrasts, epsilon, sds, self.alphas)
 
@@ -398,6 +440,30 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
         indexes=indexes,
     )  # fmt: skip
     return facts, table.with_frame(frame) if indexes else table
+
+
+def with_pairs(facts: ATEFacts, table: BoundTable) -> ATEFacts:
+    """Return the facts with who has a value of two outcomes, where that is public."""
+    if facts.together is not None:
+        return facts
+    return replace(facts, together=joint.together(table, facts))
+
+
+def drawn_jointly(
+    spec: ATESpec, facts: ATEFacts, table: BoundTable, allocation: Allocation, noise: NoiseSource
+) -> DrawnMoments:
+    """Draw the release of all outcomes that a delta buys; the caller has charged it."""
+    relation: Relation = "replace-one" if spec.treatment_private else "replace-one-design-public"
+    return drawn_moments(
+        table, spec.layout(facts), joint.grouping(facts), relation, allocation, noise
+    )
+
+
+def results_jointly(
+    spec: ATESpec, facts: ATEFacts, drawn: DrawnMoments, guarantee: Guarantee, ledger: str
+) -> joint.JointATEResults:
+    """Return the effects that :func:`drawn_jointly` drew: post-processing."""
+    return joint.results(drawn, facts, spec.layout(facts), spec.alphas, guarantee, ledger)
 
 
 AnyDrawn = tuple[Released, ...] | DrawnMoments
@@ -597,21 +663,13 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         return joint.METHOD if bought is not None and bought[0].delta else self.spec.method
 
     def _allocated(self, budget: Budget) -> Allocation:
-        if budget.delta and self.facts.together is None:
-            # of public columns: who has a value of two outcomes
-            self.facts = replace(self.facts, together=joint.together(self._table, self.facts))
+        if budget.delta:
+            self.facts = with_pairs(self.facts, self._table)
         return super()._allocated(budget)
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> AnyDrawn:
         if allocation.budget.delta:
-            facts = self.facts
-            relation: Relation = (
-                "replace-one" if self.spec.treatment_private else "replace-one-design-public"
-            )
-            return drawn_moments(
-                self._table, self.spec.layout(facts), joint.grouping(facts), relation, allocation,
-                noise,
-            )  # fmt: skip
+            return drawn_jointly(self.spec, self.facts, self._table, allocation, noise)
         assert isinstance(allocation, ATEAllocation)
         return released(self.facts.outcomes, allocation, self._table, noise)
 
@@ -625,8 +683,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         noise: NoiseSource,
     ) -> PrivateATEResults | joint.JointATEResults:
         if isinstance(drawn, DrawnMoments):
-            layout = self.spec.layout(self.facts)
-            return joint.results(drawn, self.facts, layout, self.spec.alphas, guarantee, ledger)
+            return results_jointly(self.spec, self.facts, drawn, guarantee, ledger)
         return results_of(drawn, self.facts, self.spec.alphas, guarantee, ledger)
 
     def __repr__(self) -> str:
