@@ -343,6 +343,21 @@ def test_strictly_legal_files_say_so(make_trial: Trial, trial_schema: Schema) ->
     assert set(release.protected["works"].dropna()) <= {0.0, 1.0}
 
 
+def test_public_missingness_stays_where_it_is(make_trial: Trial, trial_schema: Schema) -> None:
+    data = make_trial(1200)
+    options = {**SCALES, "missing": {"works": "public"}}
+    release = calibrated(data, trial_schema, **options).fit(2, DELTA)
+    agrees(release)
+    rows = release.protected
+    assert (
+        rows["works"]
+        .isna()
+        .groupby([rows["t"], rows["t2"]])
+        .sum()
+        .equals(data["works"].isna().groupby([data["t"], data["t2"]]).sum())
+    )
+
+
 @pytest.mark.parametrize("kind", [Simple(ARMS, shares=[0.25, 0.25]), Complete(ARMS)])
 def test_true_sizes_are_nowhere(
     kind: Any, make_trial: Trial, trial_schema: Schema

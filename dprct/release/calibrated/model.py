@@ -416,7 +416,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             return single, targets_of(single, drawn.effects, indices), ()
         found = results_jointly(spec.effects, facts, drawn.effects, guarantee, ledger)
         outcomes = [outcome.column for outcome in facts.outcomes]
-        sizes = tuple(float(cell.rows) for cell in found.means.cells)
+        sizes: tuple[float, ...] = ()
+        if spec.treatment_private:  # else the sizes are public, and those of each outcome
+            sizes = tuple(float(cell.rows) for cell in found.means.cells)
         return found, joint_targets(found, outcomes, indices), sizes
 
     def _calibrated(
@@ -432,9 +434,11 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             rows = self._rows().shuffled(rng).reassigned(design, rng)
             return self._constructed(columns, rows, targets, rng)
         compared, rows = self.facts.effects.comparison, self._rows().shuffled(rng)
+        there = np.logical_and.reduce(rows.observed)
         least, most = FEWEST, self.n // len(sizes)
         while True:
-            treated = assigned(rows, compared.design, compared.order, sizes, least, rng)
+            arms, treatment = assigned(there, compared.design, compared.order, sizes, least, rng)
+            treated = replace(rows, arms=arms, columns={**rows.columns, **treatment})
             try:
                 return self._constructed(columns, treated, targets, rng)
             except ParameterError:  # too few people for the regressions in some arm

@@ -283,6 +283,10 @@ def constructed(
     return Constructed(values, found.exact, found.ratios, found.classical, control)
 
 
+_DEARER = 1.01
+"""By how much larger the errors of effects may be for the control mean to have its own."""
+
+
 def _with_control(
     specifications: Sequence[Specification], treated: Array, error: float | None, start: Array
 ) -> tuple[Residuals, float | None]:
@@ -294,7 +298,7 @@ def _with_control(
     both = residuals([*specifications, mean], start, classical=False)
     if not all(both.exact):
         alone = residuals(specifications, start, classical=False)
-        if all(alone.exact) or not any(both.exact[:-1]):
+        if all(alone.exact) or _worst(both.ratios) > _DEARER * _worst(alone.ratios):
             control = treated.sum(axis=1) == 0
             here = alone.values[control]
             factor = len(treated) / (len(treated) - constant.shape[1])
@@ -303,6 +307,10 @@ def _with_control(
     found = Residuals(both.values, both.exact[of_sets], both.ratios[of_sets],
                       both.classical[of_sets])  # fmt: skip
     return found, float(both.ratios[-1][0])
+
+
+def _worst(ratios: Sequence[Array]) -> float:
+    return float(np.linalg.norm(np.concatenate(ratios), np.inf))
 
 
 def constructed_anywhere(

@@ -6,7 +6,7 @@ All of it is post-processing of what was released, of public facts and of fresh 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Design
     from dprct.estimate.ate import JointATEResults
-    from dprct.release.calibrated.outcomes import PublicRows
     from dprct.schema.columns import Column
 
 Array = NDArray[np.float64]
@@ -162,23 +161,24 @@ def sizes_of(counts: Sequence[float], n: int, least: int) -> NDArray[np.int64]:
     found = np.floor(share).astype(np.int64)
     largest_rests = np.argsort(found - share, kind="stable")
     found[largest_rests[: rest - int(found.sum())]] += 1
-    return found + fewest
+    sizes: NDArray[np.int64] = found + fewest
+    return sizes
 
 
 def assigned(
-    rows: PublicRows,
+    there: NDArray[np.bool_],
     design: Design,
     order: Sequence[int],
     counts: Sequence[float],
     least: int,
     rng: np.random.Generator,
-) -> PublicRows:
-    """Return rows with arms at random, of sizes about the released noisy counts.
+) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+    """Return arms at random, of sizes about the released noisy counts, and their columns.
 
     Parameters
     ----------
-    rows : PublicRows
-        Without arms: nobody's is read.
+    there : (n,) array of bool
+        Who has a value, where that is public; everybody where it is not.
     design : Design
     order : sequence of K int
         Place of each arm among the groups of the design, control first.
@@ -191,18 +191,13 @@ def assigned(
 
     Notes
     -----
-    Post-processing: a function of released counts, public columns and fresh randomness, so that
+    Post-processing: a function of released counts, public facts and fresh randomness, so that
     nobody's arm in the file is that of anybody in the confidential table, and no size is a count.
     Rows without a value have arms in the same proportions, for nothing else is known of them.
     """
-    n = len(rows.arms)
-    there = np.ones(n, bool)
-    for mask in rows.observed:
-        there &= mask
-    arms = np.zeros(n, np.int64)
+    arms = np.zeros(len(there), np.int64)
     for some, fewest in ((there, least), (~there, 0)):
         sizes = sizes_of(counts, int(some.sum()), fewest)
         arms[some] = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     table = design.groups.frame(np.asarray(order, np.int64)[arms])
-    drawn = {name: table[name].to_numpy() for name in table.columns}
-    return replace(rows, columns={**rows.columns, **drawn}, arms=arms)
+    return arms, {name: table[name].to_numpy() for name in table.columns}
