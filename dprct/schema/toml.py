@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,7 @@ def _forget_sets_in_another_order(document: Any, facts: Mapping[str, Any]) -> No
     The order of codes is a fact of a Stata file; these sets are then written anew.
     """
     old, new = document.get("value_labels"), facts.get("value_labels", {})
-    if not isinstance(old, Mapping):
+    if not isinstance(old, MutableMapping):
         return
     for name in [name for name in old if name in new and isinstance(old[name], Mapping)]:
         kept = [code for code in old[name] if code in new[name]]
