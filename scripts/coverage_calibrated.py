@@ -43,7 +43,8 @@ Written by `scripts/coverage_calibrated.py`: {runs} experiments per row, delta =
 `alphas=(.05, .01)`; shares of effects (all arms, all outcomes) and of control means that lie within
 1.96 and 2.58 of the errors that the file returns. Arms are of one size, but in the last row one in
 five is treated. *Noise*: the sd of the privacy noise of an effect over that of its sampling error.
-The binomial error of one effect is .007 at 95 % and .003 at 99 %; several outcomes make it smaller.
+The binomial error of one effect is {errors[0]:.3f} at 95 % and {errors[1]:.3f} at 99 %; several
+outcomes make it smaller.
 
 | outcomes | arms | n | epsilon | treatment | noise | effects 95 % | 99 % | control 95 % | 99 % |
 |---|---|---|---|---|---|---|---|---|---|
@@ -193,7 +194,8 @@ def main() -> None:
     page = OUT.read_text("utf-8")
     start = page.index(START) + len(START)
     end = page.index(END, start)
-    table = HEAD.format(runs=runs) + "\n".join(lines) + "\n"
+    errors = [math.sqrt(level * (1 - level) / runs) for level in LEVELS]
+    table = HEAD.format(runs=runs, errors=errors) + "\n".join(lines) + "\n"
     OUT.write_text(page[:start] + table + page[end:], "utf-8")
 
 

@@ -355,7 +355,12 @@ class Slopes:
     relation: Relation = "replace-one-design-public"
 
     @classmethod
-    def of(cls, covariates: Covariates, outcomes: Sequence[Column], relation: Relation) -> Slopes:
+    def of(
+        cls,
+        covariates: Covariates,
+        outcomes: Sequence[Column],
+        relation: Relation = "replace-one-design-public",
+    ) -> Slopes:
         """Return the slopes of the covariates that declared regressions use."""
         schema = covariates.schema
         names = [name for name in schema.names if name in covariates.complete]

@@ -485,10 +485,10 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         )  # fmt: skip
 
     def _slopes(self, covariates: Covariates, outcomes: Sequence[Column]) -> Slopes:
-        relation: Relation = "replace-one-design-public"
-        return Slopes.of(
-            covariates, outcomes, "replace-one" if self.treatment_private else relation
+        relation: Relation = (
+            "replace-one" if self.treatment_private else "replace-one-design-public"
         )
+        return Slopes.of(covariates, outcomes, relation)
 
     def guesses(self, facts: Facts) -> Iterator[CalibratedFacts]:
         """Yield an experiment of this design whose groups are all of the same size."""
