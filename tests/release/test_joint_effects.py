@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dprct
 from dprct import Block, Calibrated, Cluster, Complete, Simple, ols, read_dta
@@ -383,25 +380,6 @@ def test_true_sizes_are_nowhere(
         for model in (first, second)
     ]  # fmt: skip
     pd.testing.assert_frame_equal(*files)
-
-
-@given(
-    st.lists(st.floats(-500, 5000), min_size=2, max_size=6),
-    st.integers(12, 4000),
-    st.integers(0, 60),
-)
-def test_sizes_are_whole_and_add_up(counts: list[float], n: int, least: int) -> None:
-    sizes = sizes_of(counts, n, least)
-    assert sizes.sum() == n
-    assert (sizes >= min(least, n // len(counts))).all()
-    order = np.argsort(counts, kind="stable")
-    assert (np.diff(sizes[order]) >= -1).all()
-
-
-def test_sizes_are_in_proportion() -> None:
-    assert sizes_of([250.4, 499.7, 249.9], 1000, 10).tolist() == [250, 500, 250]
-    assert sizes_of([-3.0, -1.0], 11, 0).tolist() == [6, 5]
-    assert math.isclose(sizes_of([1e9, 3e9], 4000, 10)[1], 3000)
 
 
 def test_targets_of_few_are_the_widest(make_trial: Trial, trial_schema: Schema) -> None:
