@@ -1,28 +1,25 @@
 """Private average treatment effects of an experiment."""
 
 from dprct.estimate.ate.facts import ATEFacts, Bounds, IndexRule
-from dprct.estimate.ate.joint import JointATEResults, standard_error
-from dprct.estimate.ate.model import (
-    ATESpec,
-    PrivateATE,
-    check_relation,
+from dprct.estimate.ate.joint import (
+    JointATEResults,
     drawn_jointly,
-    public_facts,
-    results_jointly,
+    smallest_arm,
+    standard_error,
     with_pairs,
 )
+from dprct.estimate.ate.joint import results as results_jointly
+from dprct.estimate.ate.model import ATESpec, PrivateATE, check_relation, public_facts
 from dprct.estimate.ate.plan import check_outcomes, promise_of
 from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
     HiddenOutcome,
     Released,
-    drawn_of,
     released,
-    state_of,
-    states_of,
 )
 from dprct.estimate.ate.results import PrivateATEResults, results_of
+from dprct.estimate.ate.states import drawn_of, state_of, states_of
 from dprct.estimate.experiment import BlockRule, UnitRule, levels_of, with_bounds
 from dprct.estimate.moments.release import DrawnMoments
 
@@ -51,6 +48,7 @@ __all__ = [
     "released",
     "results_jointly",
     "results_of",
+    "smallest_arm",
     "standard_error",
     "state_of",
     "states_of",

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dprct.arguments import checked
+import narwhals as nw
+
+from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -41,6 +43,7 @@ from dprct.estimate.ate.release import (
     Released,
     allocated,
     released,
+    sums_of,
 )
 from dprct.estimate.ate.results import (
     EffectRule,
@@ -48,6 +51,7 @@ from dprct.estimate.ate.results import (
     contrasts_of,
     results_of,
 )
+from dprct.estimate.ate.within import check_within, private_names
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
 from dprct.estimate.experiment import (
     BlockRule,
@@ -68,22 +72,20 @@ from dprct.estimate.experiment import (
     no_policy,
     with_bounds,
 )
-from dprct.estimate.moments.effects import LEAST_ROWS
 from dprct.estimate.moments.layout import scales_of
 from dprct.estimate.moments.release import (
+    MOST_NUMBERS,
     DrawnMoments,
     allocation_of,
-    count_noise,
-    drawn_moments,
-    gaussian_of,
 )
+from dprct.estimate.moments.variables import check_count
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
 from dprct.queries import observed_number
-from dprct.schema.arguments import check_not_named, distinct_names, listed_names
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
+from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,10 +98,11 @@ if TYPE_CHECKING:
     from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout
-    from dprct.privacy.budget import Guarantee, Real, Relation
+    from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
+    from dprct.queries.sums import Rows
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit
@@ -130,6 +133,7 @@ class ATESpec(Spec[ATEFacts]):
     sd: Mapping[str, float] | None = None
     centre: Mapping[str, float] | None = None
     radius: float | str | None = None
+    subgroups: tuple[str, ...] = ()
     effects: EffectRule = "arms"
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
@@ -147,6 +151,7 @@ class ATESpec(Spec[ATEFacts]):
         *,
         outcome: str | Sequence[str],
         treatment: str | Sequence[str] | None = None,
+        subgroups: Sequence[str] = (),
         index_columns: Sequence[str] = (),
         alphas: Sequence[float] = VALID_LEVELS,
         **options: Any,
@@ -155,6 +160,7 @@ class ATESpec(Spec[ATEFacts]):
         return cls(
             outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
             treatment=None if treatment is None else listed_names(treatment, "treatment"),
+            subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             index_columns=listed_names(index_columns, "index_columns"),
             alphas=levels_of(alphas),
             **options,
@@ -202,14 +208,21 @@ class ATESpec(Spec[ATEFacts]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Outcomes, columns of the design, and covariates of an index."""
-        covariates = covariate_names(self.index, self.index_columns)
-        return tuple(dict.fromkeys([*self.outcome, *self.design_columns, *covariates]))
+        """Outcomes, columns of the design, subgroups, and covariates of an index."""
+        also = (*self.subgroups, *covariate_names(self.index, self.index_columns))
+        return tuple(dict.fromkeys([*self.outcome, *self.design_columns, *also]))
 
     @property
     def treatment_private(self) -> bool:
         """Whether who is in which arm is protected."""
         return self.neighbors == "replace-one"
+
+    def counting(self, schema: Schema) -> Counting:
+        """Return the combinations of public columns, and who has a value where that is public."""
+        public = [c.name for c in self.outcome_columns(schema)
+                  if policy_of(c, self.missing) == "public"]  # fmt: skip
+        keys = () if self.treatment_private else self.design_columns
+        return Counting({name: nw.col(name) for name in keys}, tuple(public))
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options, design and columns, whatever the rows are."""
@@ -228,6 +241,10 @@ class ATESpec(Spec[ATEFacts]):
         yield lambda: sds_of(self.sd, self.outcome)
         yield lambda: scales_of(self.centre, "centre", self.outcome)
         yield lambda: joint.check_radius(self.radius)
+        yield lambda: check_within(
+            self.subgroups, schema, self.design, self.blocks, self.outcome,
+            hidden=self.treatment_private,
+        )  # fmt: skip
         yield lambda: levels_of(self.alphas)
         yield lambda: self._check_indexes(schema)
 
@@ -249,6 +266,11 @@ class ATESpec(Spec[ATEFacts]):
         """Return which effects are reported."""
         groups = self.comparison()
         return contrasts_of(self.effects, groups.design, groups.order, groups.arms)
+
+    def cells(self, schema: Schema) -> tuple[Column, ...]:
+        """Return the subgroups that make private cells."""
+        names = private_names(self.subgroups, self.design, hidden=self.treatment_private)
+        return tuple(schema.column(name) for name in names)
 
     def shares(self) -> dict[str, Fraction]:
         """Return the share of the budget that each outcome has."""
@@ -329,24 +351,29 @@ class ATESpec(Spec[ATEFacts]):
             outcomes.append(narrowed(known, indexes.get(column.name)))
         yield ATEFacts(
             schema=facts.schema, n=facts.n, comparison=groups, contrasts=self.contrasts(),
-            outcomes=tuple(outcomes), indexes=indexes,
+            outcomes=tuple(outcomes), indexes=indexes, subgroups=self.subgroups,
+            private_subgroups=self.cells(facts.schema),
         )  # fmt: skip
 
     def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
         """Return the mechanisms of every outcome; with a delta, the one of all of them."""
         if not budget.delta:
-            joint.check_pure(self.centre, self.radius)
+            joint.check_pure(self.centre, self.radius, self.subgroups)
             return allocated(facts.outcomes, budget)
         refused = self.not_joint(facts)
         if refused is not None:
             raise refused
-        return allocation_of(self.layout(facts).grid, joint.groups(facts.outcomes), budget)
+        groups = joint.groups(facts.outcomes) * facts.inner
+        check_count(facts.outcomes, groups, MOST_NUMBERS)
+        return allocation_of(self.layout(facts).grid, groups, budget)
 
     def not_joint(self, facts: ATEFacts) -> ParameterError | None:
         """Return why a delta buys no joint release of these outcomes; None where it does."""
         clustered = bool(clusters_of(self.design))
         try:
-            joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n)
+            joint.check_joint(
+                facts.outcomes, self.budget_shares, clustered, facts.n, facts.private_subgroups
+            )
         except ParameterError as refused:
             return refused
         return None
@@ -358,24 +385,13 @@ class ATESpec(Spec[ATEFacts]):
         except ParameterError:  # no sampler reaches the scale
             return False
         sds = sds_of(self.sd, self.outcome)
-        better, of = joint_is_better(facts, self.layout(facts), allocation, sds, self.alphas)
-        return 2 * better > of
-
-    def sizes(self, facts: ATEFacts, allocation: Allocation) -> tuple[float, float]:
-        """Return how many people the smallest private arm has by the design, and the fewest read.
-
-        An arm of fewer, by its released noisy number, is not estimated.
-        """
-        outcome = facts.outcomes[0]
-        assert isinstance(outcome, HiddenOutcome)
-        expected = float(sorted(outcome.arms.n * share for share in outcome.arms.shares)[0])
-        noise = count_noise(self.layout(facts), gaussian_of(allocation).noise_sd)
-        return expected, LEAST_ROWS * noise
+        return joint_is_better(facts, self.layout(facts), allocation, sds, self.alphas)
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
         sds = sds_of(self.sd, self.outcome)
-        return joint.layout(facts.outcomes, sds, self.centre, self.radius)
+        cells = bool(facts.private_subgroups)
+        return joint.layout(facts.outcomes, sds, self.centre, self.radius, cells=cells)
 
     def guarantee(self, facts: ATEFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
@@ -427,7 +443,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
         groups = experiment = experiment_of(
             table.frame, spec.treatment, spec.assignment, control=spec.control,
             blocks=spec.blocks, privacy_unit=spec.privacy_unit,
-            largest_cluster=spec.largest_cluster, attrition=spec.attrition,
+            largest_cluster=spec.largest_cluster, attrition=spec.attrition, counted=table.counted,
         )  # fmt: skip
         outcomes += [
             outcome_of(table, column, experiment, spec.missing, shares[column.name])
@@ -437,33 +453,9 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
     frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
     facts = ATEFacts(
         schema=schema, n=known.n, comparison=groups, contrasts=spec.contrasts(), outcomes=adapted,
-        indexes=indexes,
+        indexes=indexes, subgroups=spec.subgroups, private_subgroups=spec.cells(schema),
     )  # fmt: skip
     return facts, table.with_frame(frame) if indexes else table
-
-
-def with_pairs(facts: ATEFacts, table: BoundTable) -> ATEFacts:
-    """Return the facts with who has a value of two outcomes, where that is public."""
-    if facts.together is not None:
-        return facts
-    return replace(facts, together=joint.together(table, facts))
-
-
-def drawn_jointly(
-    spec: ATESpec, facts: ATEFacts, table: BoundTable, allocation: Allocation, noise: NoiseSource
-) -> DrawnMoments:
-    """Draw the release of all outcomes that a delta buys; the caller has charged it."""
-    relation: Relation = "replace-one" if spec.treatment_private else "replace-one-design-public"
-    return drawn_moments(
-        table, spec.layout(facts), joint.grouping(facts), relation, allocation, noise
-    )
-
-
-def results_jointly(
-    spec: ATESpec, facts: ATEFacts, drawn: DrawnMoments, guarantee: Guarantee, ledger: str
-) -> joint.JointATEResults:
-    """Return the effects that :func:`drawn_jointly` drew: post-processing."""
-    return joint.results(drawn, facts, spec.layout(facts), spec.alphas, guarantee, ledger)
 
 
 AnyDrawn = tuple[Released, ...] | DrawnMoments
@@ -507,6 +499,11 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         With ``delta``, rows further from the centres than this, in units of ``sd``, are moved to
         that distance.  By default twice that of a typical row, which moves less than 5 % of normal
         rows, if every outcome has an ``sd`` and a ``centre``; else ``"box"``, which moves nobody.
+    subgroups : sequence of str, optional
+        Columns with levels, within which a fit with ``delta`` shows the effects, too (``by`` of the
+        result).  Blocks of the design are public groups; other columns are private, and the numbers
+        of people in their cells are released at no price.  The noise of the effects of everybody
+        grows with the root of the number of cells of an arm.
     effects : {"arms", "main", "factorial"}
         ``"arms"`` compares each arm with control.  For a :class:`~dprct.Factorial` design,
         ``"main"`` gives the main effect of every factor, averaged over the other factors, and
@@ -607,6 +604,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         sd: Mapping[str, float] | None = None,
         centre: Mapping[str, float] | None = None,
         radius: float | str | None = None,
+        subgroups: Sequence[str] = (),
         effects: EffectRule = "arms",
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
@@ -621,7 +619,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
             missing=missing, budget_shares=budget_shares, sd=sd, centre=centre, radius=radius,
-            effects=effects, blocks=blocks, privacy_unit=privacy_unit,
+            subgroups=subgroups, effects=effects, blocks=blocks, privacy_unit=privacy_unit,
             largest_cluster=largest_cluster, index=index, index_columns=index_columns,
             index_bounds=index_bounds, alphas=alphas, attrition=attrition, neighbors=neighbors,
         )  # fmt: skip
@@ -664,14 +662,23 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
 
     def _allocated(self, budget: Budget) -> Allocation:
         if budget.delta:
-            self.facts = with_pairs(self.facts, self._table)
+            self.facts = joint.with_pairs(self.facts, self._table)
         return super()._allocated(budget)
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> AnyDrawn:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], AnyDrawn]:
+        if allocation.budget.delta or not self._table.in_engine:
+            return super()._asked(allocation)
+        sums = sums_of(self.facts.outcomes, self._table)
+        return lambda noise: self._draw(allocation, noise, sums)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, sums: Rows | None = None
+    ) -> AnyDrawn:
         if allocation.budget.delta:
-            return drawn_jointly(self.spec, self.facts, self._table, allocation, noise)
+            layout = self.spec.layout(self.facts)
+            return joint.drawn_jointly(layout, self.facts, self._table, allocation, noise)
         assert isinstance(allocation, ATEAllocation)
-        return released(self.facts.outcomes, allocation, self._table, noise)
+        return released(self.facts.outcomes, allocation, self._table, noise, sums)
 
     def _read(
         self,
@@ -683,7 +690,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         noise: NoiseSource,
     ) -> PrivateATEResults | joint.JointATEResults:
         if isinstance(drawn, DrawnMoments):
-            return results_jointly(self.spec, self.facts, drawn, guarantee, ledger)
+            layout = self.spec.layout(self.facts)
+            return joint.results(drawn, self.facts, layout, self.spec.alphas, guarantee, ledger)
         return results_of(drawn, self.facts, self.spec.alphas, guarantee, ledger)
 
     def __repr__(self) -> str:
@@ -732,7 +740,7 @@ def outcome_of(
             raise ATESpec._uncountable(column)
         return CountedOutcome(column, experiment.counted(), share)
     if policy == "public":
-        counted = experiment.among_observed(table.frame, column)
+        counted = experiment.among_observed(table.frame, column, table.counted)
         return Outcome(column, counted, share, among_observed=True)
     fill = None if policy is None else constant_of(policy, column)
     return Outcome(column, experiment.counted(), share, fill)
@@ -756,7 +764,12 @@ def hidden_outcome_of(
     """
     policy = policy_of(column, missing)
     if policy == "public":
-        arms = replace(arms, n=observed_number(table.frame, column), present=column.name)
+        counted = table.counted
+        if counted is not None and column.name in counted.present:
+            n = counted.having(column.name)
+        else:
+            n = observed_number(table.frame, column)
+        arms = replace(arms, n=n, present=column.name)
     if arms.n < 2:
         raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
     fill = None if policy in (None, "public") else constant_of(policy, column)

@@ -334,7 +334,7 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
     return tuple(found.values())
 
 
-def check_count(variables: Sequence[Variable], groups: int, most: int) -> int:
+def check_count(variables: Sequence[object], groups: int, most: int) -> int:
     """Return how many numbers a release has, or refuse one that is too large.
 
     Raises

@@ -62,7 +62,7 @@ from dprct.release.calibrated.targets import (
 )
 from dprct.release.columns import key_limits
 from dprct.release.release import Release, ReleaseModel, released
-from dprct.schema.arguments import check_schema
+from dprct.schema.schema import check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -343,9 +343,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             states["slopes"], slopes = facts.slopes.draw(rows, allocation.moments, noise)
         of_slopes = None if slopes is None else slopes.tolist()
         if allocation.division.jointly:
-            moments = drawn_jointly(
-                self.spec.effects, facts.effects, rows, allocation.effects, noise
-            )
+            layout = self.spec.effects.layout(facts.effects)
+            moments = drawn_jointly(layout, facts.effects, rows, allocation.effects, noise)
             states["drawn"] = {"jointly": saved(moments), "slopes": of_slopes}
             return Drawn(rule, covariates, slopes, moments, states)
         outcomes = facts.effects.outcomes
@@ -414,7 +413,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         if not isinstance(drawn.effects, DrawnMoments):
             single = results_of(drawn.effects, facts, spec.alphas, guarantee, ledger)
             return single, targets_of(single, drawn.effects, indices), ()
-        found = results_jointly(spec.effects, facts, drawn.effects, guarantee, ledger)
+        layout = spec.effects.layout(facts)
+        found = results_jointly(drawn.effects, facts, layout, spec.alphas, guarantee, ledger)
         outcomes = [outcome.column for outcome in facts.outcomes]
         sizes: tuple[float, ...] = ()
         if spec.treatment_private:  # else the sizes are public, and those of each outcome

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
+from dprct.arguments import check_choice, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -25,6 +26,7 @@ from dprct.estimate.ate import (
     check_relation,
     levels_of,
     promise_of,
+    smallest_arm,
     with_bounds,
 )
 from dprct.privacy.budget import Budget, Real
@@ -46,7 +48,6 @@ from dprct.release.calibrated.layout import (
 from dprct.release.columns import check_fates
 from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -604,7 +605,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         """Return why arms are too small to divide by their noisy sizes; nothing if they are not."""
         if not self.treatment_private:
             return ""
-        expected, fewest = self.effects.sizes(facts.effects, allocation.effects)
+        layout = self.effects.layout(facts.effects)
+        expected, fewest = smallest_arm(layout, facts.effects, allocation.effects)
         if expected >= fewest:
             return ""
         return (
