@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from dprct.certificate.valid_regressions import Validity
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, FormulaError, ParameterError, StudyError
+from dprct.estimate.ate import check_relation
 from dprct.estimate.experiment import cluster_unit, levels_of
 from dprct.model import Facts, Spec
 from dprct.privacy.budget import exact
@@ -199,6 +200,7 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> Cal
     check_index(spec.index, _WHERE)
     try:
         levels_of(spec.alphas)
+        check_relation(spec.neighbors)
         if share is not None:
             spec = replace(spec, budget_shares=_with_share(spec, share, release.formula))
     except ParameterError as error:

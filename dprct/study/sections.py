@@ -199,9 +199,9 @@ def _any_of(value: object, hint: Any) -> Any:
 
 
 _FOLLOWS = {
-    "neighbors": "which data sets are neighbours follows from [release] method (calibrated: "
-    "replace-one-design-public, because its file shows who is in which arm; an estimate: "
-    "its own section; any other: replace-one), and of a ledger from [budget] relation; remove it",
+    "neighbors": "which data sets are neighbours follows from [release] method (calibrated and "
+    "estimates: their own section; any other: replace-one), and of a ledger from [budget] "
+    "relation; remove it",
 }
 """Keys that people look for, and where what they say comes from."""
 

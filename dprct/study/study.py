@@ -269,8 +269,10 @@ class Study:
         """Which data sets are neighbours under the promise of the method."""
         if self.estimate is not None:
             return self.estimate.neighbors
-        design_public = self.release.method == "calibrated"
-        return "replace-one-design-public" if design_public else "replace-one"
+        calibrated = self.experiment if self.release.method == "calibrated" else None
+        if isinstance(calibrated, CalibratedExperiment):
+            return cast("Relation", calibrated.calibrated.neighbors)
+        return "replace-one"
 
     @property
     def protected(self) -> Unit:

@@ -187,10 +187,7 @@ def test_missing_policies_are_accepted(study, policy):
         ({"budget_shares": {"income": "half"}}, "a table of numbers"),
         ({"privacy_unit": "village"}, "allowed: person, cluster"),
         ({"legall": "strict"}, "did you mean 'legal'"),
-        (
-            {"neighbors": "replace-one"},
-            r"follows from \[release\] method \(calibrated: .*remove it",
-        ),
+        ({"neighbors": "add-remove"}, "allowed: 'replace-one-design-public'"),
     ],
 )
 def test_what_is_not_allowed_is_refused(section, words):
@@ -303,6 +300,36 @@ def test_from_the_shell(study, capsys):
     # filled covariate is so well balanced that no residuals serve both: then the regression with
     # the covariate has the larger error, by this ratio.
     assert robust["largest"] <= np.sqrt(398 / 397) + 1e-5
+
+
+PRIVATE = (
+    ("epsilon = 4.0", "epsilon = 4.0\ndelta = 1e-6"),
+    ('arms = ["treat"]\n[cal', 'arms = ["treat"]\nshares = 0.5\n[cal'),
+    ("[calibrated]", '[calibrated]\nneighbors = "replace-one"\ncentre = {income = 15}'),
+    ('treat = {fate = "public"', 'treat = {fate = "modelled"'),
+)
+
+
+def test_treatment_is_private_from_the_shell(study, capsys):
+    path = study(*PRIVATE)
+    for command in ("check", "plan"):
+        assert run(command, path) == 0
+    assert run("protect", path, "--yes") == 0
+    assert "who is in which arm" not in capsys.readouterr().out
+    certificate = json.loads((path.parent / "survey_protected.certificate.json").read_text("utf-8"))
+    assert certificate["guarantee"]["relation"] == "replace-one"
+    assert not any("treat" in x for x in certificate["guarantee"]["not_covered"])
+    assert certificate["fates"]["treat"] == "modelled"
+    assert run("verify", path.parent / "survey_protected.dta") == 0
+    assert load_study(path).neighbors == "replace-one"
+
+
+def test_a_private_treatment_needs_a_delta_in_the_study(study, capsys):
+    path = study(*PRIVATE[1:])
+    assert run("check", path) == 1
+    assert "needs a delta above 0" in " ".join(capsys.readouterr().out.split())
+    with_public = study(*PRIVATE[:3])
+    assert any("the treatment, which is private" in x for x in problems(with_public))
 
 
 def test_one_ledger_takes_a_histogram_and_effects(study):
