@@ -228,7 +228,8 @@ for engine in (False, True):
 jointly("blocks that are subgroups",
         {"assignment": dprct.Block("t", block="block"), "subgroups": ["block"]},
         public="t block")  # fmt: skip
-jointly("treatment private, subgroups", {"assignment": dprct.Simple("t"), **PRIVATE, "subgroups": ["g"]},
+jointly("treatment private, subgroups",
+        {"assignment": dprct.Simple("t"), **PRIVATE, "subgroups": ["g"]},
         private="y t g", public="", sizes=(40, 8))  # fmt: skip
 for engine in (False, True):
     jointly("missing public" + ", in Polars" * engine,
