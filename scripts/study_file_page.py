@@ -23,6 +23,7 @@ from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spe
 from dprct.study.informed_section import InformedSpec
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS
+from dprct.study.scope import Scope
 from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, is_required, keys_of, words
 from dprct.study.study import Declaration, Header, parts_read
 
@@ -51,7 +52,8 @@ the R functions.
 
 At the top stand `version = 1`, `data` (the confidential file) and `dataset_id` (the name under
 which its ledger is kept). For every column that is used there is a table `[columns.NAME]` with its
-public facts ([choosing bounds](choosing_bounds.md)). An unknown key is refused.
+public facts ([choosing bounds](choosing_bounds.md)), or for several one with a pattern, such as
+`[columns."hh_*"]`; what becomes of all others, `[study]` says. An unknown key is refused.
 
 ## Methods
 
@@ -66,6 +68,14 @@ What a formula says can also be written as keys, except for `ipw`, whose covaria
 |---|---|---|
 """
 SECTIONS: tuple[tuple[str, Any, str], ...] = (
+    (
+        "[study]",
+        Scope,
+        "A file of hundreds of columns needs no table for each: name those of the study, and give "
+        'the others one fate. `[columns."hh_*"]` declares facts of every column whose name fits; a '
+        "column's own table goes before the patterns that fit it, and a later pattern before an "
+        "earlier one.",
+    ),
     ("[release]", ReleaseSpec, ""),
     ("[budget]", TotalBudget, ""),
     ("[unit]", Unit, ""),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprct import disk
 from dprct.cli.show import complain, errors, say, show_verdicts, working
 from dprct.disk import atomic_write, file_error
-from dprct.errors import ConfirmationError, DprctError, FileError
+from dprct.errors import ConfirmationError, FileError
 from dprct.privacy.budget import Budget
 from dprct.release.writing import writing_at
 from dprct.study.approval import KIND, approval_of, approval_page
@@ -23,6 +23,7 @@ from dprct.study.package import (
     price,
     protected,
     same_data,
+    saying_what_is_kept,
     study_of,
     unaffordable,
     written_files,
@@ -52,7 +53,7 @@ def check(
     """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
 
     The data section of its file is not read, and nothing is charged. The file is hashed if there
-    are ledgers beside it, to see whether one of them was charged for the same data.
+    are ledgers next to it, to see whether one of them was charged for the same data.
     """
     study = study_of(study_file)
     problems = open_points(study) + unaffordable(study)
@@ -175,7 +176,9 @@ def protect(
     with working("protecting"), writing_at(study.output):
         check_places(study)  # another process may have written there meanwhile
         made = protected(study, model)
-        paths = _written(study, model, made, cost)
+        how = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
+        with saying_what_is_kept(study, cost, how):
+            paths = written_files(study, model, made)
     say(str(made.summary()))
     _say_written(study, paths)
     if cost is not None:
@@ -217,20 +220,6 @@ def _words(study: Study, cost: Budget | None) -> str:
         "NO DP GUARANTEE: nothing is promised to the people in the data. "
         f"{charge}, for the covariates alone."
     )
-
-
-def _written(study: Study, model: Any, made: Any, cost: Budget | None) -> tuple[Path, ...]:
-    """Write what the budget was spent on; a refusal says where the released numbers are kept."""
-    try:
-        return written_files(study, model, made)
-    except DprctError as error:
-        if cost is None:
-            raise
-        raise FileError(
-            f"{error}; the budget is charged, and the released numbers are kept in the folder "
-            f"{study.dataset_id}.ledger.released beside the data: mend that, and go on with "
-            "dprct protect --resume ENTRY (dprct ledger lists the entries)"
-        ) from None
 
 
 def _agreed() -> bool:

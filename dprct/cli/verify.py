@@ -21,11 +21,11 @@ def verify(
     ],
     certificate: Annotated[
         Path | None,
-        typer.Option(help="Certificate (JSON); by default the one beside FILE."),
+        typer.Option(help="Certificate (JSON); by default the one next to FILE."),
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Ledger to find the file's entries in; by default the one beside FILE."),
+        typer.Option(help="Ledger to find the file's entries in; by default the one next to FILE."),
     ] = None,
     do: Annotated[
         list[Path] | None,

@@ -25,8 +25,8 @@ from scipy import special
 from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import brentq
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -169,7 +169,7 @@ RESULTS = 1
 
 
 def results_digest(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of what a document of results says, whatever its layout and order.
+    """Return the SHA-256 of the content of a document of results, whatever its layout and order.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def _held(path: Path, place: Path, described: Certificate) -> Verification:
 
 
 def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, bool | None]:
-    """Return in words, and as a verdict, whether a ledger has what a certificate says of it."""
+    """Return in words, and as a verdict, whether a ledger has what a certificate needs."""
     needed = Needed.of(words)
     if needed is None:
         return f"no ledger file shows who paid for it: {words.split(';')[0]}", None
@@ -382,7 +382,7 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
 
 
 def lacking(ledger: Accountant, needed: Needed) -> list[str]:
-    """Return in words what a ledger lacks of what a certificate says that it has.
+    """Return in words which facts of a certificate its ledger lacks.
 
     The head that a certificate carries is a link of the chain: whoever takes an entry away, or
     changes one, and computes all hashes again has a ledger without it.

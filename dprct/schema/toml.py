@@ -70,7 +70,7 @@ def text_for(schema: Schema, path: Path) -> bytes:
 def _forget_sets_in_another_order(document: Any, facts: Mapping[str, Any]) -> None:
     """Take value labels out of a document whose codes :func:`merge` would leave in their old order.
 
-    The order of codes is a fact of a Stata file; these sets are then written anew.
+    The order of codes is a fact of a Stata file; these sets are then written again.
     """
     old, new = document.get("value_labels"), facts.get("value_labels", {})
     if not isinstance(old, MutableMapping):

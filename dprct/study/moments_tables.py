@@ -65,7 +65,7 @@ class DeclaredMoments:
 
     @cached_property
     def _made(self) -> tuple[dict[str, LinearResults], tuple[str, ...]]:
-        """The results by what they are of, and in words those that cannot be had."""
+        """The results by name, and in words those that are not available."""
         found: dict[str, LinearResults] = {}
         failed: list[str] = []
         # of units with several rows, only regressions whose scores were released have errors

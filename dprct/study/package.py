@@ -53,7 +53,7 @@ from dprct.study.study import load_study
 _MOST_SHOWN = 5
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 
 def study_of(study_file: Path, output: Path | None = None) -> Study:
-    """Return a study; what killed processes left beside its files is removed."""
+    """Return a study; drafts that killed processes left next to its files are removed."""
     study = load_study(study_file, output)
     beside = study.data.parent
     for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
@@ -177,7 +177,7 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
 
 
 def check_places(study: Study) -> None:
-    """Refuse to replace what is not this study's own, where its files go.
+    """Refuse to replace files that are not this study's own.
 
     Raises
     ------
@@ -194,6 +194,21 @@ def check_places(study: Study) -> None:
         return
     check_target(study.output, study.dataset_id)
     companions(study)
+
+
+@contextlib.contextmanager
+def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterator[None]:
+    """Say of files that cannot be written that their numbers are kept, and how to go on."""
+    try:
+        yield
+    except DprctError as error:
+        if cost is None:
+            raise
+        raise FileError(
+            f"{error}; the budget is charged, and the released numbers are kept in the folder "
+            f"{study.dataset_id}.ledger.released next to the data: mend that, and go on with "
+            f"{go_on}"
+        ) from None
 
 
 def written_files(

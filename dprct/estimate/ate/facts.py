@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import given, listed_names
 from dprct.encoding import encoding
 from dprct.errors import EngineError, FormulaError, ParameterError, withheld
 from dprct.estimate.ate.release import CountedOutcome
@@ -25,8 +26,6 @@ from dprct.privacy.noise import source
 from dprct.queries import covariates
 from dprct.queries.covariates import with_residual
 from dprct.queries.sums import Clipped
-from dprct.schema.arguments import listed_names
-from dprct.schema.columns import given
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:

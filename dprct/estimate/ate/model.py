@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dprct.arguments import checked
+import narwhals as nw
+
+from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -39,6 +41,7 @@ from dprct.estimate.ate.release import (
     Released,
     allocated,
     released,
+    sums_of,
 )
 from dprct.estimate.ate.results import (
     EffectRule,
@@ -80,8 +83,8 @@ from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
 from dprct.queries import observed_number
-from dprct.schema.arguments import check_not_named, distinct_names, listed_names
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
+from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
+    from dprct.queries.sums import Rows
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit
@@ -211,6 +215,13 @@ class ATESpec(Spec[ATEFacts]):
     def treatment_private(self) -> bool:
         """Whether who is in which arm is protected."""
         return self.neighbors == "replace-one"
+
+    def counting(self, schema: Schema) -> Counting:
+        """Return the combinations of public columns, and who has a value where that is public."""
+        public = [c.name for c in self.outcome_columns(schema)
+                  if policy_of(c, self.missing) == "public"]  # fmt: skip
+        keys = () if self.treatment_private else self.design_columns
+        return Counting({name: nw.col(name) for name in keys}, tuple(public))
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options, design and columns, whatever the rows are."""
@@ -409,7 +420,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
         groups = experiment = experiment_of(
             table.frame, spec.treatment, spec.assignment, control=spec.control,
             blocks=spec.blocks, privacy_unit=spec.privacy_unit,
-            largest_cluster=spec.largest_cluster, attrition=spec.attrition,
+            largest_cluster=spec.largest_cluster, attrition=spec.attrition, counted=table.counted,
         )  # fmt: skip
         outcomes += [
             outcome_of(table, column, experiment, spec.missing, shares[column.name])
@@ -632,7 +643,15 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
             self.facts = replace(self.facts, together=joint.together(self._table, self.facts))
         return super()._allocated(budget)
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> AnyDrawn:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], AnyDrawn]:
+        if allocation.budget.delta or not self._table.in_engine:
+            return super()._asked(allocation)
+        sums = sums_of(self.facts.outcomes, self._table)
+        return lambda noise: self._draw(allocation, noise, sums)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, sums: Rows | None = None
+    ) -> AnyDrawn:
         if allocation.budget.delta:
             facts = self.facts
             relation: Relation = (
@@ -643,7 +662,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
                 noise,
             )  # fmt: skip
         assert isinstance(allocation, ATEAllocation)
-        return released(self.facts.outcomes, allocation, self._table, noise)
+        return released(self.facts.outcomes, allocation, self._table, noise, sums)
 
     def _read(
         self,
@@ -705,7 +724,7 @@ def outcome_of(
             raise ATESpec._uncountable(column)
         return CountedOutcome(column, experiment.counted(), share)
     if policy == "public":
-        counted = experiment.among_observed(table.frame, column)
+        counted = experiment.among_observed(table.frame, column, table.counted)
         return Outcome(column, counted, share, among_observed=True)
     fill = None if policy is None else constant_of(policy, column)
     return Outcome(column, experiment.counted(), share, fill)
@@ -729,7 +748,12 @@ def hidden_outcome_of(
     """
     policy = policy_of(column, missing)
     if policy == "public":
-        arms = replace(arms, n=observed_number(table.frame, column), present=column.name)
+        counted = table.counted
+        if counted is not None and column.name in counted.present:
+            n = counted.having(column.name)
+        else:
+            n = observed_number(table.frame, column)
+        arms = replace(arms, n=n, present=column.name)
     if arms.n < 2:
         raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
     fill = None if policy in (None, "public") else constant_of(policy, column)

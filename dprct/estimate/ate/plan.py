@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.ate import joint
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
@@ -22,7 +23,6 @@ from dprct.queries import EXTREMES
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
 from dprct.results.plan import Plan, PlannedNumber
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -99,6 +99,23 @@ def public_subgroups(subgroups: Sequence[str], design: Design | None, hidden: bo
     return [name for name in subgroups if name in known]
 
 
+def public_keys(
+    design: Design | None,
+    subgroups: Sequence[str],
+    present_public: Sequence[str],
+    schema: Schema,
+    *,
+    hidden: bool,
+) -> dict[str, nw.Expr]:
+    """Return the columns of which each combination is a public group, and how they are made."""
+    arms = () if design is None or hidden else (*design.columns, *design.uses)
+    names = (*arms, *public_subgroups(subgroups, design, hidden))
+    flags = {
+        f"{_HAS}{place}": _present(schema.column(name)) for place, name in enumerate(present_public)
+    }
+    return {name: nw.col(name) for name in names} | flags
+
+
 def grouping_of(
     table: BoundTable,
     schema: Schema,
@@ -128,9 +145,7 @@ def grouping_of(
         frame = frame.with_columns(
             *[_present(schema.column(name)).alias(flag) for name, flag in flags.items()]
         )
-    arms = () if design is None or hidden else design.columns
-    uses = () if design is None or hidden else design.uses
-    wanted = list(dict.fromkeys([*arms, *uses, *outer, *flags.values()]))
+    wanted = list(public_keys(design, subgroups, present_public, schema, hidden=hidden))
     treatment = () if design is None else design.columns
     private = _private(comparison if hidden else None, inner)
     if not wanted:
@@ -140,7 +155,7 @@ def grouping_of(
             _arms(comparison),
         )  # fmt: skip
         return found, table
-    rows, combinations = combined(nw.to_native(frame), wanted)
+    rows, combinations = combined(nw.to_native(frame), wanted, table.counted)
     if design is not None and not hidden:
         _check_design(design, rows, attrition)
         _check_shares(design, rows, outer)

@@ -229,3 +229,27 @@ test_that("with a delta private_ate shows effects within subgroups", {
   plain <- fit(nsw_ate(), epsilon = 1, rng = 1)
   expect_error(effects(plain, by = "black"), "private_ate\\(\\) with delta")
 })
+
+test_that("ggplot2 draws effects with their intervals, and paths", {
+  skip_without_python()
+  skip_if_not_installed("ggplot2")
+  result <- ols(re78 ~ treat + black, nsw())
+  drawn <- ggplot2::autoplot(result)
+  expect_s3_class(drawn, "ggplot")
+  expect_identical(levels(drawn$data$term), c("black", "treat"))
+  expect_equal(drawn$data$low, unname(confint(result)[c("treat", "black"), 1L]))
+  expect_true(all(is.na(drawn$data$noise.low)))
+  expect_error(ggplot2::autoplot(result, level = 0.9, acountant = 1), "acountant")
+  private <- fit(nsw_ate(), 1, rng = 1)
+  drawn <- ggplot2::autoplot(private)
+  expect_equal(drawn$data$noise.low, unname(coef(private) - qnorm(0.975) * private$std.error.noise))
+  built <- ggplot2::ggplot_build(drawn)
+  expect_identical(length(built$data), 4L)
+  rows <- panel()
+  model <- synthetic_control(rows,
+    outcome = "y", treated = "treated", treatment_time = 9, unit = "unit", time = "year",
+    bound = c(0, 2)
+  )
+  path <- ggplot2::autoplot(fit(model, 1, rng = 1))
+  expect_identical(nlevels(path$data$series), 2L)
+})
