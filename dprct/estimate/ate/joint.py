@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome
 from dprct.estimate.ate.results import TITLE, compared_words, parse_contrast
@@ -38,7 +39,6 @@ from dprct.estimate.moments.release import DrawnMoments, moments_of
 from dprct.estimate.moments.variables import Variable
 from dprct.queries import observed_together
 from dprct.queries.ball import MOST_ROWS, MomentCells, Part
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
