@@ -441,6 +441,8 @@ def joint_plan(
             )  # fmt: skip
     shown |= _within_said(facts, layout, mechanism.noise_sd, sds, alphas, numbers)
     shown["better"] = _better(better, len(effects))
+    if facts.subgroups:
+        shown["better"] += "; effects within subgroups there are with delta alone"
     shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
     hidden = isinstance(outcomes[0], HiddenOutcome)
     kind = "of released sums over released numbers of people" if hidden else "in means"
