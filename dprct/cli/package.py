@@ -75,7 +75,9 @@ def package(
 def _say(found: list[Verdict], contents: Contents) -> None:
     for line in summary(found):
         say(f"- {line}")
-    say(f"{len(contents.folder.copied)} files copied, {len(contents.folder.left_out)} left out")
+    many = len(contents.folder.copied)
+    files = "1 file" if many == 1 else f"{many} files"
+    say(f"{files} copied, {len(contents.folder.left_out)} left out")
     for name, why in list(contents.folder.left_out.items())[:_MOST_SHOWN]:
         complain(f"left out: {name}: {why}", "yellow")
     if len(contents.folder.left_out) > _MOST_SHOWN:
