@@ -479,6 +479,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             (*effects.consequences, *_consequences(self, facts, part)),
             tuple(warnings),
             refusal,
+            effects.numbers,
         )
 
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
