@@ -40,6 +40,10 @@ COMMANDS = {
         "protect:protect",
         "Read, plan, ask, release: write the protected file, its certificate and the ledger.",
     ),
+    "app": (
+        "app:app",
+        "Open a page on this machine to declare FILE in a study file, and to protect it.",
+    ),
     "ledger": (
         "ledger:ledger",
         "Show what STUDY has spent, on what, what is left, and what crashed.",

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import DprctError
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
@@ -106,15 +105,19 @@ def expected_errors(
         for one in spec.plan(facts, allocation).numbers
         if math.isfinite(one.noise_sd)
     ]
-    return effects or [
-        Expected("combinations", _KEPT, float(part.threshold), None)
-        for part in allocation.parts.values()
-        if isinstance(part, (SparseHistogram, StabilityHistogram))
-    ] or [
-        Expected(one.part, _DRAW, one.noise_sd, None)
-        for one in planned_draws(allocation)
-        if math.isfinite(one.noise_sd)
-    ]
+    return (
+        effects
+        or [
+            Expected("combinations", _KEPT, float(part.threshold), None)
+            for part in allocation.parts.values()
+            if isinstance(part, (SparseHistogram, StabilityHistogram))
+        ]
+        or [
+            Expected(one.part, _DRAW, one.noise_sd, None)
+            for one in planned_draws(allocation)
+            if math.isfinite(one.noise_sd)
+        ]
+    )
 
 
 _EFFECT = "standard error, in units of the outcome"
