@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 LOUD = "<script>document.body.dataset.hacked = 1</script><img src=x onerror=alert(1)>"
 LAUNCH = """
-import os, sys
-to_read, to_write = (os.dup(int(number)) for number in sys.argv[1:3])
+import fcntl, os, sys
+to_read, to_write = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3])
 os.dup2(to_read, 3)
 os.dup2(to_write, 4)
 os.execvp(sys.argv[3], sys.argv[3:])
@@ -178,6 +178,7 @@ class Chromium:
         os.close(to_read)
         os.close(to_write)
         self.events: list[dict[str, Any]] = []
+        self.windows: list[Window] = []
         self._arrived = threading.Condition()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -215,6 +216,7 @@ class Chromium:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         made = Window(self, target, session)
+        self.windows.append(made)
         for domain in ("Network", "Runtime", "Log", "Page"):
             self.call(f"{domain}.enable", session)
         made.go(address)
@@ -237,6 +239,7 @@ class Window:
     browser: Chromium
     target: str
     session: str
+    closed: bool = False
 
     def go(self, address: str) -> None:
         self.browser.call("Page.navigate", self.session, url=address)
@@ -312,15 +315,26 @@ class Window:
         ]
 
     def close(self) -> None:
-        self.browser.call("Target.closeTarget", targetId=self.target)
+        if not self.closed:
+            self.closed = True
+            self.browser.call("Target.closeTarget", targetId=self.target)
 
 
 @pytest.fixture(scope="module")
-def chromium(browser: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+def running(browser: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     if os.name == "nt":
-        pytest.skip("the pipes to the browser need a POSIX shell")
+        pytest.skip("the pipes to the browser are those of POSIX")
     profile = tmp_path_factory.mktemp("profile")
     made = Chromium(browser, profile)
     yield made
     made.close()
     shutil.rmtree(profile, ignore_errors=True)
+
+
+@pytest.fixture
+def chromium(serving: object, running: Chromium) -> Iterator[Chromium]:
+    """The browser; its windows are closed before the servers are, which end with them."""
+    yield running
+    for window in running.windows:
+        window.close()
+    running.windows.clear()

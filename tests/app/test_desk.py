@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 from dprct.app.desk import Desk, StaleError, opened
-from dprct.app.fields import fact, section_value, shown_fact
 from dprct.cli import main
 from dprct.errors import ConfirmationError, DprctError, FileError, StudyError
-from dprct.schema.schema import DECLARABLE
 from dprct.study.estimates import ESTIMATES, spec_of
 from dprct.study.package import open_points, study_of
-from dprct.study.sections import DesignSpec, ReleaseSpec
 
 from .conftest import LOUD
 
@@ -261,50 +258,6 @@ def test_every_method_has_its_form(desk: Desk, method: str) -> None:
     for section in state["sections"]:
         for one in section["fields"]:
             assert one["takes"]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("bounds", [15, 80]),
-        ("bounds", [-1.5, 2.5]),
-        ("levels", [0, 1]),
-        ("levels", ["yes", "no, never", "1", " x "]),
-        ("bins", 5),
-        ("bins", [20, 30.5]),
-        ("missing", [".", ".a"]),
-        ("missing", "never"),
-        ("fate", "key"),
-        ("integer", True),
-        ("decimals", 2),
-        ("derived", "a + b"),
-    ],
-)
-def test_what_is_shown_of_a_fact_is_read_as_that_fact(name: str, value: object) -> None:
-    assert name in DECLARABLE
-    assert fact(name, shown_fact(value)) == value
-
-
-@pytest.mark.parametrize(
-    ("kind", "key", "text", "value"),
-    [
-        (ReleaseSpec, "epsilon", "0.5", 0.5),
-        (ReleaseSpec, "output", "a, b.dta", "a, b.dta"),
-        (ReleaseSpec, "confirm", "false", False),
-        (DesignSpec, "arms", "a", ["a"]),
-        (DesignSpec, "arms", "a, b", ["a", "b"]),
-        (DesignSpec, "shares", "0.5", 0.5),
-        (DesignSpec, "shares", "0.5, 0.25", [0.5, 0.25]),
-        (DesignSpec, "cluster", "village", "village"),
-        (DesignSpec, "cluster", "village, year", ["village", "year"]),
-        (DesignSpec, "factors", '{t = {kind = "simple"}}', {"t": {"kind": "simple"}}),
-        (DesignSpec, "block", "", None),
-    ],
-)
-def test_fields_take_what_their_keys_take(
-    kind: type[Any], key: str, text: str, value: object
-) -> None:
-    assert section_value(kind, key, text) == value
 
 
 def test_protecting_is_what_the_command_does(desk: Desk, command_line: Any) -> None:
