@@ -11,12 +11,14 @@
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
+#   make spark-cluster   the tests on Spark with two executors, one of which is killed
 #   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
 #   make docs         the documentation as a site, into build/site
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
 #   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
 #   make replicate-cate  the experiments of the paper on heterogeneous effects, into build/cate-paper
+#   make papers-page     docs/papers.md from these four, with FULL=1 at the papers' own size
 # PYTHON=/path/to/python picks the interpreter; PYTEST_ARGS=... is passed on to pytest.
 
 VENV ?= .venv
@@ -32,7 +34,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit torture replicate-rct replicate-ippw replicate-dpsc replicate-cate r browser docs clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -86,17 +88,23 @@ audit: $(dev) java
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
 	$(VENV)/bin/python scripts/audit_table.py
 
+# the tests on Spark once more, with two executors in processes of their own, one of which is killed
+spark-cluster: $(dev) java
+	DPRCT_SPARK_CLUSTER=1 $(pytest) -m "audit or not audit" tests/contract -k "Spark or spark" $(PYTEST_ARGS)
+
 # about half an hour; TORTURE_ARGS="--share 0.1 kills" runs a tenth of the kills
 torture: $(dev)
 	$(VENV)/bin/python scripts/torture.py --page docs/reliability.md $(TORTURE_ARGS)
 
 # the paper's data are not part of the project: PAPER_DATA is a folder that holds them
 PAPER_DATA ?= $(wildcard ../shared/data)
-REPLICATE_ARGS ?=
+# FULL=1: as many draws and settings as the papers have; docs/papers.md says how long that takes
+REPLICATE_ARGS ?= $(if $(FULL),--full)
 
+# has more releases than its paper anyway
 replicate-rct: $(dev)
 	$(VENV)/bin/python -m papers rct --out build/rct-paper \
-		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(filter-out --full,$(REPLICATE_ARGS))
 
 replicate-dpsc: $(dev)
 	$(VENV)/bin/python -m papers dpsc --figures --out build/dpsc-paper $(REPLICATE_ARGS)
@@ -108,6 +116,10 @@ replicate-cate: $(dev)
 replicate-ippw: $(dev)
 	$(VENV)/bin/python -m papers ippw --figures --out build/ippw-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(REPLICATE_ARGS)
+
+# docs/papers.md, and the tables of docs/heterogeneous_effects.md, from what the four left
+papers-page: $(dev)
+	$(VENV)/bin/python -m papers page --effects docs/heterogeneous_effects.md
 
 # without network; --strict: a link that leads nowhere ends it
 docs:

@@ -1,9 +1,12 @@
-"""What a caller gave, held against what a signature declares: one place, one sentence.
+"""Checks of arguments: by the annotations of a signature, and of names and choices.
 
 ``@checked`` reads the annotations of a function, or of the public methods of a class, as they
 stand in the source, and refuses a value whose kind they exclude before the function sees it.  What
 an annotation does not decide by the kind of a value (a range, a choice among the schema's columns,
-a frame of any library) stays with the function.
+a frame of any library) stays with the function, which asks the functions at the end of this file.
+
+A column of the data in the place of its name is the commonest slip (``outcome=data.y`` for
+``outcome="y"``); no message prints what is in it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import functools
 import inspect
 import os
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from numbers import Real
 from typing import Any, TypeVar, cast
 
@@ -151,7 +154,7 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
     if "Schema" in allowed:
         return SchemaError(
             f"{name} is {type(value).__name__}; give a dprct.Schema, such as dprct.read returns "
-            "beside the data"
+            "together with the data"
         )
     if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
         return ParameterError(f"got {type(value).__name__} for a path; give a file name")
@@ -304,3 +307,128 @@ def _parts(annotation: str, mark: str) -> list[str]:
         else:
             parts[-1] += character
     return [part.strip() for part in parts]
+
+
+def given(value: object) -> str:
+    """Return what was given as words of a message: a fact as it is, else only its type.
+
+    What a caller passes by mistake may be a column of the data, and is not to be printed.
+
+    Examples
+    --------
+    >>> given(-1), given([15, 80]), given(range(3))
+    ('-1', 'list', 'range')
+    """
+    said = isinstance(value, (str, bool, int, float))
+    return shortened(value) if said else type(value).__name__
+
+
+def listed_names(names: object, parameter: str) -> tuple[str, ...]:
+    """Return one name, of a column or another thing of the schema, or several as a tuple.
+
+    Raises
+    ------
+    ParameterError
+        If they are no text, or a column of data rather than its name.
+
+    Examples
+    --------
+    >>> listed_names("earn", "outcome"), listed_names(["earn", "works"], "outcome")
+    (('earn',), ('earn', 'works'))
+    """
+    if isinstance(names, str):
+        return (names,)
+    if isinstance(names, Iterable) and not (isinstance(names, Mapping) or is_data(names)):
+        found = tuple(names)
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise ParameterError(
+        f"{parameter}= is {type(names).__name__}; give names, as text or a list of texts"
+    )
+
+
+def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
+    """Return names of columns, each once.
+
+    Raises
+    ------
+    ParameterError
+        If they are no text, or one is given twice.
+
+    Examples
+    --------
+    >>> distinct_names(["age", "site"], "features")
+    ('age', 'site')
+    """
+    listed = listed_names(names, parameter)
+    if len(set(listed)) < len(listed):
+        raise ParameterError(f"{parameter}= must name columns, each once")
+    return listed
+
+
+def one_name(name: object, parameter: str) -> str:
+    """Return the name of one column.
+
+    Raises
+    ------
+    ParameterError
+        If it is no text, such as the column itself.
+
+    Examples
+    --------
+    >>> one_name("earn", "outcome")
+    'earn'
+    """
+    if isinstance(name, str):
+        return name
+    raise ParameterError(f"{parameter}={given(name)}; give the name of one column")
+
+
+def check_choice(parameter: str, value: object, allowed: Collection[str]) -> None:
+    """Refuse what is none of the allowed words.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_choice("legal", "strict", ("calibrated", "strict"))
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{parameter}={given(value)}; allowed: {', '.join(allowed)}")
+
+
+def check_not_named(options: Mapping[str, object], names: Collection[str]) -> None:
+    """Refuse options that a formula gives already.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_not_named({"trim": 0.1}, ("treatment", "covariates"))
+    """
+    for name in options:
+        if name in names:
+            raise ParameterError(f"{name}= follows from the formula; leave it out")
+
+
+def is_data(value: object) -> bool:
+    """Whether this is a column or a table of some library; a pandas Index holds names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_data(np.array([1.5])), is_data(["earn", "works"])
+    (True, False)
+    """
+    import narwhals as nw
+    import numpy as np
+
+    return (
+        isinstance(value, np.ndarray)
+        or nw.dependencies.is_into_series(value)
+        or nw.dependencies.is_into_dataframe(value)
+    )

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

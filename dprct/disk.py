@@ -263,7 +263,7 @@ def _is_alive(process: int) -> bool:
 
 @contextlib.contextmanager
 def drafts(folder: Path) -> Iterator[Path]:
-    """Yield a folder for drafts inside ``folder``, and remove it with what is left there."""
+    """Yield a folder for drafts inside ``folder``, and remove it with all it still holds."""
     sweep(folder)
     place = folder / draft_name()
     try:
@@ -342,7 +342,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C and SIGTERM until the end of the block; only for what is short."""
+    """Put off Ctrl-C and SIGTERM until the end of the block; only for short steps."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -81,7 +81,7 @@ class FormulaError(DprctError, ValueError):
 
 
 class BudgetError(DprctError, ValueError):
-    """A charge does not fit into what is left of a budget."""
+    """A charge does not fit into the rest of a budget."""
 
 
 class LedgerError(DprctError, RuntimeError):
@@ -160,7 +160,7 @@ class EngineError(DprctError, RuntimeError):
 
 
 class MissingDependencyError(DprctError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package is needed for this request."""
 
     @classmethod
     def extra(cls, package: str, extra: str, purpose: str) -> MissingDependencyError:

@@ -14,6 +14,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_args
 
@@ -26,6 +27,7 @@ from dprct.errors import (
     ColumnError,
     DprctError,
     DprctWarning,
+    EngineError,
     FormulaError,
     LedgerError,
     ParameterError,
@@ -35,20 +37,26 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
 from dprct.results.plan import Receipt, charged, planned_draws, resumable
-from dprct.schema.arguments import check_schema
+from dprct.schema.schema import check_schema
 from dprct.schema.tables import (
     COMPANION,
+    Counted,
+    Counting,
+    asking,
+    check_legal,
     check_rows,
     collected,
+    counted_once,
     eager,
     names_of,
+    opened,
     row_count,
-    table,
     validate,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Guarantee, Real
@@ -92,7 +100,9 @@ class BoundTable(HoldsRows):
     """
 
     frame: Table
-    n: int
+    counted: Counted | None = None
+    """What the one pass at the door of an engine found; None in memory."""
+    _n: int | None = None
 
     def __init__(self, data: Any, *, in_memory: bool = False) -> None:
         if isinstance(data, (list, tuple, Mapping)):
@@ -100,8 +110,28 @@ class BoundTable(HoldsRows):
                 f"data is {type(data).__name__}; one fit reads one table: merge the files first "
                 "and protect once, or release them separately with the same key map and ledger"
             )
-        self.frame = eager(data) if in_memory else table(data)
-        self.n = row_count(self.frame)
+        self.frame = eager(data) if in_memory else opened(data)
+
+    @property
+    def n(self) -> int:
+        """Number of rows, counted once."""
+        if self._n is None:
+            self._n = row_count(self.frame)
+        if self._n == 0:
+            raise SchemaError("data has no rows; give a table with at least one row")
+        return self._n
+
+    def count(self, schema: Schema, columns: Sequence[str], spec: Spec[Any]) -> None:
+        """Ask an engine for all counts that a method needs, in one pass; free in memory."""
+        if not isinstance(self.frame, nw.LazyFrame):
+            return
+        try:
+            self.counted = counted_once(schema, self.frame, columns, spec.counting(schema))
+        except EngineError:
+            raise
+        except DprctError:
+            return  # what is wrong with schema or options is said in their own order
+        self._n = self.counted.rows
 
     @property
     def names(self) -> list[str]:
@@ -111,7 +141,7 @@ class BoundTable(HoldsRows):
     def with_frame(self, frame: Table) -> BoundTable:
         """Return the same rows with columns that were made of each of them alone."""
         made = BoundTable.__new__(BoundTable)
-        made.frame, made.n = frame, self.n
+        made.frame, made._n, made.counted = frame, self.n, self.counted
         return made
 
     def check_there(self) -> None:
@@ -122,6 +152,15 @@ class BoundTable(HoldsRows):
         EngineError
         """
         check_rows(row_count(self.frame), self.n)
+
+    def asking(self, wanted: str) -> AbstractContextManager[None]:
+        """Withhold what an engine says when it fails; some fail when a query is made, not run."""
+        return asking(self.frame, wanted) if self.in_engine else nullcontext()
+
+    @property
+    def in_engine(self) -> bool:
+        """Whether the rows stay in an engine, which may fail or hold others in the next pass."""
+        return isinstance(self.frame, nw.LazyFrame)
 
     def rows(self) -> Frame:
         """Return the table of a method that reads all rows at once."""
@@ -167,11 +206,15 @@ def bound(spec: Spec[Any], table: BoundTable, schema: Schema) -> Facts:
     """
     check_schema(schema)
     _check_there(spec.columns, table)
-    facts = Facts(schema.seal_beside_data(), table.n)
+    sealed, columns = schema.seal_beside_data(), tuple(dict.fromkeys(spec.columns))
+    table.count(sealed, columns, spec)
+    facts = Facts(sealed, table.n)
     spec.require(facts)
-    shown = spec.shown(facts.schema)
+    shown = tuple(name for name in spec.shown(sealed) if name not in columns)
     _check_there(shown, table)
-    validate(facts.schema, table.frame, dict.fromkeys((*spec.columns, *shown)))
+    check_legal(sealed, table.frame, columns, table.counted)
+    if shown:
+        validate(sealed, table.frame, shown)
     return facts
 
 
@@ -227,7 +270,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return {f.name: getattr(self, f.name) for f in fields(spec)}
 
     def noted(self, schema: Schema) -> Self:
-        """Return the specification with what the file itself says of options that are left out.
+        """Return the specification, with options that were left out as the file itself states them.
 
         Raises
         ------
@@ -248,6 +291,10 @@ class Spec(ABC, Generic[AnyFacts]):
     def shown(self, schema: Schema) -> tuple[str, ...]:
         """Return columns that must be legal besides those of the method: a file shows them."""
         return ()
+
+    def counting(self, schema: Schema) -> Counting:
+        """Return what is public of the rows and is counted while they are validated."""
+        return Counting()
 
     @abstractmethod
     def checks(self, facts: AnyFacts) -> Iterator[Callable[[], object]]:
@@ -470,11 +517,14 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         plan.check(confirm=confirm)
         for warning in plan.warnings if self.warns else ():
             warnings.warn(warning, DprctWarning, stacklevel=2)
-        self._table.check_there()
+        with _charged("nothing was charged"), self._table.asking("the sums of a fit"):
+            draw = self._asked(allocation)
         noise = source(rng)
         guarantee = self.spec.guarantee(self.facts, allocation)
         receipt = self._charge(guarantee, allocation, accountant, noise)
-        drawn = self._draw(allocation, noise)
+        spent = f"it came after the charge, which stays spent ({receipt.words})"
+        with _charged(spent), self._table.asking("the sums of a fit"):
+            drawn = draw(noise)
         receipt.save({**self._state(drawn), _STUDY: self._study(plan)})
         return self._found(drawn, plan, allocation, receipt, noise)
 
@@ -537,6 +587,15 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         """Return who is protected, where it is another unit than the schema's."""
         unit = self.spec.protects(self.schema)
         return None if unit == self.schema.unit else unit
+
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], Drawn]:
+        """Return the draw, after all that can be asked of the rows before the charge.
+
+        A method that knows beforehand all sums it needs asks for them here, so that an engine which
+        fails, or holds other rows than at the door, costs nothing.  What it was told is sealed.
+        """
+        self._table.check_there()
+        return lambda noise: self._draw(allocation, noise)
 
     @abstractmethod
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
@@ -605,6 +664,16 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
                 "with that method"
             )
         return state
+
+
+@contextmanager
+def _charged(words: str) -> Iterator[None]:
+    """Add to what an engine fails with what has been charged."""
+    try:
+        yield
+    except EngineError as error:
+        error.args = (f"{error}; {words}",)
+        raise
 
 
 def type_argument(kind: type[Any], wanted: type[Any]) -> Any:

@@ -17,6 +17,7 @@ from papers import cate as cate_paper
 from papers import dpsc as dpsc_paper
 from papers import ippw as ippw_paper
 from papers import rct as rct_paper
+from papers.page import write_page
 from papers.rct.printed import IMPLEMENTED, parse_tables, study_of
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ Figures = Annotated[
     typer.Option("--figures", help="Draw the figures that belong to them, as PNG; matplotlib."),
 ]
 
+Full = Annotated[
+    bool,
+    typer.Option(
+        "--full",
+        help="As many draws and settings as the paper has; see docs/papers.md for the time.",
+    ),
+]
+
 
 def rct(
     tables: Annotated[
@@ -84,8 +93,8 @@ def rct(
 ) -> None:
     """Regenerate the tables of "Assessing Utility of Differential Privacy for RCTs".
 
-    Ours stand beside the printed, with the reason where they differ. By default there are 300
-    releases (15 runs of the paper's 20) for the simulations and 200 for Liberia.
+    Ours stand beside the printed, with the reason where they differ. By default there are 200
+    releases (10 runs of the paper's 20) for the simulations and 100 for Liberia.
     """
     folder = out or Path("rct-paper")
     wanted = None if tables is None else parse_tables(tables)
@@ -115,6 +124,7 @@ def ippw(
     out: Out = None,
     seed: Seed = 1,
     figures: Figures = False,
+    full: Full = False,
 ) -> None:
     """Run "Privacy-Preserving Causal Inference via Inverse Probability Weighting" again.
 
@@ -123,7 +133,9 @@ def ippw(
     """
     folder = out or Path("ippw-paper")
     with _progress() as progress:
-        made = ippw_paper.rerun(folder, **_settings(reps, jobs, seed, progress, data=data))
+        made = ippw_paper.rerun(
+            folder, **_settings(reps, jobs, seed, progress, data=data), full=full
+        )
     _say_what_came_out(made, folder, "report.md, summary.csv and baselines.csv", figures=figures)
 
 
@@ -133,6 +145,7 @@ def dpsc(
     out: Out = None,
     seed: Seed = 1,
     figures: Figures = False,
+    full: Full = False,
 ) -> None:
     """Run the experiments of "Differentially Private Synthetic Control" again.
 
@@ -141,7 +154,7 @@ def dpsc(
     """
     folder = out or Path("dpsc-paper")
     with _progress() as progress:
-        made = dpsc_paper.rerun(folder, **_settings(reps, jobs, seed, progress))
+        made = dpsc_paper.rerun(folder, **_settings(reps, jobs, seed, progress), full=full)
     _say_what_came_out(made, folder, "report.md and rmse.csv", figures=figures)
 
 
@@ -152,16 +165,33 @@ def cate(
     out: Out = None,
     seed: Seed = 1,
     figures: Figures = False,
+    full: Full = False,
 ) -> None:
     """Run "Differentially Private Estimation of Heterogeneous Causal Effects" again.
 
     DP-EBM, the one-step learner and learners without privacy on setups A to E and a voting design.
-    By default there are 4 samples of each setting.
+    By default there are 4 samples of each setting, 2 with DP-EBM, which has few settings.
     """
     folder = out or Path("cate-paper")
     with _progress() as progress:
-        made = cate_paper.rerun(folder, **_settings(reps, jobs, seed, progress, data=data))
+        made = cate_paper.rerun(
+            folder, **_settings(reps, jobs, seed, progress, data=data), full=full
+        )
     _say_what_came_out(made, folder, "report.md and summary.csv", figures=figures)
+
+
+def page(
+    states: Annotated[
+        Path, typer.Option(help="Folder with those that make replicate-* leaves.")
+    ] = Path("build"),
+    out: Annotated[Path, typer.Option(help="The page on all papers.")] = Path("docs/papers.md"),
+    effects: Annotated[
+        Path | None, typer.Option(help="The page on effects that vary, whose tables are renewed.")
+    ] = None,
+) -> None:
+    """Write one page on all papers from what the other commands left."""
+    write_page(states, out, effects)
+    say(f"wrote {out}" + (f" and the tables of {effects}" if effects else ""))
 
 
 def _settings(
@@ -209,7 +239,7 @@ def _say_what_is_left_out(made: list[int], *, every: bool) -> None:
         say(f"left out: tables {numbers}; they need liberia_round5.dta, see --data")
 
 
-for _command in (rct, ippw, dpsc, cate):
+for _command in (rct, ippw, dpsc, cate, page):
     app.command(_command.__name__)(guarded(_command))
 
 

@@ -23,7 +23,8 @@ HEAD = ("method", "neighbours", "event", "draws", "claimed", "certified", "ratio
 
 def line(row: dict[str, Any]) -> str:
     """Return one row of the table."""
-    claimed = f"{row['claimed']:g}" + (f", delta {row['delta']:g}" if row["delta"] else "")
+    claimed = "mu " if row.get("measure") == "mu" else ""
+    claimed += f"{row['claimed']:.4g}" + (f", delta {row['delta']:g}" if row["delta"] else "")
     cells = (
         row["method"], row["neighbours"], row["event"], f"2 x {2 * row['draws']:,}", claimed,
         f"{row['certified']:.2f}", f"{row['certified'] / row['claimed']:.0%}",
@@ -65,7 +66,7 @@ def figures(page: str) -> dict[str, str]:
     for (method, _), text in kept(page).items():
         cells = text.strip("| ").split(" | ")
         claimed, certified = cells[4].split(",")[0], cells[5]
-        share = float(certified) / float(claimed)
+        share = float(certified) / float(claimed.removeprefix("mu "))
         if cells[7] == "yes" and share > best.get(method, (0.0, ""))[0]:
             best[method] = share, f"{certified} of {claimed}"
     return {method: words for method, (_, words) in best.items()}

@@ -23,6 +23,7 @@ from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spe
 from dprct.study.informed_section import InformedSpec
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS
+from dprct.study.scope import Scope
 from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, is_required, keys_of, words
 from dprct.study.study import Declaration, Header, parts_read
 
@@ -51,21 +52,30 @@ the R functions.
 
 At the top stand `version = 1`, `data` (the confidential file) and `dataset_id` (the name under
 which its ledger is kept). For every column that is used there is a table `[columns.NAME]` with its
-public facts ([choosing bounds](choosing_bounds.md)). An unknown key is refused.
+public facts ([choosing bounds](choosing_bounds.md)), or for several one with a pattern, such as
+`[columns."hh_*"]`; what becomes of all others, `[study]` says. An unknown key is refused.
 
 ## Methods
 
 `[release] method` is one of these. A release makes a protected file; an estimate makes a document
 of numbers, `<data>_<method>.json`, with a text to read, `<data>_<method>.txt`. An estimate reads
 the columns that it names and no other: those need no fate, and `dprct table` prints its results.
-`moments` writes its release, too: `<data>.moments.json`, which readers run their own regressions on
-([released moments](private_moments.md)).
+`moments` writes its release, too: `<data>.moments.json` with its certificate, which readers run
+their own regressions on ([released moments](private_moments.md)).
 What a formula says can also be written as keys, except for `ipw`, whose covariates are terms.
 
 | method | makes | reads besides `[release]` and the columns |
 |---|---|---|
 """
 SECTIONS: tuple[tuple[str, Any, str], ...] = (
+    (
+        "[study]",
+        Scope,
+        "A file of hundreds of columns needs no table for each: name those of the study, and give "
+        'the others one fate. `[columns."hh_*"]` declares facts of every column whose name fits; a '
+        "column's own table goes before the patterns that fit it, and a later pattern before an "
+        "earlier one.",
+    ),
     ("[release]", ReleaseSpec, ""),
     ("[budget]", TotalBudget, ""),
     ("[unit]", Unit, ""),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given
 from dprct.assignment.designs import Shares, shares_of
 from dprct.assignment.groups import (
     CONTROL,
@@ -21,7 +21,6 @@ from dprct.assignment.groups import (
     quoted,
 )
 from dprct.errors import ColumnError, ParameterError
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from dprct.assignment.groups import Codes, Level

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given
 from dprct.assignment.groups import (
     Design,
     Groups,
@@ -30,7 +30,6 @@ from dprct.assignment.groups import (
     units_of,
 )
 from dprct.errors import ParameterError
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given, listed_names
 from dprct.assignment.groups import (
     CONTROL,
     Design,
@@ -20,8 +20,6 @@ from dprct.assignment.groups import (
     quoted,
 )
 from dprct.errors import ParameterError
-from dprct.schema.arguments import listed_names
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given
 from dprct.errors import ColumnError, ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added
-from dprct.schema.columns import given
 from dprct.schema.tables import names_of, row_count
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
     from dprct.formula.design_matrix import Array, Mask
+    from dprct.schema.tables import Counted
 
 
 Codes = NDArray[np.int64]
@@ -323,7 +323,7 @@ def levels(column: str, codes: Sequence[object]) -> Groups:
 
 
 def checked_names(names: object, parameter: str) -> tuple[str, ...]:
-    """Return names of columns as a tuple; refuse repetition, what is not text, and none.
+    """Return names of columns as a tuple; refuse repeated names, values that are no text, and none.
 
     Examples
     --------
@@ -453,7 +453,9 @@ def rows_of(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, pd.In
     return rows, index
 
 
-def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Combinations | None]:
+def combined(
+    frame: IntoFrame, names: Iterable[str], counted: Counted | None = None
+) -> tuple[pd.DataFrame, Combinations | None]:
     """Return some columns of every row, or, of a table in an engine, of every combination.
 
     Parameters
@@ -461,6 +463,8 @@ def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Comb
     frame : data frame, eager or lazy, n rows
     names : iterable of str
         Public columns: treatment, blocks and clusters.
+    counted : Counted, optional
+        What the pass at the door of an engine counted; without these columns it is asked again.
 
     Returns
     -------
@@ -486,8 +490,11 @@ def combined(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, Comb
     if not wanted:
         return pd.DataFrame({ROWS: [row_count(table)]}), Combinations((), {(): 0})
     counts: Counter[tuple[Any, ...]] = Counter()
-    for *key, number in added(table, {}, wanted):
-        counts[tuple(key)] += number
+    if counted is not None and counted.keys == tuple(wanted):
+        counts.update({key: sizes[0] for key, sizes in counted.groups.items()})
+    else:
+        for *key, number in added(table, {}, wanted):
+            counts[tuple(key)] += number
     keys = sorted(counts, key=lambda key: [(value is None, value or 0) for value in key])
     columns = {name: _values([key[j] for key in keys]) for j, name in enumerate(wanted)}
     rows = pd.DataFrame({**columns, ROWS: [counts[key] for key in keys]})

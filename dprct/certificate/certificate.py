@@ -451,10 +451,10 @@ class Certificate:
             f"Data set: {self.dataset_id or 'no dataset id declared'}",
             f"Public facts: {self.seal}; {self.header}",
             f"Ledger: {self.ledger_words()}",
-            "",
-            "What differs from the confidential file, and why (nothing else does):",
-            *(f"- {line}" for line in self.difference_lines()),
         ]
+        if self.differences:
+            blocks += ["", "What differs from the confidential file, and why (nothing else does):"]
+            blocks += [f"- {line}" for line in self.difference_lines()]
         if self.limits:
             blocks += ["", "What this file is not good for:", *(f"- {x}" for x in self.limits)]
         blocks += [] if self.reading is None else ["", *self.reading.blocks()]

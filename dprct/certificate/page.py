@@ -91,7 +91,7 @@ def document(kind: str, title: str, subtitle: str, body: Iterable[str], foot: st
 
     Notes
     -----
-    Nothing is loaded and nothing runs: the page forbids both itself, beside every text being
+    Nothing is loaded and nothing runs: the page itself forbids both, and besides every text is
     escaped, as names and labels come from a file.
     """
     return f"""<!DOCTYPE html>
@@ -365,7 +365,9 @@ def certificate_page(certificate: Certificate) -> str:
 
     guarantee = certificate.guarantee
     promised = guarantee.measure != "none"
-    kind = "Certificate of a protected data file"
+    kind = (
+        "Certificate of a protected data file" if certificate.fates else "Certificate of a release"
+    )
     if not promised:
         kind = "Certificate of a data file WITHOUT a privacy guarantee"
     name = certificate.file.get("name", "file not yet written")
@@ -417,7 +419,7 @@ def _columns(certificate: Certificate) -> str:
 
 
 def _others(certificate: Certificate) -> list[str]:
-    """Return the differences in words; of columns' values the table of fates says it."""
+    """Return the differences in words; for the values of columns the table of fates has them."""
     return [line for line in certificate.difference_lines() if not line.startswith("values of ")]
 
 

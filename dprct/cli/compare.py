@@ -17,13 +17,13 @@ def compare_files(
     second: Annotated[Path, typer.Argument(metavar="B", help="The other file.")],
     certificate: Annotated[
         Path | None,
-        typer.Option(help="Certificate (JSON); by default the one beside B, if there is one."),
+        typer.Option(help="Certificate (JSON); by default the one next to B, if there is one."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List every facet in which B differs from A; exit 1 if one is not permitted.
 
-    Differences that the certificate beside B permits are listed apart. No value of either file
+    Differences that the certificate next to B permits are listed apart. No value of either file
     is printed.
     """
     with working("comparing"):

@@ -25,7 +25,7 @@ def convert(
         bool, typer.Option("--force", help="Replace TARGET, and a schema that says otherwise.")
     ] = False,
 ) -> None:
-    """Turn SOURCE into TARGET row by row, the schema beside the .parquet file."""
+    """Turn SOURCE into TARGET row by row, the schema next to the .parquet file."""
     with _terminable(), Progress(
         TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
         console=errors, transient=True, disable=not errors.is_terminal,

@@ -27,6 +27,14 @@ def describe(
         Path | None,
         typer.Option("--draft", help="Write a study file with blanks to fill in.", metavar="TOML"),
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            help="A column of the draft, or a pattern such as 'hh_*'; the others are withheld; may "
+            "be given again.",
+        ),
+    ] = None,
     do: Annotated[
         list[Path] | None,
         typer.Option("--do", help="A do-file that fills in the draft; may be given again."),
@@ -39,6 +47,8 @@ def describe(
     """Print a codebook of FILE from its header; with --draft, write a study file to fill in."""
     if do and (draft_file is None or not treatment):
         raise ParameterError("--do fills in a draft: give --draft and --treatment too")
+    if columns and draft_file is None:
+        raise ParameterError("--columns chooses the columns of a draft: give --draft too")
     schema = Schema.from_dta(file)
     rows = "unknown" if schema.file.rows is None else f"{schema.file.rows:,}"
     say(f"{file.name}: {rows} rows, {len(schema.columns)} columns, release {schema.file.release}")
@@ -63,7 +73,8 @@ def describe(
             if do:
                 reading = read_do(do, schema, treatments=treatment, dataset=file.name)
                 filled = prefilled(reading, schema.names)
-            target.write(draft(schema, file, draft_file, filled).encode("utf-8", "replace"))
+            text = draft(schema, file, draft_file, filled, columns or ())
+            target.write(text.encode("utf-8", "replace"))
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
 
 

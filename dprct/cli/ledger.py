@@ -38,7 +38,7 @@ def ledger(
 ) -> None:
     """Show what STUDY has spent, on what, what is left, and what crashed.
 
-    Certificates beside the output are held against the ledger; exit 1 if one contradicts it. The
+    Certificates next to the output are held against the ledger; exit 1 if one contradicts it. The
     hash of the data file, which the ledger holds, is not shown: it may not be published.
     """
     study = study_of(study_file, output)
@@ -61,7 +61,7 @@ def ledger(
 
 
 def _certified(study: Study) -> dict[str, str]:
-    """Return what the files beside the output say of the ledger, the output's own last."""
+    """Return what the files next to the output say about the ledger, the output's own last."""
     found = certified_words(study.output.parent)
     own = ledger_words(study)
     found.pop(study.output.name, None)

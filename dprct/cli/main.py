@@ -50,7 +50,7 @@ COMMANDS = {
     ),
     "convert": (
         "convert:convert",
-        "Turn SOURCE into TARGET row by row, the schema beside the .parquet file.",
+        "Turn SOURCE into TARGET row by row, the schema next to the .parquet file.",
     ),
     "table": (
         "table:table",
@@ -88,7 +88,7 @@ class Commands(TyperGroup):
     """The commands, each loaded when it is asked for."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Load the command that is named, and go on as ever."""
+        """Load the command that is named, then let typer find it."""
         if args and args[0] in COMMANDS:
             self.commands[args[0]] = loaded(args[0])
         return super().resolve_command(ctx, args)

@@ -47,7 +47,7 @@ def check(
     """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
 
     The data section of its file is not read, and nothing is charged. The file is hashed if there
-    are ledgers beside it, to see whether one of them was charged for the same data.
+    are ledgers next to it, to see whether one of them was charged for the same data.
     """
     study = study_of(study_file)
     problems = open_points(study) + unaffordable(study)

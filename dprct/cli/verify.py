@@ -21,11 +21,11 @@ def verify(
     ],
     certificate: Annotated[
         Path | None,
-        typer.Option(help="Certificate (JSON); by default the one beside FILE."),
+        typer.Option(help="Certificate (JSON); by default the one next to FILE."),
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Ledger to find the file's entries in; by default the one beside FILE."),
+        typer.Option(help="Ledger to find the file's entries in; by default the one next to FILE."),
     ] = None,
     do: Annotated[
         list[Path] | None,
@@ -36,7 +36,8 @@ def verify(
     """Hold FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
 
     A document of results, which dprct protect writes for an estimate, is held against the hash that
-    it carries, and its text against the document; released moments are held against theirs.
+    it carries, and its text against the document; released moments are held against theirs, and
+    against their certificate where there is one.
 
     It works on the file as released, on a .dta that another program saved again, and on the .tab
     or .csv that an archive makes of it. It shows integrity, not authorship. Which ledger entries

@@ -36,7 +36,7 @@ def unknown(text: str) -> str:
 
 
 def known(text: str) -> str:
-    """Return a text without the marks of what is unknown in it."""
+    """Return a text without the marks that stand for unknown macros."""
     return text.replace(OPEN, "").replace(CLOSE, "")
 
 

@@ -160,7 +160,7 @@ class Reader(Session):
         return decoded(raw)
 
     def found(self, name: str) -> Path | None:
-        """Return a do-file of the folder by what ``do`` calls it; never a file outside it."""
+        """Return a do-file of the folder by the name given to ``do``; never a file outside it."""
         text = unquoted(known(name)).replace("\\", "/").strip()
         if not text or "\0" in text or len(text) > 400:
             return None

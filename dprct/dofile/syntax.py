@@ -87,7 +87,7 @@ def is_silent(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A prefix with what stands before its colon."""
+    """A prefix command, and the text before its colon."""
 
     name: str
     text: str = ""
@@ -224,7 +224,7 @@ def _qualifiers(body: str) -> dict[str, str]:
 
 
 def _options(text: str) -> dict[str, str]:
-    """Return options with what their brackets hold."""
+    """Return options with the text in their brackets."""
     found: dict[str, str] = {}
     position, end = 0, len(text)
     name = re.compile(r"[\s,]*([A-Za-z_]\w*)\s*(\()?|[\s,]*(\S)")

@@ -126,11 +126,11 @@ class NoisyEffect:
 
     def half_width(self, alpha: float) -> float:
         """Return q: the interval of level ``1 - alpha`` is value -+ q."""
-        return float(quantile(alpha, self.variance(alpha), self.scales))
+        return _quantile(float(alpha), self.variance(alpha), self.scales)
 
     def noise_half_width(self, alpha: float) -> float:
         """Return what the half width would be without sampling error."""
-        return float(quantile(alpha, 0.0, self.scales))
+        return _quantile(float(alpha), 0.0, self.scales)
 
     def standard_error(self, alphas: Sequence[float]) -> float:
         """Return the largest q / z over the alphas at which z-intervals are to cover."""
@@ -242,6 +242,12 @@ def against_control(means: Sequence[NoisyMean]) -> tuple[NoisyEffect, ...]:
         combined(means, [(i == a) - (i == 0) for i in range(len(means))])
         for a in range(1, len(means))
     )
+
+
+@lru_cache(maxsize=4096)
+def _quantile(alpha: float, variance: float, scales: tuple[float, ...]) -> float:
+    """Return one quantile; plans and results ask for the same ones many times."""
+    return float(quantile(alpha, variance, scales))
 
 
 @lru_cache(maxsize=256)

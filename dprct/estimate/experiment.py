@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
+from dprct.arguments import check_choice, given
 from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
@@ -19,8 +20,7 @@ from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Clipped, Combinations, observed, observed_counts
 from dprct.results.base import HoldsRows
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import Unit, given
+from dprct.schema.columns import Unit
 from dprct.schema.tables import eager, names_of, table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dprct.assignment.groups import Groups, Level, Units
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Frame, Table
+    from dprct.schema.tables import Counted, Frame, Table
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
@@ -96,8 +96,10 @@ class Experiment(HoldsRows, Comparison):
         """The clusters, where they are who is protected: all rows of one of them."""
         return cluster_unit(self.design, self.largest) if self.unit == "cluster" else None
 
-    def among_observed(self, frame: Table, column: Column) -> Arms:
+    def among_observed(self, frame: Table, column: Column, counted: Counted | None = None) -> Arms:
         """Return who counts where only those with a value do; for public missingness.
+
+        ``counted`` is what the pass at the door of an engine found, where it is at hand.
 
         Raises
         ------
@@ -107,7 +109,13 @@ class Experiment(HoldsRows, Comparison):
         if self.combinations is None:
             assert isinstance(frame, nw.DataFrame)
             return self.counted(observed(frame, column))
-        arms = self.counted(observed_counts(frame, column, self.combinations))
+        if counted is not None and column.name in counted.present:
+            at = 1 + counted.present.index(column.name)
+            sizes = [counted.groups[key][at] for key in self.combinations.places]
+            number = np.array(sizes, np.int64)
+        else:
+            number = observed_counts(frame, column, self.combinations)
+        arms = self.counted(number)
         return replace(arms, combinations=replace(self.combinations, present=column.name))
 
     def counted(self, observed: NDArray[Any] | None = None) -> Arms:
@@ -172,6 +180,7 @@ def experiment_of(
     privacy_unit: UnitRule,
     largest_cluster: int | None,
     attrition: bool,
+    counted: Counted | None = None,
 ) -> Experiment:
     """Read the public columns of a table and hold them against the design.
 
@@ -181,7 +190,7 @@ def experiment_of(
         If design and columns contradict each other, or no variance is offered for the design.
     """
     design = design_of(treatment, assignment)
-    rows, combinations = combined(data, [*design.columns, *design.uses])
+    rows, combinations = combined(data, [*design.columns, *design.uses], counted)
     problems = design.groups.problems(rows)
     if assignment is not None and not problems:
         problems = design.broken(rows, attrition=attrition)
@@ -228,7 +237,7 @@ def cluster_unit(design: Design, largest: int) -> Unit:
 
 
 def clusters_of(design: Design) -> tuple[str, ...]:
-    """Return the columns of what was assigned as a whole; empty where rows were.
+    """Return the columns that name the units of assignment; empty where single rows were assigned.
 
     Raises
     ------
@@ -322,7 +331,7 @@ def _control_first(
             )
         raise ParameterError(f"control={given(control)} is not a group; give one of: {shown}")
     if len(names) < 2:
-        raise ParameterError("the design has one group; effects need a control group beside an arm")
+        raise ParameterError("the design has one group; effects need a control group and an arm")
     first = names.index(wanted)
     order = [first, *(i for i in range(len(names)) if i != first)]
     return tuple(_shown(names[i]) for i in order), tuple(order)
@@ -782,7 +791,7 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
 
 
 def no_policy(policy: object, column: Column) -> ParameterError:
-    """Return the refusal of what is no policy for missing values."""
+    """Return the error for a policy for missing values that does not exist."""
     return ParameterError(
         f"missing={given(policy)} for {column.name!r}; allowed: 'public', 'private', or a number "
         "within the bounds"

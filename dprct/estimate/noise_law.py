@@ -25,8 +25,8 @@ from scipy import special
 from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import brentq
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,6 +292,8 @@ def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -
     high = np.sqrt(v) * -special.ndtri(each / 2) - sum(scales) * np.log(each)
     for _ in range(_STEPS):
         middle = (low + high) / 2
+        if not ((low < middle) & (middle < high)).any():  # neighbouring numbers: nothing moves
+            break
         above = 2 * sum(w * tail(middle, v, b) for w, b in parts) > a
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return np.asarray(high)

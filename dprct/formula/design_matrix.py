@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dprct.arguments import check_choice
 from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula.syntax import Factor, Formula, parse
-from dprct.schema.arguments import check_choice
 from dprct.schema.tables import asking, collected, names_of
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ class Expression:
     def checked(
         cls, source: str, names: Sequence[str], *, functions: bool, part: str
     ) -> Expression:
-        """Return the expression in normal spelling, or refuse what is not on the list.
+        """Return the expression in normal spelling; refuse calls that are not on the list.
 
         Parameters
         ----------

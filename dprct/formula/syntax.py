@@ -134,7 +134,7 @@ def stata_or_r(text: str) -> str | None:
     if re.search(r"\w\s+if\s+\w", text):
         return "a Stata 'if' is not part of a formula; select the rows of the data beforehand"
     if re.search(r"\w\s*,\s*(?:r|robust|vce|cl|cluster)\b", text):
-        return "options after a comma are Stata's; give cov_type= or cluster= beside the formula"
+        return "options after a comma are Stata's; give cov_type= or cluster= to the function"
     return None
 
 

@@ -356,7 +356,7 @@ _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 def to_parquet(
     source: Path, target: Path, beside: Path, progress: Progress, *, overwrite: bool
 ) -> Schema:
-    """Write a .dta file as .parquet, and its schema beside that.
+    """Write a .dta file as .parquet, with its schema next to it.
 
     Raises
     ------

@@ -13,7 +13,14 @@ from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget, Real, exact
 from dprct.privacy.composition import Charge, ChargeMeasure, Composition
 from dprct.privacy.entries import Ledger, new_entry
-from dprct.privacy.ledger import SUFFIX, LedgerFile, Memory, checked_id, ledger_path
+from dprct.privacy.ledger import (
+    SUFFIX,
+    LedgerFile,
+    Memory,
+    checked_id,
+    kept_ledger,
+    ledger_path,
+)
 
 if TYPE_CHECKING:
     import os
@@ -680,7 +687,5 @@ def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountan
     >>> find_ledger("no-such-folder/liberia.dta", "liberia") is None
     True
     """
-    path = ledger_path(data_path, dataset_id)
-    if not LedgerFile(path).exists():
-        return None
-    return Accountant.load(path, dataset_id=dataset_id)
+    path = kept_ledger(data_path, dataset_id)
+    return None if path is None else Accountant.load(path, dataset_id=dataset_id)

@@ -515,7 +515,7 @@ def _relation(entry: Entry) -> Relation:
 
 
 def _with(known: tuple[Any, ...], more: Iterable[Any]) -> tuple[Any, ...]:
-    """Return a tuple with what it lacks; the same one if it lacks nothing."""
+    """Return a tuple with the items that it lacks added; the same tuple if it lacks none."""
     new = [one for one in dict.fromkeys(more) if one not in known]
     return (*known, *new) if new else known
 

@@ -155,6 +155,12 @@ def ledger_path(data_path: str | os.PathLike[str], dataset_id: str) -> Path:
     return folder / f"{checked_id(dataset_id)}{SUFFIX}"
 
 
+def kept_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Path | None:
+    """Return the ledger next to a data file, or None where nothing was kept for the data set."""
+    path = ledger_path(data_path, dataset_id)
+    return path if LedgerFile(path).exists() else None
+
+
 def checked_id(dataset_id: str) -> str:
     """Return ``dataset_id``, or raise ParameterError if it is not a safe file name."""
     if not _SAFE_ID.fullmatch(dataset_id) or dataset_id.split(".")[0].lower() in _DEVICES:
@@ -253,7 +259,7 @@ class LedgerFile:
         return ledger
 
     def _read(self) -> Seen:
-        """Return what stands in the file: of what was seen before, only what follows it."""
+        """Return the file's content; lines that were read before are not parsed again."""
         for attempt in range(_ATTEMPTS):
             if attempt:
                 time.sleep(0.002)  # somebody may have appended between two readings

@@ -716,7 +716,7 @@ class Allocation:
     def _converted(
         self, rho: Fraction | None, gaussian: tuple[Fraction, Fraction] | None
     ) -> Charge:
-        """Return the charge of a sum of rho or mu squared, which refuses what is not the claim."""
+        """Return the charge of a sum of rho or mu squared; refuse a missing proof."""
         if self.composition == "zcdp" and rho is not None:
             return Charge(self.budget, "zcdp", rho)
         if self.composition == "gdp" and gaussian is not None:

@@ -252,7 +252,7 @@ class NoiseSource(Protocol):
         """Draw how many of ``trials`` discrete Laplace draws fall into ``tail``."""
 
     def post_processing_rng(self) -> np.random.Generator:
-        """Return a generator for what comes after the release; never for the release."""
+        """Return a generator for steps after the release; never for the release itself."""
 
 
 def source(rng: object = None) -> NoiseSource:

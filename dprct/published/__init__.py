@@ -5,22 +5,29 @@ literature.  The strict forms are at the top level of the package.
 """
 
 from dprct.published.allocation import Allocation
+from dprct.published.base_learners import parallel_delta, parallel_tradeoff
 from dprct.published.cate import CATE
+from dprct.published.control_error import ControlError
 from dprct.published.genmodel import GenModel
 from dprct.published.histogram import MVHistogram
 from dprct.published.informed import Hybrid
 from dprct.published.ipw import IPW
 from dprct.published.karwa_vadhan import DPRange, DPVariance
+from dprct.published.sign_risk import SignRisk
 from dprct.published.synthetic_control import SyntheticControl
 
 __all__ = [
     "CATE",
     "IPW",
     "Allocation",
+    "ControlError",
     "DPRange",
     "DPVariance",
     "GenModel",
     "Hybrid",
     "MVHistogram",
+    "SignRisk",
     "SyntheticControl",
+    "parallel_delta",
+    "parallel_tradeoff",
 ]

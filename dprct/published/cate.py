@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
+from dprct.arguments import check_choice, distinct_names, one_name
 from dprct.defaults import TRIM
 from dprct.errors import (
     ColumnError,
     ConfirmationError,
-    MissingDependencyError,
     ParameterError,
     SchemaError,
 )
@@ -26,10 +23,25 @@ from dprct.estimate.cate.model import check_treatment, known_propensity, treatme
 from dprct.estimate.cate.release import partition, shares_of, sizes_of
 from dprct.model import Facts, Spec
 from dprct.privacy.budget import Budget, Guarantee
+from dprct.published.base_learners import (
+    Part,
+    Plugged,
+    budgets_of,
+    check_within,
+    checked_learner,
+    plugged,
+)
 from dprct.published.charging import PublishedModel, Unpriced
+from dprct.published.ebm import (
+    CONDITIONS,
+    READ_OFF,
+    EBMFit,
+    fitted_ebm,
+    installed_version,
+    printed_ebm,
+)
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, distinct_names, one_name
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:
@@ -41,253 +53,11 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
+    from dprct.published.base_learners import BaseLearner
     from dprct.schema import Schema
     from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
-
-
-CONDITIONS = (
-    "bounds of every feature are declared",
-    "every feature is a number (listed or nominal levels show whether somebody has them)",
-    "no sample weights (the noise would scale with the data's largest weight)",
-    "targets are clipped to a public range and centred at its middle",
-    "no seed",
-)
-"""What the claim is known to need; all of it is enforced here."""
-
-READ_OFF = "0.7.8"
-"""The version of interpret-core from which the conditions were read."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EBMFit:
-    """A fitted DP-EBM as tables: cuts and scores of every feature, and an intercept.
-
-    Parameters
-    ----------
-    names : tuple of str
-    bounds : tuple of (float, float)
-    cuts : tuple of arrays
-        Inner edges of the bins of each feature.
-    scores : tuple of arrays
-        One more than there are cuts.
-    intercept : float
-        The middle of the target's range included.
-    levels : mapping from place to array
-        The levels of features that interpret took for nominal, in place of cuts; the last score of
-        such a feature is that of any other value.  Only as printed.
-    classifies : bool
-        Whether the function is the log odds of a probability.
-    """
-
-    names: tuple[str, ...]
-    bounds: tuple[tuple[float, float], ...]
-    cuts: tuple[Array, ...]
-    scores: tuple[Array, ...]
-    intercept: float
-    levels: Mapping[int, Array] = field(default_factory=dict)
-    classifies: bool = False
-
-    def at(self, X: Array) -> Array:
-        """Return the function (m,) at rows (m, p); outside bounds it is that at the nearest."""
-        found = np.full(len(X), self.intercept)
-        for j, (cuts, scores) in enumerate(zip(self.cuts, self.scores, strict=True)):
-            if j in self.levels:
-                found += scores[_level_at(self.levels[j], X[:, j])]
-            else:
-                within = np.clip(X[:, j], *self.bounds[j])
-                found += scores[np.searchsorted(cuts, within, side="right")]
-        return np.asarray(expit(found)) if self.classifies else found
-
-
-def fitted_ebm(
-    X: Array,
-    y: Array,
-    names: Sequence[str],
-    bounds: Sequence[tuple[float, float]],
-    target: tuple[float, float],
-    budget: Budget,
-    seed: int | None = None,
-) -> EBMFit:
-    """Fit a DP-EBM under every condition of :data:`CONDITIONS`.
-
-    Parameters
-    ----------
-    X : (n, p) array
-        Clipped to ``bounds`` here.
-    y : (n,) array
-        Clipped to ``target`` and centred at its middle here.
-    names : sequence of str
-    bounds : sequence of (low, high)
-        Public.
-    target : (low, high)
-        Public range of the target.
-    budget : Budget
-        With delta above 0.
-    seed : int, optional
-        For simulation only.
-
-    Returns
-    -------
-    EBMFit
-
-    Raises
-    ------
-    ParameterError
-        If a public fact is missing.
-    MissingDependencyError
-        If interpret is not installed.
-
-    Notes
-    -----
-    There is no parameter for weights, types of features or initial scores: what is not asked for
-    cannot be passed.
-    """
-    _check(names, bounds, target, budget)
-    low, high = target
-    middle = low / 2 + high / 2
-    clipped = np.column_stack([np.clip(X[:, j], *b) for j, b in enumerate(bounds)])
-    model = _regressor()(
-        feature_names=list(names),
-        feature_types=["continuous"] * len(names),
-        privacy_bounds=dict(zip(names, bounds, strict=True)),
-        privacy_target_min=low - middle,
-        privacy_target_max=high - middle,
-        epsilon=float(budget.epsilon),
-        delta=float(budget.delta),
-        composition="gdp",
-        random_state=seed,
-        n_jobs=1,
-    )
-    with warnings.catch_warnings():
-        if seed is not None:  # a simulation says so itself
-            warnings.filterwarnings("ignore", "Privacy violation: using a fixed random_state")
-        model.fit(clipped, np.clip(y, low, high) - middle)
-    cuts = tuple(np.array(model.bins_[j][0], np.float64) for j in range(len(names)))
-    # the first score is of missing values and the last of unknown ones, of which there are none
-    scores = tuple(np.array(s[1:-1], np.float64) for s in model.term_scores_)
-    intercept = float(np.asarray(model.intercept_).ravel()[0]) + middle
-    return EBMFit(tuple(names), tuple(bounds), cuts, scores, intercept)
-
-
-def printed_ebm(
-    X: Array,
-    y: Array,
-    names: Sequence[str],
-    budget: Budget,
-    *,
-    weights: Array | None = None,
-    classifies: bool = False,
-    seed: int | None = None,
-) -> EBMFit:
-    """Fit a DP-EBM with "all hyperparameters set to their default values" (section 5.1.1).
-
-    Ranges of features and of the target, kinds of features, and classes are taken from the data.
-
-    Parameters
-    ----------
-    X : (n, p) array
-    y : (n,) array
-    names : sequence of str
-    budget : Budget
-        Interpret's parameter; no guarantee.
-    weights : (n,) array, optional
-    classifies : bool
-        Whether y is a class, 0 or 1, as treatment is.
-    seed : int, optional
-        For simulation only.
-
-    Raises
-    ------
-    ParameterError
-        If a class has nobody in it.
-    MissingDependencyError
-        If interpret is not installed.
-    """
-    if classifies and len(np.unique(y)) < 2:
-        raise ParameterError(
-            "nobody, or everybody, in the part of the propensity was treated, and a classifier "
-            "needs both; give a larger share to it by parts="
-        )
-    model = _regressor(classifies)(
-        feature_names=list(names), epsilon=float(budget.epsilon), delta=float(budget.delta),
-        random_state=seed, n_jobs=1,
-    )  # fmt: skip
-    with warnings.catch_warnings():
-        # what they say, the guarantee says: that there is none, and why
-        warnings.filterwarnings("ignore", "Possible privacy violation")
-        if seed is not None:
-            warnings.filterwarnings("ignore", "Privacy violation: using a fixed random_state")
-        model.fit(X, y.astype(np.int64) if classifies else y, sample_weight=weights)
-    everywhere = (-math.inf, math.inf)
-    cuts, scores, levels = [], [], {}
-    for j, ((bins, *_), table) in enumerate(zip(model.bins_, model.term_scores_, strict=True)):
-        if isinstance(bins, dict):
-            levels[j] = np.array(sorted(bins, key=bins.__getitem__), np.float64)
-        # the first score is of missing values, and the last one of levels that were not there
-        cuts.append(np.zeros(0) if j in levels else np.array(bins, np.float64))
-        scores.append(np.array(table[1:] if j in levels else table[1:-1], np.float64))
-    intercept = float(np.asarray(model.intercept_).ravel()[0])
-    return EBMFit(
-        tuple(names), (everywhere,) * len(cuts), tuple(cuts), tuple(scores), intercept, levels,
-        classifies,
-    )  # fmt: skip
-
-
-def _level_at(levels: Array, x: Array) -> NDArray[np.intp]:
-    """Return the place of each value among levels, one beyond the last where it is none."""
-    order = np.argsort(levels)
-    near = np.minimum(np.searchsorted(levels[order], x), len(levels) - 1)
-    return np.where(levels[order][near] == x, order[near], len(levels))
-
-
-def installed_version() -> str:
-    """Return the version of interpret-core.
-
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed.
-    """
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("interpret-core")
-    except PackageNotFoundError:
-        raise _missing() from None
-
-
-def _regressor(classifies: bool = False) -> Any:
-    try:
-        from interpret import privacy
-    except ImportError:
-        raise _missing() from None
-    if classifies:
-        return privacy.DPExplainableBoostingClassifier
-    return privacy.DPExplainableBoostingRegressor
-
-
-def _missing() -> MissingDependencyError:
-    return MissingDependencyError.extra("interpret-core", "ebm", "DP-EBM")
-
-
-def _check(
-    names: Sequence[str],
-    bounds: Sequence[tuple[float, float]],
-    target: tuple[float, float],
-    budget: Budget,
-) -> None:
-    if not budget.delta:
-        raise ParameterError("DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n")
-    if len(bounds) != len(names) or not all(_is_range(b) for b in (*bounds, target)):
-        raise ParameterError(
-            "every feature, and the target, needs a public range (low, high); declare them"
-        )
-
-
-def _is_range(bounds: Any) -> bool:
-    return len(bounds) == 2 and all(map(math.isfinite, bounds)) and bounds[0] < bounds[1]
 
 
 Learner = Literal["dr", "r", "s"]
@@ -339,6 +109,8 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
     clip: float | None = None
     missing: float | None = None
     as_printed: bool = False
+    base: Callable[[Part], BaseLearner] | None = None
+    part_budgets: Mapping[str, Any] | None = None
 
     @property
     def additive(self) -> AdditiveSpec:
@@ -368,6 +140,8 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
             yield lambda: self.target_bound(facts)
 
     def _check_printed(self) -> None:
+        if self.base is not None:
+            raise ParameterError("base= is of the mended form; leave it out with as_printed=True")
         if self.clip is not None:
             raise ParameterError("clip= is of the mended form; leave it out with as_printed=True")
 
@@ -390,10 +164,42 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
             raise ParameterError(
                 "DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n"
             )
+        if isinstance(facts, PublishedCATEFacts):
+            check_within(budgets_of(self.part_budgets, list(facts.sizes)), budget)
         return Unpriced(budget=budget)
 
+    def parted(self, name: str, facts: PublishedCATEFacts, budget: Budget) -> Part:
+        """Return what is public of a part: its budget, and the ranges of features and target."""
+        bounds, target = facts.bounds, (facts.low, facts.high)
+        if self.with_treatment(name):
+            bounds = (*bounds, (0.0, 1.0))
+        elif name == "propensity":
+            target = (0.0, 1.0)
+        elif name == "effect":
+            clip = self.target_bound(facts)
+            target = (-clip, clip)
+        own = budgets_of(self.part_budgets, list(facts.sizes)).get(name, budget)
+        return Part(name, own, bounds, target)
+
+    def with_treatment(self, name: str) -> bool:
+        """Whether treatment is a feature of a part."""
+        return self.learner == "s" or (name == "outcome" and self.learner == "dr")
+
     def guarantee(self, facts: PublishedCATEFacts, allocation: Allocation) -> Guarantee:
-        """Return that nothing is certified, with the claim of interpret."""
+        """Return that nothing is certified, with what interpret or a base learner claims."""
+        if self.base is not None:
+            claims = [
+                f"{name}: "
+                + checked_learner(
+                    self.base(self.parted(name, facts, allocation.budget)), name
+                ).guarantee
+                for name in facts.sizes
+            ]
+            return Guarantee.none(
+                f"the base learners claim ({'; '.join(claims)}), on disjoint parts of the rows "
+                "(Theorem 3.3), and nothing of it is certified here",
+                not_covered=("anybody, by a certified bound",),
+            )
         if self.as_printed:
             return Guarantee.none(
                 f"interpret {facts.version} was run as the paper ran it, with its defaults "
@@ -425,7 +231,9 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
 
 
 class CATE(
-    PublishedModel[PublishedCATESpec, PublishedCATEFacts, dict[str, EBMFit], "PublishedCATEResults"]
+    PublishedModel[
+        PublishedCATESpec, PublishedCATEFacts, dict[str, EBMFit | Plugged], "PublishedCATEResults"
+    ]
 ):
     """The published private CATE: nuisances and second stage are interpret's DP-EBMs.
 
@@ -451,6 +259,13 @@ class CATE(
         the R-learner with sample weights, and targets neither clipped nor centred.  There is no
         guarantee, because ranges and classes are read off the data; errors are far smaller.
         Declared bounds of features are then not used.
+    base : callable, optional
+        Another base learner (the paper's Remark 3.6): called with the public facts of a part, a
+        ``Part``, it returns an object with ``fit(X, y)``, ``predict(X)`` and ``guarantee``, what
+        one fit claims.  docs/heterogeneous_effects.md has a worked example.
+    part_budgets : mapping from part to (epsilon, delta), optional
+        Budgets of parts that get less than ``fit`` is given (Theorem 3.3; what they come to is
+        ``dprct.published.parallel_delta``).
 
     Raises
     ------
@@ -501,18 +316,20 @@ class CATE(
         missing: float | None = None,
         accept_uncertified: bool = False,
         as_printed: bool = False,
+        base: Callable[[Part], BaseLearner] | None = None,
+        part_budgets: Mapping[str, Any] | None = None,
     ) -> None:
         if accept_uncertified is not True:
             raise ConfirmationError(
                 "the guarantee of DP-EBM is claimed by interpret and not certified; say "
                 "accept_uncertified=True, or use dprct.CATE"
             )
-        version = installed_version()
+        version = "" if base is not None else installed_version()
         spec = PublishedCATESpec(
             outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
             treatment=one_name(treatment, "treatment"), assignment=assignment,
             propensity=propensity, learner=learner, parts=parts, trim=trim, clip=clip,
-            missing=missing, as_printed=as_printed,
+            missing=missing, as_printed=as_printed, base=base, part_budgets=part_budgets,
         )  # fmt: skip
         known = self._bind(spec, data, schema, in_memory=True)  # interpret takes arrays of rows
         e, (low, high) = spec.probability(known), spec.additive.target(known).bounds
@@ -530,12 +347,12 @@ class CATE(
             sizes=sizes_of(shares, known.n),
         )  # fmt: skip
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, EBMFit]:
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, EBMFit | Plugged]:
         spec, table = self.spec, self._table.rows()
         target, code = spec.additive.target(self.facts), treatment_code(self.schema, spec.treatment)
         rows = CodedRows.of(table, [], target.column, target.fill, code)
         X = np.column_stack([_numbers(table, name) for name in spec.features])
-        found: dict[str, EBMFit] = {}
+        found: dict[str, EBMFit | Plugged] = {}
         for name, places in partition(self.facts.sizes, noise).items():
             seed = noise.uniform_below(2**31) if noise.simulation else None
             part = slice(None) if places is None else places
@@ -544,12 +361,12 @@ class CATE(
             )
         return found
 
-    def _state(self, drawn: dict[str, EBMFit]) -> dict[str, Any]:
+    def _state(self, drawn: dict[str, EBMFit | Plugged]) -> dict[str, Any]:
         return {}  # there is no charge with which anything could be kept
 
     def _read(
         self,
-        drawn: dict[str, EBMFit],
+        drawn: dict[str, EBMFit | Plugged],
         plan: Plan,
         allocation: Allocation,
         guarantee: Guarantee,
@@ -573,39 +390,31 @@ class CATE(
         name: str,
         X: Array,
         rows: CodedRows,
-        found: Mapping[str, EBMFit],
+        found: Mapping[str, EBMFit | Plugged],
         budget: Budget,
         seed: int | None,
-    ) -> EBMFit:
+    ) -> EBMFit | Plugged:
         """Fit one part, given what was fitted on others."""
-        names, bounds, target = (
-            [*self.spec.features],
-            [*self.facts.bounds],
-            (self.facts.low, self.facts.high),
-        )
-        with_treatment = self.spec.learner == "s" or (
-            name == "outcome" and self.spec.learner == "dr"
-        )
-        if self.spec.as_printed:
-            return self._as_printed(name, X, rows, found, budget, seed, with_treatment)
+        spec = self.spec
+        part, names = spec.parted(name, self.facts, budget), [*spec.features]
+        with_treatment = spec.with_treatment(name)
+        if spec.as_printed:
+            return self._as_printed(name, X, rows, found, part.budget, seed, with_treatment)
         if with_treatment:
-            names, bounds = [*names, TREATED], [*bounds, (0.0, 1.0)]
-            return fitted_ebm(
-                _with(X, rows.treated), rows.outcome, names, bounds, target, budget, seed
-            )
-        if name == "propensity":
-            return fitted_ebm(X, rows.treated, names, bounds, (0.0, 1.0), budget, seed)
-        if name == "outcome":
-            return fitted_ebm(X, rows.outcome, names, bounds, target, budget, seed)
-        psi, clip = self._pseudo(X, rows, found), self.spec.target_bound(self.facts)
-        return fitted_ebm(X, psi, names, bounds, (-clip, clip), budget, seed)
+            X, names = _with(X, rows.treated), [*names, TREATED]
+        y = rows.treated if name == "propensity" else rows.outcome
+        if name == "effect" and spec.learner != "s":
+            y = self._pseudo(X, rows, found)
+        if spec.base is not None:
+            return plugged(checked_learner(spec.base(part), name), part, X, y)
+        return fitted_ebm(X, y, names, part.bounds, part.target, part.budget, seed)
 
     def _as_printed(
         self,
         name: str,
         X: Array,
         rows: CodedRows,
-        found: Mapping[str, EBMFit],
+        found: Mapping[str, EBMFit | Plugged],
         budget: Budget,
         seed: int | None,
         with_treatment: bool,
@@ -630,7 +439,7 @@ class CATE(
         control, arm = (mu.at(_with(X, np.full(len(X), a))) for a in (0.0, 1.0))
         return fit(X, doubly_robust(rows, control, arm, e))
 
-    def _pseudo(self, X: Array, rows: CodedRows, found: Mapping[str, EBMFit]) -> Array:
+    def _pseudo(self, X: Array, rows: CodedRows, found: Mapping[str, EBMFit | Plugged]) -> Array:
         """Return the pseudo-outcomes (n,); nuisances are within public bounds."""
         low, high = self.facts.low, self.facts.high
         e: Array | float = 0.5 if self.facts.e is None else float(self.facts.e)
@@ -670,7 +479,7 @@ class PublishedCATEResults:
     ledger : str
     """
 
-    fits: Mapping[str, EBMFit]
+    fits: Mapping[str, EBMFit | Plugged]
     learner: str
     features: tuple[str, ...]
     treatment: str
@@ -680,7 +489,7 @@ class PublishedCATEResults:
     ledger: str = ""
 
     @property
-    def models(self) -> dict[str, EBMFit]:
+    def models(self) -> dict[str, EBMFit | Plugged]:
         """Every fitted DP-EBM by part."""
         return dict(self.fits)
 
@@ -707,7 +516,7 @@ class PublishedCATEResults:
 
     def shape(self, feature: str) -> pd.DataFrame:
         """Return the score of a feature of the second stage by bin: ``low, high, estimate``."""
-        fit = self.fits["effect"]
+        fit = self._tabled()
         if feature not in fit.names:
             raise ColumnError.unknown(feature, fit.names, "the features")
         j = fit.names.index(feature)
@@ -717,22 +526,32 @@ class PublishedCATEResults:
         edges = [fit.bounds[j][0], *fit.cuts[j].tolist(), fit.bounds[j][1]]
         return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "estimate": fit.scores[j]})
 
+    def _tabled(self) -> EBMFit:
+        fit = self.fits["effect"]
+        if isinstance(fit, Plugged):
+            raise ParameterError("a base learner of your own has no shapes here; use effect(rows)")
+        return fit
+
     def tidy(self) -> pd.DataFrame:
         """Return the scores of every feature of the second stage, one row per bin."""
-        tables = [self.shape(name).assign(term=name) for name in self.fits["effect"].names]
+        tables = [self.shape(name).assign(term=name) for name in self._tabled().names]
         return pd.concat(tables, ignore_index=True)
 
     def summary(self) -> str:
         """Return what was fitted, and what is (not) promised, as text."""
         fit = self.fits["effect"]
-        lines = [
-            f"Published CATE ({self.learner} on DP-EBM): effect of {self.treatment} on "
-            f"{self.outcome}, {self.nobs:,} rows",
-            f"Intercept of stage 2: {fit.intercept:.4g}",
-            *(
+        on, shapes = "DP-EBM", []
+        if isinstance(fit, Plugged):
+            on = type(fit.learner).__name__
+        else:
+            shapes = [f"Intercept of stage 2: {fit.intercept:.4g}"] + [
                 f"  {name}: scores {scores.min():.4g} to {scores.max():.4g} in {len(scores)} bins"
                 for name, scores in zip(fit.names, fit.scores, strict=True)
-            ),
+            ]
+        lines = [
+            f"Published CATE ({self.learner} on {on}): effect of {self.treatment} on "
+            f"{self.outcome}, {self.nobs:,} rows",
+            *shapes,
             "No interval is proved for any of these numbers.",
             str(self.guarantee),
         ]

@@ -49,7 +49,7 @@ def charged_or_noted(
     accountant: Accountant | None,
     noise: NoiseSource,
 ) -> Receipt:
-    """Charge what is promised; of what is not, leave an entry in a ledger beside the data file.
+    """Charge the promised part; record the rest, without a price, in a ledger next to the data.
 
     Parameters
     ----------

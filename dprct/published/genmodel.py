@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import linalg, stats
 
+from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
@@ -18,7 +19,6 @@ from dprct.published.informed import Imputed, InformedSpec, ModelInformed
 from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance, NoiseOn
 from dprct.results.base import LinearResults
 from dprct.results.covariance import independent
-from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -363,7 +363,7 @@ class GenModelSpec(InformedSpec):
         )
 
     def plan(self, facts: InformedFacts, allocation: Mechanisms) -> Plan:
-        """Return how the budget is divided, what is drawn, and what is not promised."""
+        """Return the plan: the division of the budget, the draws, and the limits of the promise."""
         parts = self.divided(facts, allocation.budget)
         settings = self.settings
         first = next(iter(parts.outcomes.values()))

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dprct.arguments import check_choice, listed_names
 from dprct.defaults import bins_by_zeta
 from dprct.errors import SchemaError
 from dprct.missing import tagged
@@ -18,8 +19,8 @@ from dprct.privacy.budget import Guarantee
 from dprct.published.charging import Unpriced, charged_or_noted
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, listed_names
 from dprct.schema.columns import stored
+from dprct.schema.schema import check_schema
 from dprct.schema.tables import Frame, numbers_of, text_of
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
     Guarantee: none.  Edges are the smallest and largest value of somebody, and only combinations
     that somebody has can be drawn.  With many columns every combination is one person, so the
     protected file is a re-weighted bootstrap of the real records, blurred within bins.  Nothing
-    is charged; a ledger beside the data file gets an entry without price.  Draws are
+    is charged; a ledger next to the data file gets an entry without price.  Draws are
     floating-point ones, from a system-seeded ChaCha generator.
 
     Missing codes are levels of their own.  Where the paper draws a uniform value within a bin,

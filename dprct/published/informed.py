@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dprct.arguments import check_choice, listed_names
 from dprct.certificate.certificate import PermittedDifference
 from dprct.errors import DprctWarning, FormulaError, ParameterError, SchemaError
 from dprct.formula import complete_cases, design, parse
@@ -23,8 +24,8 @@ from dprct.published.outcomes import arms_of, families_of, fits, made_missing, m
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.ols import check_finite
 from dprct.results.plan import Plan, noted
-from dprct.schema.arguments import check_choice, check_schema, listed_names
 from dprct.schema.columns import INTEGER_LIMITS, Column, stored
+from dprct.schema.schema import check_schema
 from dprct.schema.tables import Frame, numbers_of, text_of
 
 if TYPE_CHECKING:
@@ -524,7 +525,7 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
         return Rows(columns, found.X, found.used)
 
     def _described(self, release: Release, changed: list[Column], imputed: Imputed) -> Release:
-        """Return the release with what its outcomes have become."""
+        """Return the release with the schema, limits and estimates of its imputed outcomes."""
         differences = tuple(
             PermittedDifference("type", c.name, "its model draws numbers that are not whole")
             for c in changed
@@ -596,7 +597,7 @@ class HybridSpec(InformedSpec):
     method: ClassVar[str] = "published.Hybrid (dp_rct Algorithm 2)"
 
     def plan(self, facts: InformedFacts, allocation: Allocation) -> Plan:
-        """Return how X~ and T~ are drawn, and what is not promised."""
+        """Return the plan: how X~ and T~ are drawn, and the limits of the promise."""
         return self.planned(
             facts,
             allocation.budget,

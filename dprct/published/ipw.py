@@ -12,18 +12,18 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
 from dprct.model import BoundTable, Facts, Spec
-from dprct.privacy.budget import Budget, Guarantee
+from dprct.privacy.budget import Budget, Guarantee, exact
 from dprct.privacy.composition import gdp_delta
 from dprct.privacy.mechanisms import analytic_gaussian
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -168,6 +168,8 @@ class PublishedIPWSpec(Spec[Facts]):
     sampling: Sampling = "split"
     classical: bool = True
     override: bool = False
+    weights_epsilon: float | None = None
+    effect_epsilon: float | None = None
 
     @property
     def parsed(self) -> Formula:
@@ -192,7 +194,7 @@ class PublishedIPWSpec(Spec[Facts]):
     def _check_numbers(self) -> None:
         if (self.norm_bound is not None) != (self.scale == "norm_bound"):
             raise ParameterError("norm_bound= goes with scale='norm_bound', and only with it")
-        for name in ("norm_bound", "outcome_bound"):
+        for name in ("norm_bound", "outcome_bound", "weights_epsilon", "effect_epsilon"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ParameterError(f"{name}={given(value)}; give a number above 0")
@@ -247,7 +249,22 @@ class PublishedIPWSpec(Spec[Facts]):
                 f"epsilon={float(budget.epsilon):g} with the classical noise is not proved from 1 "
                 "on; use classical=False, or override=True to get the delta that holds"
             )
+        for name in ("weights_epsilon", "effect_epsilon"):
+            own = getattr(self, name)
+            if own is not None and own > budget.epsilon:
+                raise ParameterError(
+                    f"{name}={own:g} is above epsilon={float(budget.epsilon):g}, which is the "
+                    "larger one of both parts; fit with more, or give this part less"
+                )
         return Unpriced(budget=budget)
+
+    def parts(self, budget: Budget) -> tuple[Budget, Budget]:
+        """Return what the propensity weights and the effect get: each row is in one part only."""
+        both = (self.weights_epsilon, self.effect_epsilon)
+        weights, effect = (
+            budget if own is None else Budget(exact(own, "epsilon"), budget.delta) for own in both
+        )
+        return weights, effect
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
         """Return what really holds."""
@@ -280,15 +297,15 @@ class PublishedIPWSpec(Spec[Facts]):
         """Return the parameters of the algorithm, and what it promises."""
         budget = allocation.budget
         n1, n2 = self.sizes(facts.n)
-        multiplier = self.multiplier(budget)
+        of_weights, of_effect = map(self.multiplier, self.parts(budget))
         said = {
             "guarantee": self.guarantee(facts, allocation).sentence(),
             "rows": f"{n1:,} for the weights, {n2:,} for the effect ({self.sampling})",
             "penalty": f"{self.penalty:g}",
-            "noise of weights": f"sd {multiplier * 2 / (n1 * self.penalty):.4g}",
+            "noise of weights": f"sd {of_weights * 2 / (n1 * self.penalty):.4g}",
         }
         if self.trim is not None and self.outcome_bound is not None:
-            sd = multiplier * 2 * self.outcome_bound / (n2 * self.trim)
+            sd = of_effect * 2 * self.outcome_bound / (n2 * self.trim)
             said["noise of the effect"] = f"sd {sd:.4g}"
         return Plan(self.method, budget, said)
 
@@ -318,7 +335,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     intercept : {"none", "unpenalised", "penalised"}
         "none" is the paper's; a penalised one makes rows ``(x, 1) / sqrt(2)``.
     lam : number
-        Of ``lam / 2 ||w||^2`` beside the mean cross-entropy.
+        Weight of the penalty ``lam / 2 ||w||^2`` that is added to the mean cross-entropy.
     split : number
         Share of the rows for the weights.
     sampling : {"split", "replacement"}
@@ -328,6 +345,10 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     override : bool
         Allow the classical noise for epsilon of 1 or more, where it is not proved; the guarantee
         then has the delta that holds.
+    weights_epsilon, effect_epsilon : number, optional
+        Epsilon of the propensity weights and of the effect, where one is to have less than ``fit``
+        is given (the paper's remark at the end of section 3.2).  Rows are in one part each and
+        nobody knows in which, so that the guarantee is that of the larger one.
 
     Raises
     ------
@@ -376,12 +397,15 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
         sampling: Sampling = "split",
         classical: bool = True,
         override: bool = False,
+        weights_epsilon: float | None = None,
+        effect_epsilon: float | None = None,
     ) -> None:
         spec = PublishedIPWSpec(
             formula=formula, outcome=outcome, estimand=estimand, scale=scale,
             norm_bound=norm_bound, outcome_bound=outcome_bound, trim=trim, intercept=intercept,
             lam=lam, split=split, sampling=sampling, classical=bool(classical),
-            override=bool(override),
+            override=bool(override), weights_epsilon=weights_epsilon,
+            effect_epsilon=effect_epsilon,
         )  # fmt: skip
         if spec.reasons():  # nothing is promised, so data are not held against the schema
             self.spec, self._table = spec, BoundTable(data, in_memory=True)
@@ -461,8 +485,8 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
             first, second = rng.integers(self.n, size=n1), rng.integers(self.n, size=n2)
         free = spec.intercept == "unpenalised"
         w = logistic_weights(X[first], t[first], lam, free_last=free)
-        multiplier = spec.multiplier(allocation.budget)
-        weight_sd = multiplier * 2 / (n1 * lam)
+        of_weights, of_effect = map(spec.multiplier, spec.parts(allocation.budget))
+        weight_sd = of_weights * 2 / (n1 * lam)
         w = w + rng.normal(0.0, weight_sd, len(w))
         e = expit(X[second] @ w)
         if spec.trim is not None:
@@ -472,7 +496,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
             reach = 2 * radius / spec.trim / n2 if spec.estimand == "ate" else reach * radius
         else:
             reach *= radius
-        effect_sd = multiplier * reach
+        effect_sd = of_effect * reach
         return Drawn(w, weight_sd, partial, effect_sd, float(rng.normal(0, effect_sd)))
 
     def _scaled(self) -> tuple[Array, NDArray[np.bool_], Array, float]:

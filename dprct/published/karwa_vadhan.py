@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
-from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from fractions import Fraction

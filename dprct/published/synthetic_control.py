@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, PanelFacts, panel_of, scale_of
@@ -19,8 +20,7 @@ from dprct.model import Spec, revived
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -46,8 +46,10 @@ from dprct.queries.scores import ScoreMap, score_sums
 from dprct.queries.sums import (
     EXTREMES,
     GRID,
+    Asked,
     Clipped,
     DifferenceAggregates,
+    Sums,
     arm_aggregates,
     check_extent,
     clipped_sums,
@@ -58,6 +60,7 @@ from dprct.queries.sums import (
     observed_number,
     observed_together,
 )
+from dprct.queries.together import summed
 from dprct.queries.weighting import Centre, CompactTable, Records, Scheme, Weighted, read_once
 
 __all__ = [
@@ -66,6 +69,7 @@ __all__ = [
     "HALF_STEPS",
     "LARGEST_PENALTY",
     "AdditiveLayout",
+    "Asked",
     "Block",
     "Centre",
     "Clipped",
@@ -88,6 +92,7 @@ __all__ = [
     "Scaled",
     "Scheme",
     "ScoreMap",
+    "Sums",
     "Treated",
     "Weighted",
     "additive_sums",
@@ -120,6 +125,7 @@ __all__ = [
     "ridge_weights",
     "score_sums",
     "square_reach",
+    "summed",
     "weighted_mean",
     "weighted_series",
     "with_residual",

@@ -20,6 +20,7 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import added, check_extent, present
 from dprct.schema.columns import check_own
+from dprct.schema.tables import check_counts, check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Relation
     from dprct.queries.sums import Combinations
     from dprct.schema.columns import Column
-    from dprct.schema.tables import Frame, Table
+    from dprct.schema.tables import Counted, Frame, Table
 
 STEPS = 1 << 16
 """L: steps of the grid from the centre to the surface of the ball, whatever the number of columns.
@@ -365,6 +366,7 @@ def moment_sums(
     cells: MomentCells,
     relation: Relation,
     unit: str | None = None,
+    counted: Counted | None = None,
 ) -> IntegerVector:
     """Add r r' over the rows of every group, exactly.
 
@@ -379,6 +381,8 @@ def moment_sums(
         Private cells need ``grid.count``.
     unit : str, optional
         The column that says whose a row is, where ``grid.rows`` is above 1.
+    counted : Counted, optional
+        What the pass at the door of an engine found: other public counts now are refused.
 
     Returns
     -------
@@ -400,7 +404,7 @@ def moment_sums(
     if cells.inner > 1 and not grid.count:
         raise ParameterError("the numbers of rows of private cells are released; say count=True")
     found = (
-        _in_engine(table, grid, cells)
+        _in_engine(table, grid, cells, counted)
         if isinstance(table, nw.LazyFrame)
         else _in_memory(table, grid, cells, unit)
     )
@@ -523,7 +527,9 @@ def _shortened(free: NDArray[np.int64], by: NDArray[np.float64]) -> NDArray[np.i
     return found
 
 
-def _in_engine(table: nw.LazyFrame[Any], grid: MomentsGrid, cells: MomentCells) -> list[Any]:
+def _in_engine(
+    table: nw.LazyFrame[Any], grid: MomentsGrid, cells: MomentCells, counted: Counted | None
+) -> list[Any]:
     """Return what :func:`_in_memory` returns, added by the engine, which keeps the rows."""
     d, free = grid.width, [j for j, c in enumerate(grid.columns) if not c.exempt]
     keys = list(cells.combinations.columns) if cells.combinations is not None else []
@@ -543,6 +549,8 @@ def _in_engine(table: nw.LazyFrame[Any], grid: MomentsGrid, cells: MomentCells) 
     for start in range(0, len(names), _QUERY):
         asked = names[start : start + _QUERY]
         answer = added(rows, {name: sums[name] for name in asked}, [*by, _CELL])
+        if counted is not None:
+            _check_counts(answer, tuple(keys), counted)
         for *key, cell, found, number in _keyed(answer, len(by), len(asked)):
             group = _place(key, cells)
             if cell < 0 or group < 0:
@@ -580,6 +588,18 @@ def _moved(
     inside = (square.cast(nw.Int64) <= room).cast(nw.Int64)
     rows = rows.with_columns(inside.alias(_SQUARE))
     return rows.select(*held, *[(nw.col(f"k{j}") * nw.col(_SQUARE)).alias(f"k{j}") for j in free])
+
+
+def _check_counts(answer: list[list[Any]], keys: tuple[str, ...], counted: Counted) -> None:
+    """Refuse an answer of other rows than those at the door, by what of them is public."""
+    found: dict[tuple[Any, ...], tuple[int, ...]] = {}
+    for row in answer:
+        key = tuple(row[: len(keys)]) if keys == counted.keys else ()
+        found[key] = (found.get(key, (0,))[0] + row[-1],)
+    if counted.present:
+        check_rows(sum(number for (number,) in found.values()), counted.rows)
+    else:
+        check_counts(found, counted)
 
 
 def _keyed(answer: list[list[Any]], keys: int, sums: int) -> Any:

@@ -14,7 +14,7 @@ import pandas as pd
 from dprct.encoding import Coded, Encoding, EqualBins, EqualBinsOfPoints, Rule, prepared_for
 from dprct.missing import MISSING_CODES
 from dprct.privacy.aggregates import CellCounts, IntegerVector
-from dprct.schema.tables import COMPANION, collected
+from dprct.schema.tables import COMPANION, check_rows, collected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -250,7 +250,10 @@ _MOST_INTEGER = 1 << 62
 
 
 def cell_counts(
-    frame: Table, encodings: Sequence[Coded], relation: Relation = "replace-one"
+    frame: Table,
+    encodings: Sequence[Coded],
+    relation: Relation = "replace-one",
+    n: int | None = None,
 ) -> CellCounts:
     """Count the rows in every occupied cell of the public domain.
 
@@ -260,6 +263,8 @@ def cell_counts(
     encodings : sequence of Encoding or ExclusiveEncoding, length p
     relation : str
         Which data sets are neighbours.
+    n : int, optional
+        Rows at the door, which are public; another number now is refused.
 
     Returns
     -------
@@ -269,13 +274,20 @@ def cell_counts(
     """
     radices = [encoding.size for encoding in encodings]
     digits, rows = _merged(*_counted(frame, encodings), radices)
+    if n is not None:
+        check_rows(int(rows.sum()), n)
     return CellCounts(digits, rows, radices=radices, relation=relation)
 
 
 def one_way_counts(
-    frame: Table, encodings: Sequence[Coded], relation: Relation = "replace-one"
+    frame: Table,
+    encodings: Sequence[Coded],
+    relation: Relation = "replace-one",
+    n: int | None = None,
 ) -> IntegerVector:
     """Count the rows at every level of every column, one column after the other.
+
+    ``n`` is the public number of rows at the door; another number now is refused.
 
     Returns
     -------
@@ -285,6 +297,9 @@ def one_way_counts(
         removing: p, sqrt(p), 1).
     """
     counts = [_one_way(frame, encoding) for encoding in encodings]
+    if n is not None:
+        for column in counts:
+            check_rows(int(column.sum()), n)
     moved = len(encodings) * (1 if relation == "add-remove" else 2)
     return IntegerVector(
         np.concatenate(counts),

@@ -204,7 +204,7 @@ def covariates(frame: Frame, names: Sequence[str], schema: Schema) -> pd.DataFra
 def with_residual(
     frame: Frame, outcome: str, index: NDArray[np.float64], fill: float | None = None
 ) -> Frame:
-    """Return the frame with an outcome replaced by what it is more than its index.
+    """Return the frame with an outcome replaced by its difference from its index.
 
     Parameters
     ----------

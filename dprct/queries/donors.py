@@ -97,7 +97,7 @@ class Scale:
         return math.floor(value / self.bound * UNIT + 0.5)
 
     def steps(self, values: Array) -> Steps:
-        """Return k of many numbers; what is not a number is at the lower bound, all else clipped.
+        """Return k of many numbers, which are clipped; NaN counts as the lower bound.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Scale:
         return np.asarray(np.floor(self.clipped(values) / self.bound * UNIT + 0.5), np.int64)
 
     def clipped(self, values: Array) -> Array:
-        """Return numbers within the bounds; what is not a number is at the lower one."""
+        """Return numbers clipped to the bounds; NaN becomes the lower bound."""
         return np.asarray(np.where(np.isnan(values), self.low, values).clip(self.low, self.high))
 
 

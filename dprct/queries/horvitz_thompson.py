@@ -12,8 +12,10 @@ import numpy as np
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import (
     GRID,
+    Asked,
     Clipped,
     DifferenceAggregates,
+    Sums,
     present,
     rounded,
     square_sums,
@@ -53,7 +55,7 @@ class PrivateArms:
 
 
 def horvitz_thompson_difference(
-    frame: Table, column: Column, arms: PrivateArms, fill: float | None = None
+    frame: Table | Sums, column: Column, arms: PrivateArms, fill: float | None = None
 ) -> DifferenceAggregates:
     """Compare two arms by centred Horvitz-Thompson: mean of phi, its variance, control mean.
 
@@ -111,7 +113,7 @@ def horvitz_thompson_difference(
 
 
 def horvitz_thompson_sums(
-    frame: Table, column: Column, arms: PrivateArms, fill: float | None = None
+    frame: Table | Sums, column: Column, arms: PrivateArms, fill: float | None = None
 ) -> tuple[IntegerVector, IntegerVector]:
     """Return the sums of y - mid and of (y - mid)^2 in every arm; (A,) both, sealed.
 
@@ -141,19 +143,23 @@ def horvitz_thompson_sums(
 
 
 def _centred_sums(
-    frame: Table, column: Column, arms: PrivateArms, fill: float | None
+    frame: Table | Sums, column: Column, arms: PrivateArms, fill: float | None
 ) -> list[tuple[int, int]]:
     """Return the sums of c and c^2 in every arm, c = 2k - 2^20; confidential."""
-    rows = frame.filter(present(arms.present)) if arms.present else frame
-    coded = rows.select(column.name, _arm(arms).alias(_ARM))
+    if isinstance(frame, Sums):
+        added = frame.of(Asked(column, fill, arms.present))
+    else:
+        rows = frame.filter(present(arms.present)) if arms.present else frame
+        coded = rows.select(column.name, arm_of(arms).alias(_ARM))
+        added = square_sums(coded, steps_of(column, fill), (_ARM,))
     found = [(0, 0)] * len(arms.shares)
-    for arm, m, s, q in square_sums(coded, steps_of(column, fill), (_ARM,)):
+    for arm, m, s, q in added:
         if arm >= 0:
             found[arm] = (2 * s - GRID * m, 4 * q - 4 * GRID * s + GRID**2 * m)
     return found
 
 
-def _arm(arms: PrivateArms) -> nw.Expr:
+def arm_of(arms: PrivateArms) -> nw.Expr:
     """Return the arm of a row, -1 for one that is in none, as an expression; total."""
     code = nw.lit(-1)
     for a, values in enumerate(arms.values):

@@ -14,12 +14,12 @@ from dprct.queries.sums import GRID, Clipped, by_cell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.queries.sums import Arms
+    from dprct.queries.sums import Arms, Sums
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table
 
 
-def observed_sums(frame: Table, column: Column, arms: Arms) -> IntegerVector:
+def observed_sums(frame: Table | Sums, column: Column, arms: Arms) -> IntegerVector:
     """Return, of every arm, the sum of y - mid over who has a value, and 2^20 times their number.
 
     Parameters
@@ -61,7 +61,7 @@ def observed_sums(frame: Table, column: Column, arms: Arms) -> IntegerVector:
 
 
 def observed_squares(
-    frame: Table, column: Column, arms: Arms, centres: Sequence[int]
+    frame: Table | Sums, column: Column, arms: Arms, centres: Sequence[int]
 ) -> IntegerVector:
     """Return, of every arm, the sum of (y - centre)^2 over who has a value.
 
@@ -111,7 +111,7 @@ def square_reach(centre: int) -> int:
     return (GRID + abs(centre)) ** 2
 
 
-def _centred(frame: Table, column: Column, arms: Arms) -> list[tuple[int, int, int]]:
+def _centred(frame: Table | Sums, column: Column, arms: Arms) -> list[tuple[int, int, int]]:
     """Return, of every arm, who has a value: their number, the sums of c and of c^2; confidential.
 
     c = 2k - 2^20 is y - mid in half steps.

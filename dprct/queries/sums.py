@@ -498,6 +498,11 @@ class Arms:
         rows = self.largest if self.unit == "cluster" else 1
         return rows * max(w / n[arm] for w, n in zip(self.weights, self.sizes, strict=True))
 
+    def asked(self, column: Column, fill: float | None, *, with_value: bool = False) -> Asked:
+        """Return what an outcome needs of rows in an engine."""
+        public = None if self.combinations is None else self.combinations.present
+        return Asked(column, fill, column.name if with_value else public)
+
     @property
     def inflation(self) -> int:
         """Sensitivity of an arm's variance over the square of :meth:`reach` times u - l."""
@@ -505,6 +510,46 @@ class Arms:
 
 
 _CELL, _CLUSTER = "__cell", "__cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an outcome needs of the rows: the sums of k and k^2 in every group.
+
+    Parameters
+    ----------
+    column : Column
+        With bounds.
+    fill : float or None
+        Missing values are this constant; without it, at the lower bound.
+    present : str or None
+        Rows without a value of this column do not count.
+    """
+
+    column: Column
+    fill: float | None = None
+    present: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """The sums of several outcomes, which an engine added in one pass; confidential.
+
+    Parameters
+    ----------
+    groups : mapping from Asked to list of (keys, n, s, q)
+        Keys of the group, rows that count, sum of k and sum of k^2.
+    """
+
+    groups: Mapping[Asked, Sequence[tuple[tuple[Any, ...], int, int, int]]]
+
+    def of(self, asked: Asked) -> list[list[Any]]:
+        """Return what :func:`square_sums` returns of one outcome."""
+        return [[*keys, n, s, q] for keys, n, s, q in self.groups[asked] if n]
+
+
+Rows = Table | Sums
+"""Rows to add up, or the sums that an engine added of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,7 +572,7 @@ class Part:
 
 
 def by_cell(
-    frame: Table,
+    frame: Table | Sums,
     column: Column,
     arms: Arms,
     fill: float | None = None,
@@ -538,7 +583,7 @@ def by_cell(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
+    frame : narwhals frame, eager or lazy, n rows, or the sums of one pass over it
     column : Column
         With bounds.
     arms : Arms
@@ -553,10 +598,15 @@ def by_cell(
         One or several for each cell and cluster that occurs.  An engine must return the same rows
         in every pass: one that samples again, or reads what others change, has no arm sizes.
     """
-    rows, keys = _keyed(frame, column, arms)
-    if with_value:
-        rows = rows.filter(present(column.name))
-    found = square_sums(rows, steps_of(column, fill), keys)
+    if isinstance(frame, Sums):
+        assert arms.combinations is not None
+        keys = list(arms.combinations.columns)
+        found = frame.of(arms.asked(column, fill, with_value=with_value))
+    else:
+        rows, keys = _keyed(frame, column, arms)
+        if with_value:
+            rows = rows.filter(present(column.name))
+        found = square_sums(rows, steps_of(column, fill), keys)
     parts = [Part(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
     return [part for part in parts if part.cell >= 0]
 
@@ -658,7 +708,7 @@ def observed_number(table: Table, column: Column) -> int:
 
 
 def difference_aggregates(
-    frame: Table, column: Column, arms: Arms, fill: float | None = None
+    frame: Table | Sums, column: Column, arms: Arms, fill: float | None = None
 ) -> DifferenceAggregates:
     """Compare two arms: sum_h w_h (mean_h1 - mean_h0) of clipped values, exactly.
 
@@ -705,7 +755,7 @@ def difference_aggregates(
 
 
 def arm_aggregates(
-    frame: Table, column: Column, arms: Arms, fill: float | None = None
+    frame: Table | Sums, column: Column, arms: Arms, fill: float | None = None
 ) -> tuple[IntegerVector, IntegerVector]:
     """Return the means of all arms, less l, and their variances: (A,) both, sealed.
 
@@ -724,7 +774,7 @@ def arm_aggregates(
 
 
 def _arm_statistics(
-    frame: Table, column: Column, arms: Arms, fill: float | None
+    frame: Table | Sums, column: Column, arms: Arms, fill: float | None
 ) -> list[tuple[Fraction, Fraction]]:
     """Return mean and variance of the mean, in grid steps, of every arm; confidential."""
     parts = by_cell(frame, column, arms, fill)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import checked, listed_names
 from dprct.defaults import FEWEST_SURVIVORS, OUTCOME_SHARE, bins_by_zeta
 from dprct.encoding import Encoding, decoded, encodings
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import cell_count
+from dprct.privacy.aggregates import CellCounts, IntegerVector, cell_count
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
@@ -29,10 +29,9 @@ from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.offsets import bin_offsets, group_count
 from dprct.queries.sums import GRID
+from dprct.release.columns import Binned, is_binned_outcome, means_of, redrawn
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.release.within_bins import Binned, is_binned_outcome, means_of, redrawn
 from dprct.results.plan import Plan
-from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Real
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Table
 
 Cells = SparseHistogram | StabilityHistogram
 Counts = HistogramRelease | OneWayRelease
@@ -122,7 +120,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         yield lambda: self.encodings(facts)
 
     def within_limit(self, facts: ReleaseFacts) -> str:
-        """Return what is not there of values within bins."""
+        """Return in words which detail within bins the release does not have."""
         names = [code.name for code in self.binned(facts.encodings).outcomes(facts.encodings)]
         if not names:
             return (
@@ -303,14 +301,27 @@ class MarginalsSpec(CountsSpec):
 
 
 def drawn_counts(
-    table: BoundTable, facts: ReleaseFacts, allocation: Allocation, noise: NoiseSource
+    table: BoundTable,
+    facts: ReleaseFacts,
+    allocation: Allocation,
+    noise: NoiseSource,
+    counts: CellCounts | IntegerVector | None = None,
 ) -> Counts:
-    """Count the rows of the modelled columns, and draw; the caller has charged the allocation."""
+    """Draw noisy counts of the modelled columns, which are counted here if they are not given.
+
+    The caller has charged the allocation.
+    """
     mechanism = allocation[COUNTS]
     if isinstance(mechanism, OneWayHistograms):
-        return mechanism.release(one_way_counts(table.frame, facts.encodings), noise)
+        if counts is None:
+            counts = one_way_counts(table.frame, facts.encodings)
+        assert isinstance(counts, IntegerVector)
+        return mechanism.release(counts, noise)
     assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
-    return mechanism.release(cell_counts(table.frame, facts.encodings), noise)
+    if counts is None:
+        counts = cell_counts(table.frame, facts.encodings)
+    assert isinstance(counts, CellCounts)
+    return mechanism.release(counts, noise)
 
 
 def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
@@ -342,7 +353,50 @@ def revived_counts(facts: ReleaseFacts, state: Mapping[str, Any]) -> Counts:
     )
 
 
-class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | WithOffsets]):
+AnyCounts = TypeVar("AnyCounts", bound=CountsSpec)
+
+
+class _Counted(
+    ReleaseModel[AnyCounts, ReleaseFacts, Drawn | WithOffsets], Generic[AnyCounts, Drawn]
+):
+    """What both histograms draw and keep: counts, then the sums of offsets within bins."""
+
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], Drawn | WithOffsets]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
+        one_way = isinstance(allocation[COUNTS], OneWayHistograms)
+        count = one_way_counts if one_way else cell_counts
+        told: Any = count(self._table.frame, self.facts.encodings, n=self.n)
+        return lambda noise: self._draw(allocation, noise, told)
+
+    def _draw(
+        self,
+        allocation: Allocation,
+        noise: NoiseSource,
+        told: CellCounts | IntegerVector | None = None,
+    ) -> Drawn | WithOffsets:
+        counts: Any = drawn_counts(self._table, self.facts, allocation, noise, told)
+        if OFFSETS not in allocation.parts:
+            return cast("Drawn", counts)
+        codes = self.facts.encodings
+        mechanism, binned = allocation[OFFSETS], self.spec.binned(codes)
+        assert isinstance(mechanism, DiscreteLaplace)
+        sealed = bin_offsets(self._table.frame, binned.outcomes(codes), binned.arms(codes))
+        return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
+
+    def _state(self, drawn: Drawn | WithOffsets) -> Mapping[str, Any]:
+        if isinstance(drawn, WithOffsets):
+            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
+        return saved_counts(self.facts, drawn)
+
+    def _revived(self, state: Mapping[str, Any]) -> Drawn | WithOffsets:
+        counts: Any = revived_counts(self.facts, state)
+        if OFFSETS not in state:
+            return cast("Drawn", counts)
+        return WithOffsets(counts, np.array(state[OFFSETS], np.float64))
+
+
+class MVHistogram(_Counted[HistogramSpec, HistogramRelease]):
     """A synthetic file drawn from the noisy joint histogram of its modelled columns.
 
     Parameters
@@ -427,21 +481,6 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | W
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> HistogramRelease | WithOffsets:
-        found = drawn_counts(self._table, self.facts, allocation, noise)
-        assert isinstance(found, HistogramRelease)
-        return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
-
-    def _state(self, drawn: HistogramRelease | WithOffsets) -> Mapping[str, Any]:
-        if isinstance(drawn, WithOffsets):
-            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
-        return saved_counts(self.facts, drawn)
-
-    def _revived(self, state: Mapping[str, Any]) -> HistogramRelease | WithOffsets:
-        found = revived_counts(self.facts, state)
-        assert isinstance(found, HistogramRelease)
-        return revived_offsets(found, state)
-
     def _columns(
         self, drawn: HistogramRelease | WithOffsets, noise: NoiseSource
     ) -> Mapping[str, NDArray[Any]]:
@@ -460,7 +499,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, HistogramRelease | W
         return redrawn(found, rows, codes, binned, means, rng)
 
 
-class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOffsets]):
+class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
     """A synthetic file drawn from a noisy histogram of each modelled column.
 
     Parameters
@@ -532,21 +571,6 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOf
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> OneWayRelease | WithOffsets:
-        found = drawn_counts(self._table, self.facts, allocation, noise)
-        assert isinstance(found, OneWayRelease)
-        return with_offsets(found, self.spec, self.facts, allocation, self._table.frame, noise)
-
-    def _state(self, drawn: OneWayRelease | WithOffsets) -> Mapping[str, Any]:
-        if isinstance(drawn, WithOffsets):
-            return {**saved_counts(self.facts, drawn.counts), OFFSETS: drawn.sums.tolist()}
-        return saved_counts(self.facts, drawn)
-
-    def _revived(self, state: Mapping[str, Any]) -> OneWayRelease | WithOffsets:
-        found = revived_counts(self.facts, state)
-        assert isinstance(found, OneWayRelease)
-        return revived_offsets(found, state)
-
     def _columns(
         self, drawn: OneWayRelease | WithOffsets, noise: NoiseSource
     ) -> Mapping[str, NDArray[Any]]:
@@ -562,30 +586,6 @@ class Marginals(ReleaseModel[MarginalsSpec, ReleaseFacts, OneWayRelease | WithOf
             for place, sums in zip(binned.places, binned.split(drawn.sums, codes), strict=True)
         ]
         return redrawn(found, rows, codes, binned, means, rng)
-
-
-def with_offsets(
-    counts: Drawn,
-    spec: CountsSpec,
-    facts: ReleaseFacts,
-    allocation: Allocation,
-    frame: Table,
-    noise: NoiseSource,
-) -> Drawn | WithOffsets:
-    """Return drawn counts, with the sums of offsets if the allocation has them."""
-    if OFFSETS not in allocation.parts:
-        return counts
-    mechanism, binned = allocation[OFFSETS], spec.binned(facts.encodings)
-    assert isinstance(mechanism, DiscreteLaplace)
-    sealed = bin_offsets(frame, binned.outcomes(facts.encodings), binned.arms(facts.encodings))
-    return WithOffsets(counts, np.asarray(mechanism.release(sealed, noise).values, np.float64))
-
-
-def revived_offsets(counts: Drawn, state: Mapping[str, Any]) -> Drawn | WithOffsets:
-    """Return counts with the sums of offsets that a saved state has."""
-    if OFFSETS not in state:
-        return counts
-    return WithOffsets(counts, np.array(state[OFFSETS], np.float64))
 
 
 _ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (Marginals)"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import checked, listed_names
 from dprct.certificate.certificate import (
     NO_GUARANTEE_LABEL,
     Certificate,
@@ -33,9 +33,8 @@ from dprct.release.columns import (
 )
 from dprct.release.writing import check_name, rehearse, write_protected
 from dprct.results.base import is_confidential
-from dprct.schema.arguments import check_schema, listed_names
 from dprct.schema.columns import DATASET
-from dprct.schema.schema import declared
+from dprct.schema.schema import check_schema, declared
 from dprct.schema.tables import numbers_of, text_of
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dprct.certificate.certificate import (
 )
 from dprct.disk import file_error, path_of
 from dprct.errors import DprctWarning, FileError, LedgerError, ParameterError
-from dprct.estimate.moments.document import content_of, digest_of, read_document, text_of
+from dprct.estimate.moments.document import DIGEST, content_of, digest_of, read_document, text_of
 from dprct.io.formats import read
 from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
@@ -169,7 +169,7 @@ RESULTS = 1
 
 
 def results_digest(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of what a document of results says, whatever its layout and order.
+    """Return the SHA-256 of the content of a document of results, whatever its layout and order.
 
     Examples
     --------
@@ -227,18 +227,27 @@ def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> Result
 
 
 class MomentsVerification(Verification):
-    """What was found when released moments were held against the digest in them."""
+    """What was found when released moments were held against their digest, and a certificate."""
 
     __slots__ = ()
 
     def _details(self) -> list[str]:
         if self.identical or self.values != "differ":
             return []
+        if self.certificate != _DIGEST_IN_IT:
+            return ["they were changed, or the certificate is of other moments"]
         return ["they were changed after they were written: get them again from who published them"]
 
 
-def _held_moments(path: Path, content: Mapping[str, Any]) -> MomentsVerification:
+_DIGEST_IN_IT = "the digest in it"
+
+
+def _held_moments(
+    path: Path, content: Mapping[str, Any], described: tuple[Path, Certificate] | None
+) -> MomentsVerification:
     """Return whether released moments are as they were written, and what they say they are.
+
+    With a certificate they must be those that it is of: in that file, or with the same content.
 
     Raises
     ------
@@ -252,9 +261,14 @@ def _held_moments(path: Path, content: Mapping[str, Any]) -> MomentsVerification
     identical = whole and disk.content(path, disk.MOST_JSON) == text_of(content).encode(
         "utf-8", "surrogatepass"
     )
-    return MomentsVerification(
-        path.name, "the digest in it", identical, "match" if whole else "differ"
-    )
+    if described is None:
+        return MomentsVerification(
+            path.name, _DIGEST_IN_IT, identical, "match" if whole else "differ"
+        )
+    place, certificate = described
+    same = whole and certificate.facts.get(DIGEST) == content["digest"]
+    identical = same and _sha256(path) == certificate.file.get("sha256")
+    return MomentsVerification(path.name, place.name, identical, "match" if same else "differ")
 
 
 @checked
@@ -273,7 +287,7 @@ def verify(
         .txt, .csv), or any other file that :func:`dprct.read` reads.  Also a document of results
         (.json) that ``dprct protect`` wrote for an estimate, or its text (.txt), or released
         moments (``study.moments.json``); these need no certificate, because the document contains
-        a hash of its content.
+        a hash of its content.  If released moments have one, it must be of their content.
     certificate : str or Path, optional
         The certificate in JSON. By default, the one next to the file.
     ledger : str or Path, optional
@@ -318,10 +332,12 @@ def verify(
     if results is not None:
         words, in_ledger = _in_ledger(path, str(results[1].get("ledger")), ledger)
         return replace(_held_results(path, *results), ledger=words, in_ledger=in_ledger)
-    moments = content_of(path) if certificate is None and path.suffix == ".json" else None
+    moments = content_of(path) if path.suffix == ".json" else None
     if moments is not None:
+        beside = certificate is not None or certificate_paths(path)[1].is_file()
+        given = _certificate(path, certificate) if beside else None
         words, in_ledger = _in_ledger(path, str(moments.get("ledger")), ledger)
-        return replace(_held_moments(path, moments), ledger=words, in_ledger=in_ledger)
+        return replace(_held_moments(path, moments, given), ledger=words, in_ledger=in_ledger)
     place, described = _certificate(path, certificate)
     words, in_ledger = _in_ledger(path, described.ledger, ledger)
     return replace(_held(path, place, described), ledger=words, in_ledger=in_ledger)
@@ -344,7 +360,7 @@ def _held(path: Path, place: Path, described: Certificate) -> Verification:
 
 
 def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, bool | None]:
-    """Return in words, and as a verdict, whether a ledger has what a certificate says of it."""
+    """Return in words, and as a verdict, whether a ledger has what a certificate needs."""
     needed = Needed.of(words)
     if needed is None:
         return f"no ledger file shows who paid for it: {words.split(';')[0]}", None
@@ -366,7 +382,7 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
 
 
 def lacking(ledger: Accountant, needed: Needed) -> list[str]:
-    """Return in words what a ledger lacks of what a certificate says that it has.
+    """Return in words which facts of a certificate its ledger lacks.
 
     The head that a certificate carries is a link of the chain: whoever takes an entry away, or
     changes one, and computes all hashes again has a ledger without it.

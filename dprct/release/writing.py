@@ -101,9 +101,32 @@ def check_target(path: Path, dataset_id: str | None = None) -> None:
             f"{path.name!r} exists and is not the file that a certificate next to it describes, so "
             "it may be a confidential file; give another name"
         )
+    check_certificates(path, dataset_id)
+
+
+def check_certificates(path: Path, dataset_id: str | None = None) -> None:
+    """Refuse to replace certificates that are not of this file and data set.
+
+    Raises
+    ------
+    FileError
+    """
     hash_stated = _hash_for(path, dataset_id)
     for place in certificate_paths(path):
         refuse_foreign(place, own=hash_stated is not None and _states(place, hash_stated))
+
+
+def certificate_texts(certificate: Certificate, path: Path) -> dict[Path, str]:
+    """Return what is written at each of :func:`certificate_paths`."""
+    texts = (
+        certificate.to_text(),
+        json.dumps(certificate.to_dict(), indent=2, ensure_ascii=False),
+        certificate_page(certificate),
+    )
+    return {
+        place: text.rstrip("\n") + "\n"
+        for place, text in zip(certificate_paths(path), texts, strict=True)
+    }
 
 
 def refuse_foreign(place: Path, *, own: bool) -> None:
@@ -302,15 +325,10 @@ def write_protected(
                 file={"name": path.name, "sha256": disk.sha256(draft)},
                 values=digest_of(table, schema),
             )
-            texts = (
-                signed.to_text(),
-                json.dumps(signed.to_dict(), indent=2, ensure_ascii=False),
-                certificate_page(signed),
-            )
-            names = [target.name for target in certificate_paths(path)]
-            for name, text in zip(names, texts, strict=True):
-                (place / name).write_bytes((text.rstrip("\n") + "\n").encode("utf-8"))
-            disk.move_all(place, path.parent, [*names, path.name])
+            texts = {target.name: text for target, text in certificate_texts(signed, path).items()}
+            for name, text in texts.items():
+                (place / name).write_bytes(text.encode("utf-8"))
+            disk.move_all(place, path.parent, [*texts, path.name])
     return signed
 
 

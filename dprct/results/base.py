@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from dprct.arguments import given
 from dprct.errors import DisclosureError, DprctWarning, ModelPicklingError, ParameterError
 from dprct.plots import coefficients
 from dprct.results.typeset import (
@@ -25,7 +26,6 @@ from dprct.results.typeset import (
     p_value,
     statistic,
 )
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +136,7 @@ def caution(stacklevel: int = 3) -> None:
 
 
 def checked_alpha(alpha: object) -> float:
-    """Return the size of a test, refusing what is not between 0 and 1.
+    """Return the size of a test; refuse one that is not between 0 and 1.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from dprct.arguments import checked, renamed
+from dprct.arguments import check_choice, checked, renamed
 from dprct.certificate.valid_regressions import Specification, Validity, terms_of
 from dprct.errors import ParameterError
 from dprct.formula import parse
@@ -15,7 +15,6 @@ from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
 from dprct.results.protected import Provenance, binned_notes, provenance, table_given
 from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
-from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.results.multiple_testing import step_down
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -423,7 +423,7 @@ def ols(
     schema : Schema, optional
         Gives the order of the levels of factors; the first one that occurs is the base.  That of
         a calibrated file also says whether its errors are valid, and a note says so.  If it was
-        read from a file with a certificate beside it, the guarantee is that of the certificate,
+        read from a file next to its certificate, the guarantee is that of the certificate,
         provided that its digests are those of the columns that the fit uses.
     cov_type : {"HC1", "HC0", "HC2", "HC3", "nonrobust", "cluster"}
         ``HC1`` is Stata's ``robust``; ``CR1`` is another name for ``cluster``.

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.formula import Formula, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
 from dprct.results.base import LinearResults, checked_alpha
 from dprct.results.joint import WaldTest, restrictions, wald_test
-from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from dprct import disk
 from dprct.disk import file_error
 from dprct.errors import ConfirmationError, LedgerError, ParameterError
-from dprct.privacy.accountant import Accountant, find_ledger, ledgers_of_same_data
-from dprct.privacy.ledger import SUFFIX, ledger_path
+from dprct.privacy.accountant import Accountant, ledgers_of_same_data
+from dprct.privacy.ledger import SUFFIX, kept_ledger, ledger_path
 from dprct.schema.columns import Unit
 
 if TYPE_CHECKING:
@@ -378,7 +378,8 @@ def _given_or_beside(accountant: Accountant | None, schema: Schema) -> Accountan
 def _beside(schema: Schema) -> Accountant | None:
     if schema.source is None or schema.dataset_id is None:
         return None
-    return find_ledger(schema.source, schema.dataset_id)
+    path = kept_ledger(schema.source, schema.dataset_id)
+    return None if path is None else Accountant.load(path, dataset_id=schema.dataset_id)
 
 
 def _in_all(guarantee: Guarantee, accountant: Accountant) -> str:

@@ -1,7 +1,7 @@
 """What a fit knows of where its table comes from: a release, a protected file, or nothing.
 
 A guarantee is repeated only where it is known to hold for the columns that a fit uses: they are
-those of the release that was given, or their digests are those of the certificate beside the file
+those of the release that was given, or their digests are those of the certificate next to the file
 that was read.  Whatever else looks like a protected file is said to be unverified, and why.
 """
 
@@ -150,7 +150,7 @@ def binned_notes(
 def table_given(
     data: Any, schema: Schema | None, guarantee: Guarantee | None
 ) -> tuple[Any, Schema | None, Guarantee | None]:
-    """Return table, schema and guarantee of what was given for data.
+    """Return table, schema and guarantee of the argument ``data``.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def table_given(
     Raises
     ------
     ParameterError
-        If a schema or guarantee is given beside what brings its own.
+        If a schema or guarantee is given for data that bring their own.
     """
     if getattr(type(data), "holds_protected", False):
         if schema is not None or guarantee is not None:
@@ -175,7 +175,7 @@ def table_given(
     if isinstance(data, tuple):
         if len(data) != 2 or schema is not None:
             raise ParameterError(
-                "data= is a tuple; give a pair of data and schema, and no schema= beside it"
+                "data= is a tuple; give a pair of data and schema, and leave out schema="
             )
         data, schema = data
     return data, schema, guarantee
@@ -223,7 +223,7 @@ _BY_ROW = "{} does not describe the clusters or weights, which were given by row
 
 
 def _beside(source: Path | None) -> tuple[Origin | None, str]:
-    """Return the certificate beside a file, or why it cannot be read; neither without one."""
+    """Return the certificate next to a file, or why it cannot be read; neither without one."""
     if source is None:
         return None, ""
     place = certificate_path(source)
@@ -232,7 +232,7 @@ def _beside(source: Path | None) -> tuple[Origin | None, str]:
     try:
         found = Certificate.from_dict(json.loads(disk.content(place, disk.MOST_JSON)))
     except (OSError, ValueError, TypeError, RecursionError, DprctError):
-        return None, f"{place.name}, which lies beside the file, is no certificate that can be read"
+        return None, f"{place.name}, next to the file, is no certificate that can be read"
     return Origin(place.name, found.guarantee, found.values), ""
 
 

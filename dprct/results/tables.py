@@ -28,7 +28,7 @@ _BRACKETS = {"()": "parentheses", "[]": "brackets", "{}": "braces"}
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate with what is printed around it, unrounded; NaN where there is nothing.
+    """An estimate and the numbers printed with it, unrounded; NaN where there is none.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Style:
     brackets : {"()", "[]", "{}", ""}
         Around standard errors.
     stars : {"estimate", "se"} or None
-        What stars stand beside; None prints none.
+        Which number the stars follow; None prints no stars.
     stars_from : {"p", "adjusted"}
         Which p-value they speak of.
     thresholds : tuple of float

@@ -433,7 +433,7 @@ def _columns(grid: Grid) -> range:
 
 
 def _part(grid: Grid, start: int, end: int) -> Grid:
-    """Return some columns of a grid, with what is left of the headings above them."""
+    """Return some columns of a grid, with the headings that still span one of them."""
     over = [(k, heading) for k, (heading, columns) in enumerate(grid.spans) for _ in range(columns)]
     spans: list[tuple[str, int]] = []
     kept = over[start:end]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dprct.errors import ParameterError, SchemaError, shortened
+from dprct.arguments import given
+from dprct.errors import ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.expressions import parents
 
@@ -102,22 +103,8 @@ def resolves(storage: str, largest: float, step: Fraction) -> bool:
     return largest / step <= (4 * steps if step.denominator == 1 else steps)
 
 
-def given(value: object) -> str:
-    """Return what was given as words of a message: a fact as it is, else only its type.
-
-    What a caller passes by mistake may be a column of the data, and is not to be printed.
-
-    Examples
-    --------
-    >>> given(-1), given([15, 80]), given(range(3))
-    ('-1', 'list', 'range')
-    """
-    said = isinstance(value, (str, bool, int, float))
-    return shortened(value) if said else type(value).__name__
-
-
 def check_storage_type(storage: object, name: str) -> None:
-    """Refuse what is not one of Stata's storage types."""
+    """Refuse a type that is not one of Stata's storage types."""
     fixed = isinstance(storage, str) and (
         storage in INTEGER_LIMITS or storage in FLOAT_LIMITS or storage == "strL"
     )
@@ -349,7 +336,7 @@ def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
     return tuple(code for code in MISSING_CODES if code in listed)
 
 
-def check_choice(value: object, kind: object, fact: str, name: str) -> None:
+def check_literal(value: object, kind: object, fact: str, name: str) -> None:
     """Refuse a ``value`` that is none of the literals of ``kind``."""
     allowed = get_args(kind)
     if not isinstance(value, str) or value not in allowed:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.columns import (
     BuiltFrom,
@@ -27,9 +27,8 @@ from dprct.schema.columns import (
     FileFacts,
     Role,
     Unit,
-    check_choice,
+    check_literal,
     check_missing_codes,
-    given,
     number_limits,
     resolves,
     shown,
@@ -294,7 +293,7 @@ def _text(fact: str) -> Callable[[object, Column], str]:
 
 def _choice(fact: str, kind: object) -> Callable[[object, Column], object]:
     def read(value: object, column: Column) -> object:
-        check_choice(value, kind, fact, column.name)
+        check_literal(value, kind, fact, column.name)
         return value
 
     return read
@@ -544,7 +543,7 @@ class Schema:
         return replace(self, opened=True)
 
     def seal_beside_data(self) -> Schema:
-        """Return the schema, sealed if it was not, as every model keeps it.
+        """Return the schema, sealed now if it was not yet; every model keeps this one.
 
         An existing seal stays, because only a seal from before the data were read can prove its
         date.
@@ -651,3 +650,21 @@ def _plain(fact: object) -> object:
     if isinstance(fact, tuple):
         return [x if isinstance(x, str) else float(x) for x in fact]
     return fact
+
+
+def check_schema(schema: object) -> None:
+    """Refuse what is no schema.
+
+    Raises
+    ------
+    SchemaError
+
+    Examples
+    --------
+    >>> check_schema(Schema(()))
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"schema is {type(schema).__name__}; give a dprct.Schema, such as dprct.read returns "
+            "with the data"
+        )

@@ -3,8 +3,8 @@
 A method whose queries are expressions takes a :func:`table`: in memory (pandas, Polars), or in an
 engine (Polars lazily, DuckDB, PySpark) that keeps the rows.  To make a method accept one:
 
-1. at the door, ``frame = table(data)`` instead of ``eager(data)``, ``n = row_count(frame)`` instead
-   of ``len(frame)``, ``names_of(frame)`` instead of ``frame.columns``; ``validate`` takes either;
+1. at the door, ``model.bound``: one pass (:func:`counted_once`) counts rows, rows that break the
+   schema, and combinations of public columns; ``names_of(frame)`` instead of ``frame.columns``;
 2. in queries, expressions over ``encoding.prepared(frame, columns)``, then :func:`collected` once
    an aggregate (a ``group_by`` or a ``select`` of sums) has made the table small; sums of int64
    come back as Python integers from ``queries.sums``, exact in every engine;
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
@@ -33,25 +34,33 @@ from dprct.errors import (
     withheld,
 )
 from dprct.missing import MISSING_CODES, missing_numbers
-from dprct.schema.columns import Column, Unit, number_limits, stored
+from dprct.schema.rules import (
+    BEYOND,
+    WHOLE,
+    Arrays,
+    Expressions,
+    exclusive_rules,
+    is_short,
+    missing_rules,
+    number_rules,
+    text_rules,
+    unit_rules,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from dprct.schema.columns import Column
+    from dprct.schema.rules import Rule
     from dprct.schema.schema import Schema
 
     Lazy = nw.LazyFrame[Any]
 
-    Rule = tuple[str, Any]
-
 
 COMPANION = "__missing"
 """Suffix of the int8 column that carries missing codes where NaN payloads cannot live."""
-
-WHOLE = 2.0**53
-"""From here on a double does not tell a whole number from the next."""
 
 Frame = nw.DataFrame[Any]
 Table = nw.DataFrame[Any] | nw.LazyFrame[Any]
@@ -84,6 +93,20 @@ def table(data: object) -> Table:
     >>> row_count(table(pd.DataFrame({"y": [1.0, 2.0]})))
     2
     """
+    found = opened(data)
+    if isinstance(found, nw.LazyFrame):
+        _check_filled(row_count(found))
+    return found
+
+
+def opened(data: object) -> Table:
+    """Return ``data`` as :func:`table` does, without asking an engine whether it has rows.
+
+    Raises
+    ------
+    SchemaError, EngineError, MissingDependencyError
+        As of :func:`table`.
+    """
     try:
         found = nw.from_native(data)  # type: ignore[call-overload]
     except (DuplicateError, TypeError):
@@ -96,9 +119,12 @@ def table(data: object) -> Table:
             "that"
         )
     _check_names(found)
-    if row_count(found) == 0:
-        raise SchemaError("data has no rows; give a table with at least one row")
     return found
+
+
+def _check_filled(rows: int) -> None:
+    if rows == 0:
+        raise SchemaError("data has no rows; give a table with at least one row")
 
 
 def collected(frame: Table) -> Frame:
@@ -204,6 +230,31 @@ def check_rows(found: int, n: int) -> None:
         raise EngineError(
             f"the table had {n:,} rows when the model was made and has another number now; store "
             "it first, so that every pass reads the same rows"
+        )
+
+
+def check_counts(found: Mapping[tuple[Any, ...], Sequence[int]], counted: Counted) -> None:
+    """Refuse a pass that met other public counts than the pass at the door.
+
+    Parameters
+    ----------
+    found : mapping from tuple to sequence of int
+        Numbers as in :attr:`Counted.groups`, or of all rows together, under the empty tuple.
+    counted : Counted
+
+    Raises
+    ------
+    EngineError
+    """
+    check_rows(sum(sizes[0] for sizes in found.values()), counted.rows)
+    expected = counted.groups
+    if set(found) == {()}:
+        columns = zip(*expected.values(), strict=True)
+        expected = {(): tuple(map(sum, columns))}
+    if {key: tuple(sizes) for key, sizes in found.items()} != expected:
+        raise EngineError(
+            "the public columns of the table have other counts now than when the model was made; "
+            "store it first, so that every pass reads the same rows"
         )
 
 
@@ -384,11 +435,43 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
     >>> schema = Schema((Column("got", "byte", levels=(0.0, 1.0), missing=()),))
     >>> validate(schema, pd.DataFrame({"got": [0.0, 1.0]}))
     """
-    frame = table(data)
+    frame = opened(data)
     names = schema.names if columns is None else list(columns)
-    _check_companions(schema, names)
     if columns is None:
+        _check_companions(schema, names)
         _check_columns(schema, frame)
+    check_legal(schema, frame, names)
+
+
+def check_legal(
+    schema: Schema, frame: Table, names: Sequence[str], counted: Counted | None = None
+) -> None:
+    """Refuse rows that are not legal in the schema, by column and rule.
+
+    Parameters
+    ----------
+    schema : Schema
+    frame : narwhals frame
+    names : sequence of str
+        The columns that are checked.
+    counted : Counted, optional
+        Of an engine, what its one pass over the table found.
+
+    Raises
+    ------
+    SchemaError, ColumnError, EngineError
+
+    Notes
+    -----
+    An engine is asked in one pass whether any row breaks any rule, and only a refusal takes
+    another one, for its words.
+    """
+    _check_companions(schema, names)
+    if isinstance(frame, nw.LazyFrame):
+        counted = counted or counted_once(schema, frame, names)
+        _check_filled(counted.rows)
+        if counted.legal and not _crowded_in_engine(schema, frame):
+            return
     broken = _broken(schema, names, frame)
     if broken:
         more = f"; and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
@@ -398,6 +481,115 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
             + more
             + "; mend the data, or declare all that is possible (never what the data hold)"
         )
+    if isinstance(frame, nw.LazyFrame):
+        raise EngineError(
+            "the table had a row that is not legal in one pass and has none in the next; store it "
+            "first, so that every pass reads the same rows"
+        )
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What is public of a table and is counted while it is validated.
+
+    Parameters
+    ----------
+    keys : mapping from name to expression
+        Public columns whose combinations are counted.
+    present : tuple of str
+        Numeric columns of which it is public who has a value.
+    """
+
+    keys: Mapping[str, nw.Expr] = field(default_factory=dict)
+    present: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one pass over a table in an engine found.
+
+    Parameters
+    ----------
+    rows : int
+    legal : bool
+        Whether no row breaks a rule; of units with several rows, that is asked apart.
+    keys, present : tuple of str
+        Of a :class:`Counting`.
+    groups : mapping from tuple to tuple of int
+        Of every combination that occurs, rows and then how many have a value of each column.
+    """
+
+    rows: int
+    legal: bool
+    keys: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+    groups: Mapping[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    def having(self, name: str) -> int:
+        """Return how many rows have a value of one of ``present``."""
+        place = 1 + self.present.index(name)
+        return sum(sizes[place] for sizes in self.groups.values())
+
+
+_BROKEN, _EACH = "__broken", "__rows"
+
+
+def counted_once(
+    schema: Schema, frame: Lazy, names: Sequence[str], counting: Counting | None = None
+) -> Counted:
+    """Count rows, rows that break the schema and public combinations: one pass of an engine.
+
+    Parameters
+    ----------
+    schema : Schema
+    frame : narwhals LazyFrame
+    names : sequence of str
+        The columns whose rules count.
+    counting : Counting, optional
+
+    Raises
+    ------
+    SchemaError, ColumnError
+        If a column has a type that the schema denies.
+    EngineError
+    """
+    counting = counting or Counting()
+    columns = list(map(schema.column, names))
+    ones = {column.name: nw.col(column.name).cast(nw.Float64) == 1 for column in columns}
+    groups = exclusive_rules(_exclusive(schema, names), ones, Expressions)
+    dtypes = schema_of(frame)
+    rules = [broken for column in columns for _, broken in _rules(column, dtypes, frame)]
+    rules += [broken for _, broken in groups]
+    rules += [] if schema.unit.id is None else [_id_of(schema)[1]]
+    broken = nw.any_horizontal(*rules, ignore_nulls=True) if rules else nw.lit(False)
+    by = [f"__key{k}" for k in range(len(counting.keys))]
+    has = [f"__has{k}" for k in range(len(counting.present))]
+    with asking(frame, "rows that break a rule"):
+        rows = frame.select(
+            # a row that breaks a rule may hold anything: it makes no combination of its own
+            *[
+                nw.when(~broken).then(key).alias(name)
+                for name, key in zip(by, counting.keys.values(), strict=True)
+            ],
+            *[
+                Expressions.known(nw.col(name).cast(nw.Float64)).cast(nw.Int64).alias(flag)
+                for name, flag in zip(counting.present, has, strict=True)
+            ],
+            nw.when(broken).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias(_BROKEN),
+        )
+        wanted = [nw.len().alias(_EACH), *[nw.col(name).sum() for name in (*has, _BROKEN)]]
+        asked = rows.group_by(*by).agg(*wanted) if by else rows.select(*wanted)
+    found: dict[tuple[Any, ...], tuple[int, ...]] = {}
+    illegal = total = 0
+    for row in collected(asked).select(*by, _EACH, *has, _BROKEN).rows():
+        key = tuple(None if value is None or value != value else value for value in row[: len(by)])
+        sizes = [int(number or 0) for number in row[len(by) :]]
+        illegal, total = illegal + sizes[-1], total + sizes[0]
+        before = found.get(key, (0,) * (len(sizes) - 1))
+        found[key] = tuple(a + b for a, b in zip(before, sizes[:-1], strict=True))
+    if not total:
+        found = {}
+    return Counted(total, not illegal, tuple(counting.keys), counting.present, found)
 
 
 def broken_rules(column: Column, frame: Frame) -> list[str]:
@@ -412,190 +604,6 @@ def broken_rules(column: Column, frame: Frame) -> list[str]:
     with np.errstate(all="ignore"):
         rules = number_rules(column, values[codes < 0], Arrays)
         return found + [words for words, breaks in rules if breaks.any()]
-
-
-# Each rule, once.  ``on`` spells it for arrays or for expressions.
-
-BEYOND = (
-    "a whole number of 2^53 or more, which a double does not tell from the next (give doubles, or "
-    "an id as text)"
-)
-"""Of a column of exact numbers: those are read as doubles."""
-
-
-class Arrays:
-    """What rules are made of, in NumPy."""
-
-    @staticmethod
-    def known(x: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether there is a value."""
-        return _one_if_all(~np.isnan(x))
-
-    @staticmethod
-    def finite(x: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether a value is finite."""
-        return _one_if_all(np.isfinite(x))
-
-    @staticmethod
-    def small(x: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether a value may have a fraction: beyond, every double is whole."""
-        return np.asarray(np.abs(x) < WHOLE)
-
-    @staticmethod
-    def floor(x: NDArray[Any]) -> NDArray[Any]:
-        """Round down to a whole number."""
-        return np.asarray(np.floor(x))
-
-    @staticmethod
-    def single(x: NDArray[Any]) -> NDArray[Any]:
-        """Round to 24 bits, as storage type float does."""
-        return x.astype(np.float32).astype(np.float64)
-
-    @staticmethod
-    def either(where: NDArray[np.bool_], x: NDArray[Any], other: Any) -> NDArray[Any]:
-        """Return ``x`` where it holds, else the other."""
-        return x if where.all() else np.where(where, x, other)
-
-    @staticmethod
-    def among(x: NDArray[Any], values: Sequence[Any]) -> NDArray[np.bool_]:
-        """Whether a value is one of these; objects are compared as they are."""
-        if x.dtype != np.object_:
-            return np.isin(x, values)
-        known = set(values)
-        return np.array([value in known for value in x], np.bool_)
-
-    @staticmethod
-    def several(masks: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Whether more than one of the masks holds."""
-        return np.asarray(np.sum(masks, axis=0) > 1)
-
-
-def _one_if_all(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return one True in the place of a mask that holds everywhere, which saves passes over it."""
-    return np.asarray(True) if mask.all() else mask
-
-
-class Expressions:
-    """What rules are made of, in an engine."""
-
-    @staticmethod
-    def known(x: nw.Expr) -> nw.Expr:
-        """Whether there is a value."""
-        return ~(x.is_null() | x.is_nan())
-
-    @staticmethod
-    def finite(x: nw.Expr) -> nw.Expr:
-        """Whether a value is finite."""
-        return Expressions.known(x) & x.is_finite()
-
-    @staticmethod
-    def small(x: nw.Expr) -> nw.Expr:
-        """Whether a value may have a fraction: beyond, every double is whole."""
-        return x.abs() < WHOLE
-
-    @staticmethod
-    def floor(x: nw.Expr) -> nw.Expr:
-        """Round down to a whole number."""
-        return x.floor().cast(nw.Float64)
-
-    @staticmethod
-    def single(x: nw.Expr) -> nw.Expr:
-        """Round to 24 bits, as storage type float does."""
-        return x.cast(nw.Float32).cast(nw.Float64)
-
-    @staticmethod
-    def either(where: nw.Expr, x: nw.Expr, other: Any) -> nw.Expr:
-        """Return ``x`` where it holds, else the other."""
-        return (
-            nw.when(where).then(x).otherwise(other if isinstance(other, nw.Expr) else nw.lit(other))
-        )
-
-    @staticmethod
-    def among(x: nw.Expr, values: Sequence[Any]) -> nw.Expr:
-        """Whether a value is one of these."""
-        return x.is_in(list(values))
-
-    @staticmethod
-    def several(masks: Sequence[nw.Expr]) -> nw.Expr:
-        """Whether more than one of the masks holds."""
-        ones = [nw.when(mask).then(nw.lit(1)).otherwise(nw.lit(0)) for mask in masks]
-        return nw.sum_horizontal(*ones) > 1
-
-
-Spelling = type[Any]
-"""Arrays or Expressions."""
-
-
-def missing_rules(column: Column, codes: Any, on: Spelling) -> Iterator[Rule]:
-    """Yield what the missing codes of a column may not be, and where they are; -1 is not a code."""
-    if column.missing is not None:
-        legal = [-1, *(MISSING_CODES.index(code) for code in column.missing)]
-        allowed = ", ".join(column.missing) or "none"
-        words = f"a missing code that is not declared (declared: {allowed})"
-        yield words, ~on.among(codes, legal)
-
-
-def number_rules(column: Column, x: Any, on: Spelling) -> Iterator[Rule]:
-    """Yield what the numbers of a column may not be, and where they are."""
-    finite = on.finite(x)
-    yield "an infinite value", on.known(x) & ~finite
-    low, high = number_limits(column.type)
-    beyond = (x < low) | (x > high)
-    yield f"a value that type {column.type} cannot hold", finite & beyond
-    held = finite & ~beyond
-    # what no rounding is to see, because an engine might refuse to round it, is 0 here
-    safe = on.either(held, x, 0.0)
-    if column.type == "float":
-        yield "a value that type float cannot hold exactly", held & (on.single(safe) != safe)
-    if column.is_integer:
-        yield "a value that is not whole", held & on.small(x) & (on.floor(safe) != safe)
-    if column.decimals:
-        words = f"a value with more than {column.decimals} decimals"
-        yield words, finite & ~(held & _has_decimals(column, safe, on))
-    if column.bounds is not None:
-        least, most = stored(column, np.array(column.bounds)).tolist()
-        yield "a value outside the bounds", finite & ((x < least) | (x > most))
-    if column.levels is not None:
-        levels = stored(column, np.array(column.levels)).tolist()
-        yield "a value outside the declared levels", finite & ~on.among(x, levels)
-
-
-def _has_decimals(column: Column, x: Any, on: Spelling) -> Any:
-    power = 10.0 ** (column.decimals or 0)
-    scaled = x * power
-    whole = on.either(on.small(scaled), on.floor(scaled + 0.5), scaled)
-    back = whole / (whole * 0.0 + power)  # by a column: Polars rounds twice by a number
-    return (on.single(back) if column.type == "float" else back) == x
-
-
-def text_rules(column: Column, text: Any, on: Spelling) -> Iterator[Rule]:
-    """Yield what the texts of a column may not be, and where they are."""
-    if column.levels is not None:
-        yield "a text outside the declared levels", ~on.among(text, column.levels)
-
-
-def exclusive_rules(
-    groups: Iterable[Sequence[str]], ones: Mapping[str, Any], on: Spelling
-) -> Iterator[Rule]:
-    """Yield the exclusive groups, and where a row has several; ``ones``: where a column is 1."""
-    for members in groups:
-        words = f"{', '.join(members)}: a row with several of what is declared exclusive"
-        yield words, on.several([ones[name] for name in members])
-
-
-def unit_rules(unit: Unit, *, missing: bool, crowded: bool) -> Iterator[str]:
-    """Yield what is wrong with the ids: one is missing, or has more rows than were declared."""
-    if missing:
-        yield "an id that is missing"
-    if crowded and unit.max_rows == 1:
-        yield f"a {unit.name} with several rows; declare max_rows to protect all of them"
-    elif crowded:
-        yield f"a {unit.name} with more rows than max_rows={unit.max_rows}"
-
-
-def is_short(column: Column) -> bool:
-    """Whether the type of a column holds no whole number that a double would round."""
-    return number_limits(column.type)[1] < WHOLE
 
 
 # What is asked of the table, in memory or in an engine.
@@ -669,18 +677,34 @@ def _ids_in_memory(schema: Schema, frame: Frame) -> list[str]:
 
 
 def _ids_in_engine(schema: Schema, frame: Lazy) -> list[str]:
-    """Ask by one pass that groups the rows by id."""
+    """Return what is wrong with the ids, in words."""
     unit = schema.unit
     if unit.id is None:
         return []
-    column = schema.column(unit.id)
-    key = nw.col(unit.id).cast(nw.String) if column.is_text else nw.col(unit.id).cast(nw.Float64)
-    gone = key.is_null() | (key == "" if column.is_text else key.is_nan())
-    rows = frame.select(key.alias("__id"), gone.alias("__gone"))
-    missing = _counts(rows, [nw.col("__gone")])[0] > 0
-    sizes = rows.filter(~nw.col("__gone")).group_by("__id").agg(nw.len().alias("__rows"))
-    crowded = _counts(sizes, [nw.col("__rows") > unit.max_rows])[0] > 0
-    return list(unit_rules(unit, missing=missing, crowded=crowded))
+    missing = _counts(frame, [_id_of(schema)[1]])[0] > 0
+    return list(unit_rules(unit, missing=missing, crowded=_crowded_in_engine(schema, frame)))
+
+
+def _id_of(schema: Schema) -> tuple[nw.Expr, nw.Expr]:
+    """Return the id of a row, and whether it is missing."""
+    assert schema.unit.id is not None
+    column = schema.column(schema.unit.id)
+    if column.is_text:
+        text = nw.col(column.name).cast(nw.String)
+        return text, text.is_null() | (text == "")
+    number = nw.col(column.name).cast(nw.Float64)
+    return number, number.is_null() | number.is_nan()
+
+
+def _crowded_in_engine(schema: Schema, frame: Lazy) -> bool:
+    """Whether an id has more rows than a unit may have; a pass that groups the rows by id."""
+    if schema.unit.id is None:
+        return False
+    key, gone = _id_of(schema)
+    with asking(frame, "rows of an id"):
+        rows = frame.select(key.alias("__id"), gone.alias("__gone"))
+        sizes = rows.filter(~nw.col("__gone")).group_by("__id").agg(nw.len().alias("__rows"))
+    return _counts(sizes, [nw.col("__rows") > schema.unit.max_rows])[0] > 0
 
 
 def _broken_in_engine(

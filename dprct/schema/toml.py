@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -85,10 +85,10 @@ def merged(path: Path, facts: Mapping[str, Any], error: type[Exception]) -> byte
 def _forget_sets_in_another_order(document: Any, facts: Mapping[str, Any]) -> None:
     """Take value labels out of a document whose codes :func:`merge` would leave in their old order.
 
-    The order of codes is a fact of a Stata file; these sets are then written anew.
+    The order of codes is a fact of a Stata file; these sets are then written again.
     """
     old, new = document.get("value_labels"), facts.get("value_labels", {})
-    if not isinstance(old, Mapping):
+    if not isinstance(old, MutableMapping):
         return
     for name in [name for name in old if name in new and isinstance(old[name], Mapping)]:
         kept = [code for code in old[name] if code in new[name]]

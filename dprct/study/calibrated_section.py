@@ -23,8 +23,8 @@ from dprct.release.calibrated.spec import (
     Wanted,
     written_of,
 )
-from dprct.study.estimates import check_index, in_toml
-from dprct.study.sections import absent, design_from, section
+from dprct.study.estimates import in_toml
+from dprct.study.sections import absent, check_index, design_from, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
@@ -95,7 +95,7 @@ class CalibratedExperiment:
         return replace(self.calibrated, **written, treatment=columns), arms
 
     def problems(self, schema: Schema, rows: int | None) -> list[str]:
-        """Return what is open or does not fit the columns of the file, in words."""
+        """Return open points, and options that do not fit the columns of the file, in words."""
         found = absent(self.formula, self.design)
         if found:
             return found

@@ -12,14 +12,25 @@ from dprct.errors import ParameterError
 from dprct.privacy.ledger import checked_id
 from dprct.schema.columns import Column, shown
 from dprct.study.release_section import check_printable
+from dprct.study.scope import named, unmatched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dprct.schema.schema import Schema
     from dprct.study.prefill import Prefill, TablePart
 
 _LONGEST_ID = 80
+
+_ALL = """\
+# [study]                          # a table below for every column, or, of a wide file:
+# columns = []                     # the columns of the study, such as ["age", "hh_*"], and
+# rest = "withheld"                # what becomes of all others: withheld, key or drop
+"""
+_SOME = """\
+[study]
+rest = "withheld"                  # of all columns without a table below; or "key", "drop"
+"""
 
 _HEAD = """\
 # A study file for dprct. Fill in what is commented out, from public knowledge only:
@@ -34,6 +45,7 @@ name = "person"                    # what one row is
 # id = ""                          # the column that identifies it
 # max_rows = 1                     # the largest number of rows of one unit
 
+{scope}
 [release]
 method = "mv_histogram"            # or "marginals", "calibrated"; for numbers in place of a file
 # "private_ate", "ipw", "cate", "private_additive", "synthetic_control": see docs/study_file.md
@@ -99,7 +111,13 @@ _TAIL = """
 """
 
 
-def draft(schema: Schema, data: Path, study: Path, filled: Prefill | None = None) -> str:
+def draft(
+    schema: Schema,
+    data: Path,
+    study: Path,
+    filled: Prefill | None = None,
+    columns: Sequence[str] = (),
+) -> str:
     """Return a study file for a schema that was read from a header.
 
     Parameters
@@ -111,16 +129,22 @@ def draft(schema: Schema, data: Path, study: Path, filled: Prefill | None = None
     filled : Prefill, optional
         What do-files say: outcomes, arms, covariates, tables.  Columns that they do not use are
         withheld; kind of design, bounds and levels stay blank, because only a person knows them.
+    columns : sequence of str, optional
+        Names, or patterns such as ``"hh_*"``, of the columns that the study is about; the others
+        are withheld.
 
     Returns
     -------
     str
-        TOML with a ``[columns.NAME]`` table for every column and blanks as comments.
+        TOML with a ``[columns.NAME]`` table for every column of the study, blanks as comments, and
+        one fate for all other columns.
 
     Raises
     ------
     StudyError
         If the name of the file has characters that cannot be seen.
+    ParameterError
+        If a name or pattern fits no column.
 
     Examples
     --------
@@ -130,16 +154,25 @@ def draft(schema: Schema, data: Path, study: Path, filled: Prefill | None = None
     True
     """
     check_printable(data.name, "the data file")
+    for text in columns:
+        for problem in unmatched("columns", text, schema.names):
+            raise ParameterError(problem)
+    used = set(named(columns, schema.names))
+    if filled is not None:
+        used |= {name for name in filled.used if name in schema.names}
+    some = len(used) < len(schema.columns) and (bool(columns) or filled is not None)
     head = _HEAD.format(
+        scope=_SOME if some else _ALL,
         name=_one_line(study.name),
         data=_text(_relative(data, study.absolute().parent).as_posix()),
         dataset_id=_text(_dataset_id(data.stem)),
     )
+    shown_columns = [c for c in schema.columns if not some or c.name in used]
+    listed = "".join(_column(schema, column, filled) for column in shown_columns)
     if filled is None:
-        return head + "".join(_column(schema, column) for column in schema.columns) + _TAIL
-    columns = "".join(_column(schema, column, filled) for column in schema.columns)
+        return head + listed + _TAIL
     tables = "".join(_table(part, filled) for part in filled.tables)
-    return _head_of(head, filled) + columns + _TAIL + tables
+    return _head_of(head, filled) + listed + _TAIL + tables
 
 
 def _head_of(head: str, filled: Prefill) -> str:
@@ -201,8 +234,6 @@ def _column(schema: Schema, column: Column, filled: Prefill | None = None) -> st
     lines = [f"[columns.{_key(column.name)}]", f"# {_one_line(about)}"]
     if column.type == "strL" or column.locates:
         lines.append(_blank("", 'fate = "withheld"', 'or "key", "drop"'))
-    elif filled is not None and column.name not in filled.used:
-        lines.append(_blank("", 'fate = "withheld"', "no regression of the do-files uses it"))
     else:
         lines.append(_fate(column.name, filled))
         lines += _text_blanks() if column.is_text else _number_blanks(schema, column)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError
 from dprct.estimate.additive import PrivateAdditive
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.facts import is_file
 from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
 from dprct.estimate.moments.model import PrivateMoments
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.model import Facts, Model, Spec
-from dprct.study.sections import design_from, is_required, keys_of, section
+from dprct.study.sections import check_index, design_from, is_required, keys_of, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
@@ -101,12 +100,12 @@ class Estimate:
 
     @property
     def neighbors(self) -> Relation:
-        """Which data sets are neighbours in what the method promises."""
+        """Which data sets are neighbours under the promise of the method."""
         found: Relation = getattr(self.spec, "neighbors", "replace-one")
         return found
 
     def noted(self, schema: Schema) -> Estimate:
-        """Return the estimate with what the header of the file says of options left out.
+        """Return the estimate, with options that were left out as the file's header states them.
 
         Raises
         ------
@@ -119,7 +118,7 @@ class Estimate:
             raise StudyError(self.said(error)) from None
 
     def protects(self, schema: Schema) -> Unit:
-        """Return who is protected by what the method promises."""
+        """Return who is protected by the promise of the method."""
         try:
             return self.spec.protects(schema)
         except DprctError:  # the design is wrong, which problems() says
@@ -135,7 +134,7 @@ class Estimate:
     def problems(
         self, schema: Schema, rows: int | None, budget: Budget, *, confirm: bool
     ) -> list[str]:
-        """Return what is open or does not fit the columns of the file, in words.
+        """Return open points, and options that do not fit the columns of the file, in words.
 
         Parameters
         ----------
@@ -256,21 +255,6 @@ def _formula_of(kind: type[Spec[Any]], formula: str | None) -> dict[str, Any]:
         return kind.of_formula(formula)
     except FormulaError as error:
         raise StudyError(f"[release] formula: {in_toml(str(error))}") from None
-
-
-def check_index(index: object, where: str) -> None:
-    """Refuse an index that names a file: a study file that a stranger sends opens no other file.
-
-    Raises
-    ------
-    StudyError
-    """
-    rules = index.values() if isinstance(index, Mapping) else [index]
-    if any(isinstance(rule, str) and is_file(rule) for rule in rules):
-        raise StudyError(
-            f"{where} index names a file; a study file states the index itself, as a formula "
-            'with numbers such as "0.8 * before"'
-        )
 
 
 def spelled(value: Any) -> str:

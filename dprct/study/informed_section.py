@@ -81,7 +81,7 @@ class InformedExperiment:
     informed: InformedSpec
 
     def problems(self, schema: Schema) -> list[str]:
-        """Return what is open or does not fit the columns of the file, in words."""
+        """Return open points, and options that do not fit the columns of the file, in words."""
         found = absent(self.formula, self.design)
         if found:
             return found

@@ -6,6 +6,7 @@ declared formulas are read off it for the document of results: post-processing.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct.errors import DprctError, FileError
-from dprct.estimate.moments.document import content_of, digest_of
+from dprct.estimate.moments.document import DIGEST, content_of, digest_of, document_of, text_of
 from dprct.formula import parse
-from dprct.release.writing import check_free_of_case
+from dprct.release.writing import certificate_texts, check_certificates, check_free_of_case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from dprct.certificate.certificate import Certificate
     from dprct.estimate.moments.results import Moments
     from dprct.privacy.budget import Guarantee
     from dprct.results.base import LinearResults
@@ -41,13 +43,13 @@ class DeclaredMoments:
     moments : Moments
     formulas : tuple of str
         Those of the study file.
-    file : str
-        Name of the file of the moments, of which the certificate is.
+    certificate : Certificate or None
+        Of the file of the moments, once there is one.
     """
 
     moments: Moments
     formulas: tuple[str, ...]
-    file: str
+    certificate: Certificate | None = None
 
     title = "Regressions on released moments"
 
@@ -63,7 +65,7 @@ class DeclaredMoments:
 
     @cached_property
     def _made(self) -> tuple[dict[str, LinearResults], tuple[str, ...]]:
-        """The results by what they are of, and in words those that cannot be had."""
+        """The results by name, and in words those that are not available."""
         found: dict[str, LinearResults] = {}
         failed: list[str] = []
         # of units with several rows, only regressions whose scores were released have errors
@@ -120,8 +122,8 @@ class DeclaredMoments:
         """Return the tables of all results, then the certificate of the release."""
         made, failed = self._made
         blocks = [str(one.summary()) for one in made.values()]
-        certificate = replace(self.moments.certificate(), file={"name": self.file})
-        return "\n\n".join([*blocks, *failed, str(certificate)])
+        signed = [] if self.certificate is None else [str(self.certificate)]
+        return "\n\n".join([*blocks, *failed, *signed])
 
 
 def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
@@ -139,6 +141,19 @@ def moments_path(output: Path) -> Path:
     ['trial.moments.json', 'table2.moments.json']
     """
     return output.with_name(output.stem.removesuffix("_moments") + SUFFIX)
+
+
+def moments_files(moments: Moments, place: Path) -> tuple[Certificate, dict[Path, str]]:
+    """Return released moments and their certificate as they are written, by path."""
+    content = document_of(moments)
+    text = text_of(content)
+    plain = moments.certificate()
+    signed = replace(
+        plain,
+        facts={**plain.facts, DIGEST: content["digest"]},
+        file={"name": place.name, "sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()},
+    )
+    return signed, {**certificate_texts(signed, place), place: text}
 
 
 def check_moments_target(output: Path, dataset_id: str) -> None:
@@ -162,6 +177,7 @@ def check_moments_target(output: Path, dataset_id: str) -> None:
             f"{place.name!r} exists and is not what this study wrote, unchanged; give another "
             "name with [release] output, or move it away"
         )
+    check_certificates(place, dataset_id)
 
 
 def _is_own(place: Path, dataset_id: str) -> bool:

@@ -12,7 +12,6 @@ from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
 from dprct.errors import DprctError, FileError, StudyError
-from dprct.estimate.moments.document import document_of, text_of
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
 from dprct.model import Model
@@ -34,7 +33,12 @@ from dprct.release.writing import (
 from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study.declared_tables import belongs_to, long_form, written
-from dprct.study.moments_tables import DeclaredMoments, check_moments_target, moments_path
+from dprct.study.moments_tables import (
+    DeclaredMoments,
+    check_moments_target,
+    moments_files,
+    moments_path,
+)
 from dprct.study.readme import TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
@@ -49,7 +53,7 @@ from dprct.study.study import load_study
 _MOST_SHOWN = 5
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -63,7 +67,7 @@ if TYPE_CHECKING:
 
 
 def study_of(study_file: Path, output: Path | None = None) -> Study:
-    """Return a study; what killed processes left beside its files is removed."""
+    """Return a study; drafts that killed processes left next to its files are removed."""
     study = load_study(study_file, output)
     beside = study.data.parent
     for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
@@ -179,7 +183,7 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
 
 
 def check_places(study: Study) -> None:
-    """Refuse to replace what is not this study's own, where its files go.
+    """Refuse to replace files that are not this study's own.
 
     Raises
     ------
@@ -198,6 +202,21 @@ def check_places(study: Study) -> None:
     companions(study)
 
 
+@contextlib.contextmanager
+def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterator[None]:
+    """Say of files that cannot be written that their numbers are kept, and how to go on."""
+    try:
+        yield
+    except DprctError as error:
+        if cost is None:
+            raise
+        raise FileError(
+            f"{error}; the budget is charged, and the released numbers are kept in the folder "
+            f"{study.dataset_id}.ledger.released next to the data: mend that, and go on with "
+            f"{go_on}"
+        ) from None
+
+
 def written_files(
     study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, made: Any
 ) -> tuple[Path, ...]:
@@ -209,7 +228,7 @@ def written_files(
     model : ReleaseModel or Model
     made : Release or results
         From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
-        and what the study declared of them is read off.
+        with their certificate, and what the study declared of them is read off.
 
     Returns
     -------
@@ -228,11 +247,12 @@ def written_files(
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
     plan = model.plan(paid.epsilon, paid.delta)
-    method, also = study.estimate.method, {}
+    method = study.estimate.method
+    also: dict[Path, str] = {}
     if isinstance(made, Moments):
         _check_results(study)
-        also[moments_path(study.output)] = text_of(document_of(made))
-        made = DeclaredMoments(made, model.spec.formulas, moments_path(study.output).name)
+        certificate, also = moments_files(made, moments_path(study.output))
+        made = DeclaredMoments(made, model.spec.formulas, certificate)
     document, text = results_document(method, made, model, plan)
     write_results(document, text, study.output, also)
     return (study.output, text_path(study.output), *also)

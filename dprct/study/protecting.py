@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import ConfirmationError, DprctError, FileError
+from dprct.errors import ConfirmationError
 from dprct.release.writing import writing_at
 from dprct.study.approval import approval_of
 from dprct.study.package import (
@@ -19,6 +19,7 @@ from dprct.study.package import (
     price,
     protected,
     same_data,
+    saying_what_is_kept,
     written_files,
 )
 
@@ -111,19 +112,9 @@ class Offer:
         with writing_at(self.study.output):
             check_places(self.study)  # another process may have written there meanwhile
             made = protected(self.study, self.model)
-            return Made(made, self._written(made))
-
-    def _written(self, made: Any) -> tuple[Path, ...]:
-        try:
-            return written_files(self.study, self.model, made)
-        except DprctError as error:
-            if self.cost is None:
-                raise
-            raise FileError(
-                f"{error}; the budget is charged, and the released numbers are kept in the folder "
-                f"{self.study.dataset_id}.ledger.released beside the data: mend that, and go on "
-                "with dprct protect --resume ENTRY (dprct ledger lists the entries)"
-            ) from None
+            how = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
+            with saying_what_is_kept(self.study, self.cost, how):
+                return Made(made, written_files(self.study, self.model, made))
 
 
 def refuse_unpromised(study: Study, *, accepted: bool) -> None:

@@ -155,7 +155,7 @@ def _check_estimate(release: ReleaseSpec) -> None:
 
 
 def _check_beside_moments(output: str) -> None:
-    """Refuse the name that released moments get beside their document of results."""
+    """Refuse the name that released moments get next to their document of results."""
     if output.lower().endswith(".moments" + SUFFIX):
         raise StudyError(
             f"[release] output = {output!r} is a name of released moments, which get theirs from "

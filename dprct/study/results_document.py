@@ -255,7 +255,7 @@ def rehearse_results(path: Path, dataset_id: str) -> None:
 def write_results(
     document: ResultsDocument, text: str, path: Path, also: Mapping[Path, str] | None = None
 ) -> None:
-    """Write a document and its text, and other files beside them (``also``): all or none.
+    """Write a document and its text, and the other files in ``also``: all of them or none.
 
     The caller has checked that the places of ``also`` are free.
 
@@ -390,7 +390,7 @@ def _ended(text: str) -> str:
 
 @contextlib.contextmanager
 def _staged(path: Path) -> Iterator[Path]:
-    """Yield a folder of its own beside ``path``, and remove it."""
+    """Yield a new folder next to ``path``, and remove it at the end."""
     try:
         with disk.drafts(path.parent) as folder:
             yield folder

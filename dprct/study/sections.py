@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
 from dprct.errors import ParameterError, StudyError, instead_of
+from dprct.estimate.ate.facts import is_file
 from dprct.privacy.budget import Real
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def is_required(key: Field[Any]) -> bool:
 
 
 def words(hints: tuple[Any, ...]) -> str:
-    """Return in words what one of these types takes.
+    """Return in words which values one of these types takes.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def _items(hint: Any) -> tuple[Any, ...]:
-    """Return the types of what stands in a list; one for all of a list of any length."""
+    """Return the types of the items of a list; one type where the list has any length."""
     return tuple(item for item in get_args(hint) if item is not Ellipsis)
 
 
@@ -371,6 +372,21 @@ def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:
     """Refuse a value that is none of those allowed."""
     if value not in allowed:
         raise StudyError(f"{where} = {value!r}; allowed: {', '.join(allowed)}")
+
+
+def check_index(index: object, where: str) -> None:
+    """Refuse an index that names a file: a study file that a stranger sends opens no other file.
+
+    Raises
+    ------
+    StudyError
+    """
+    rules = index.values() if isinstance(index, Mapping) else [index]
+    if any(isinstance(rule, str) and is_file(rule) for rule in rules):
+        raise StudyError(
+            f"{where} index names a file; a study file states the index itself, as a formula "
+            'with numbers such as "0.8 * before"'
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,12 @@ from dprct.study.release_section import (
     release_from,
 )
 from dprct.study.results_document import SUFFIX
+from dprct.study.scope import Scope, named, unmatched
 from dprct.study.sections import ReleaseSpec, TotalBudget, check_keys, section
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dprct.privacy.budget import Relation
 
 
@@ -137,6 +140,7 @@ _SECTIONS = (
     "data",
     "dataset_id",
     "unit",
+    "study",
     "release",
     "design",
     "informed",
@@ -160,13 +164,17 @@ class Header:
     confirm : bool
         Confirm types, formats, labels and label sets of every column.
     columns : tuple of str
-        Confirm those of these columns only; ``"_dta"`` confirms what the file says of itself: its
-        label, its sort order, label sets that no column uses, and the characteristics that are
-        kept.
+        Confirm those of these columns only, patterns such as ``"hh_*"`` among them; ``"_dta"``
+        confirms what the file says of itself: its label, its sort order, label sets that no column
+        uses, and the characteristics that are kept.
     """
 
     confirm: bool = False
     columns: tuple[str, ...] = ()
+
+    def confirmed(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that are confirmed by name or pattern."""
+        return named((text for text in self.columns if text != DATASET), names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +202,9 @@ class Study:
     dataset_id : str
         Name under which privacy charges of this data set are kept.
     columns : mapping of str to mapping
-        Declared facts of each column, as :func:`dprct.schema.schema.declared` takes them.
+        Declared facts by name or pattern, as :func:`dprct.schema.schema.declared` takes them.
+    scope : Scope
+        Which columns the study is about.
     header : Header
     unit : Unit
     budget : TotalBudget or None
@@ -221,6 +231,7 @@ class Study:
     release: ReleaseSpec
     dataset_id: str
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
     header: Header = field(default_factory=Header)
     unit: Unit = field(default_factory=Unit)
     budget: TotalBudget | None = None
@@ -245,7 +256,7 @@ class Study:
 
     @property
     def neighbors(self) -> Relation:
-        """Which data sets are neighbours in what the method promises."""
+        """Which data sets are neighbours under the promise of the method."""
         if self.estimate is not None:
             return self.estimate.neighbors
         design_public = self.release.method == "calibrated"
@@ -253,7 +264,7 @@ class Study:
 
     @property
     def protected(self) -> Unit:
-        """Who is protected by what the method promises."""
+        """Who is protected by the promise of the method."""
         if self.estimate is not None:
             return self.estimate.protects(Schema((), unit=self.unit))
         calibrated = self.experiment if isinstance(self.experiment, CalibratedExperiment) else None
@@ -279,10 +290,11 @@ class Study:
         ColumnError, SchemaError
             If a column is unknown or a declaration is malformed.
         """
+        facts_of = self.scope.facts(self.columns, header.names)
         schema = header.with_columns(
-            [declared(header.column(name), facts) for name, facts in self.columns.items()]
+            [declared(header.column(name), facts) for name, facts in facts_of.items()]
         ).declare(dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm)
-        names = [name for name in self.header.columns if name != DATASET]
+        names = self.header.confirmed(header.names)
         return schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
 
     def problems(
@@ -303,18 +315,19 @@ class Study:
         rows = header.file.rows if rows is None else rows
         found: list[str] = []
         columns: list[Column] = []
-        for name, facts in self.columns.items():
+        for name, facts in self.scope.facts(self.columns, header.names).items():
             try:
                 columns.append(declared(header.column(name), facts))
             except DprctError as error:
                 found.append(str(error))
         schema = header.with_columns(columns)
-        named = [("[header] columns", name) for name in self.header.columns if name != DATASET]
-        if self.unit.id is not None:
-            named.append(("[unit] id", self.unit.id))
-        for where, name in named:
-            if name not in header.names:
-                found.append(f"{where}: {ColumnError.unknown(name, header.names, 'the file')}")
+        found += self.scope.problems(self.columns, header.names)
+        for name in self.header.columns:
+            if name != DATASET:
+                found += unmatched("[header] columns", name, header.names)
+        if self.unit.id is not None and self.unit.id not in header.names:
+            unknown = ColumnError.unknown(self.unit.id, header.names, "the file")
+            found.append(f"[unit] id: {unknown}")
         if self.estimate is not None:
             return [*found, *self._beyond_total(), *self._of_estimate(schema, rows, confirm)]
         known = {entry[1] for entry in header.file.characteristics}
@@ -370,13 +383,11 @@ class Study:
         found = self.estimate.problems(known, rows, budget, confirm=confirm)
         if self.header.confirm:
             return found
-        read = self.estimate.reads(known)
+        read, confirmed = self.estimate.reads(known), self.header.confirmed(known.names)
         return found + [
             _unconfirmed(schema, column)
             for column in schema.columns
-            if column.name in read
-            and not column.confirmed
-            and column.name not in self.header.columns
+            if column.name in read and not column.confirmed and column.name not in confirmed
         ]
 
     def _beyond_total(self) -> list[str]:
@@ -418,10 +429,11 @@ class Study:
     def _unconfirmed(self, schema: Schema) -> list[str]:
         if self.header.confirm:
             return []
+        confirmed = self.header.confirmed(schema.names)
         found = [
             _unconfirmed(schema, c)
             for c in schema.columns
-            if c.fate != "drop" and not c.confirmed and c.name not in self.header.columns
+            if c.fate != "drop" and not c.confirmed and c.name not in confirmed
         ]
         facts = _file_facts(schema, self.release.keep)
         if facts and DATASET not in self.header.columns:
@@ -496,6 +508,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         release=release,
         dataset_id=document["dataset_id"],
         columns=columns,
+        scope=section(Scope, document.get("study", {}), "[study]"),
         header=section(Header, document.get("header", {}), "[header]"),
         unit=unit,
         budget=budget_from(document),

@@ -65,7 +65,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One regression of a do-file with what it is worth.
+    """One regression of a do-file, and whether the released file supports it.
 
     Parameters
     ----------

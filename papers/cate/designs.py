@@ -62,6 +62,9 @@ VOTING_SHARE = 0.4
 
 TEST_ROWS = 4000
 
+MOST_TEST_ROWS = 20_000
+"""People of the voting design who are in no sample, however many of them a test set has."""
+
 CONSTANT = "B, constant effect"
 """Setup B with an effect of 1 for everybody, which is not in the paper."""
 
@@ -128,12 +131,12 @@ class Design:
         """Draw n people to learn from."""
         return self._voting(n, rng, test=False) if self.file else self._simulated(n, rng)
 
-    def test(self, seed: int) -> Sample:
+    def test(self, seed: int, rows: int = TEST_ROWS) -> Sample:
         """Return the people on whom errors are measured, none of whom is learnt from."""
         rng = stream(seed, 0, 1)
         if self.file:
-            return self._voting(TEST_ROWS, rng, test=True)
-        return self._simulated(TEST_ROWS, rng)
+            return self._voting(rows, rng, test=True)
+        return self._simulated(rows, rng)
 
     def _simulated(self, n: int, rng: np.random.Generator) -> Sample:
         X = features_of(self.name, n, rng)
@@ -147,7 +150,7 @@ class Design:
         people, voted = voting_people(self.file)
         # whoever is in the test set is in no other set
         order = stream(0).permutation(len(people))
-        pool = order[:TEST_ROWS] if test else order[TEST_ROWS:]
+        pool = order[:MOST_TEST_ROWS] if test else order[MOST_TEST_ROWS:]
         if n > len(pool):
             raise FileError(f"{self.file} has too few people without a letter for n={n}")
         rows = rng.permutation(pool)[:n]

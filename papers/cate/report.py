@@ -29,8 +29,8 @@ MATERIAL = 1.1
 _TEXT = """\
 # Heterogeneous effects: DP-EBM, as printed and mended, and the one-step learner
 
-Mean squared error of the effect at {test} people who are in no sample; mean over {draws} samples,
-delta = 1e-5. Everything is simulated, with simulation noise. {left_out}
+Mean squared error of the effect at {test} people who are in no sample; mean over {draws}
+samples, delta = 1e-5. Everything is simulated, with simulation noise. {left_out}
 
 "Known e": the probability of treatment is used, where treatment was randomised (B, voting).
 The constant effect is the S-learner there, and elsewhere the average of the one-step DR-learner.
@@ -53,7 +53,7 @@ By more than {material:.0%}, and by more than two Monte Carlo errors of the diff
 
 ## Notes
 
-- Squared bias and variance are of {draws} fits; the paper's variance (2 MSE - bias, its section
+- Squared bias and variance are of as many fits; the paper's variance (2 MSE - bias, its section
   5.1.3) should read MSE - bias.
 - Setup E's covariances are not printed in the paper: neighbours are correlated by 0.5 here.
 - The voting design has other people than the paper's: those of the social pressure experiment who
@@ -61,9 +61,7 @@ By more than {material:.0%}, and by more than two Monte Carlo errors of the diff
 """
 
 
-def report_of(
-    summary: pd.DataFrame, designs: Mapping[str, Design], draws: int, *, ebm: bool
-) -> str:
+def report_of(summary: pd.DataFrame, designs: Mapping[str, Design], test: int, *, ebm: bool) -> str:
     """Return the report of a summary.
 
     Parameters
@@ -71,7 +69,8 @@ def report_of(
     summary : DataFrame
         As of :class:`papers.cate.Experiments`.
     designs : mapping from name to Design
-    draws : int
+    test : int
+        People on whom errors are measured.
     ebm : bool
         Whether DP-EBM could be run.
     """
@@ -81,10 +80,18 @@ def report_of(
     if "voting" not in designs:
         left_out.append("The voting design is left out: its data are not at hand (--data).")
     return _TEXT.format(
-        test="4,000", draws=draws, left_out=" ".join(left_out), material=MATERIAL - 1,
+        test=f"{test:,}", draws=_counted(summary), left_out=" ".join(left_out),
+        material=MATERIAL - 1,
         tables="\n\n".join(_section(name, summary, design) for name, design in designs.items()),
         losses=_listed(compared[lost]), wins=_listed(compared[won]),
     )  # fmt: skip
+
+
+def _counted(summary: pd.DataFrame) -> str:
+    """Return how many samples each kind of form has, in words."""
+    kinds = {"strict": "one-step learner", "published": "DP-EBM", "none": "without privacy"}
+    of = summary.groupby(summary["form"].map(lambda form: FORMS[form].kind))["draws"].max()
+    return ", ".join(f"{of[kind]} ({words})" for kind, words in kinds.items() if kind in of)
 
 
 def against_constant(summary: pd.DataFrame, designs: Mapping[str, Design]) -> pd.DataFrame:
@@ -145,7 +152,7 @@ def _table(rows: pd.DataFrame, along: str, what: str) -> str:
     lines.append("|---" * (len(heads) + 1) + "|")
     for title, part in rows.groupby("title", sort=False):
         found = part.set_index(along)[what]
-        lines.append(_line([str(title), *(shown(found[h]) for h in heads)]))
+        lines.append(_line([str(title), *(shown(found[h]) if h in found else "" for h in heads)]))
     return "\n".join(lines)
 
 

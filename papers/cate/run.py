@@ -12,10 +12,11 @@ import pandas as pd
 
 from dprct.disk import atomic_write
 from dprct.errors import MissingDependencyError
-from dprct.published.cate import installed_version
-from papers.cate.designs import designs, stream
+from dprct.published.ebm import installed_version
+from papers.cate.designs import MOST_TEST_ROWS, TEST_ROWS, designs, stream
 from papers.cate.forms import FORMS, NO_PRIVACY, Fits, forms_of
 from papers.cate.report import report_of, summarised, write_figures
+from papers.cate.shapes import Shapes, write_figure
 from papers.runner import Settings, Store, check_counts, drawn
 
 if TYPE_CHECKING:
@@ -45,9 +46,11 @@ class Cell(Settings):
     seed : int
     data : str
         Hash of the data.
+    test : int
+        People on whom errors are measured.
     """
 
-    FORMAT: ClassVar[int] = 2
+    FORMAT: ClassVar[int] = 3
 
     design: str
     kind: str
@@ -56,6 +59,7 @@ class Cell(Settings):
     draws: int
     seed: int
     data: str
+    test: int = TEST_ROWS
 
     @property
     def label(self) -> str:
@@ -75,7 +79,7 @@ class Cell(Settings):
         Samples depend on design, n, seed and draw alone, and the test set on design and seed: forms
         are compared on the same people.
         """
-        test = design.test(self.seed)
+        test = design.test(self.seed, self.test)
         forms = [name for name in forms_of(design) if FORMS[name].kind == self.kind]
         epsilons = [float(word) for word in self.epsilons.split()]
         fits = Fits(design, forms, test.X)
@@ -95,8 +99,8 @@ class Cell(Settings):
         )
 
 
-DRAWS = 4
-"""Samples per cell; the paper has 10, in pairs."""
+DRAWS = {"strict": 4, "published": 2, "none": 2}
+"""Samples per cell; an error with DP-EBM takes some six seconds whatever n is."""
 
 SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -105,6 +109,12 @@ MAIN_SIZE, MAIN_EPSILON = 16_000, 1.0
 
 Its Figure 3 has 4,000 rows for C, D and E; here all designs have as many.
 """
+
+EBM_SIZES, EBM_EPSILONS = (4000, 16_000), (1.0, 4.0, 16.0)
+"""Of DP-EBM, where not everything is asked for."""
+
+FULL_DRAWS, FULL_TEST = 50, 250_000
+"""As in the paper: 25 pairs of samples, and its test set of setups A to E."""
 
 Scale = tuple[tuple[int, ...], tuple[float, ...], int]
 QUICK: Scale = ((500, 2000), (1.0, 4.0), 2000)
@@ -121,10 +131,13 @@ class Experiments:
         One row per design, form, n and epsilon (infinite without privacy).
     report : str
         Markdown.
+    shapes : DataFrame or None
+        The effect along age, by form and epsilon (Figure 1), where the voting data are there.
     """
 
     summary: pd.DataFrame
     report: str
+    shapes: pd.DataFrame | None = None
 
     def draw_figures(self, folder: Path) -> list[Path]:
         """Draw the figures as PNG into a folder, and return their files.
@@ -136,7 +149,8 @@ class Experiments:
         FileError
             If one cannot be written.
         """
-        return write_figures(folder, self.summary)
+        written = write_figures(folder, self.summary)
+        return written if self.shapes is None else [*written, write_figure(folder, self.shapes)]
 
 
 def rerun(
@@ -147,6 +161,7 @@ def rerun(
     jobs: int = 1,
     seed: int = 1,
     quick: bool = False,
+    full: bool = False,
     progress: Progress | None = None,
 ) -> Experiments:
     """Run the experiments and write ``summary.csv`` and ``report.md``.
@@ -159,13 +174,17 @@ def rerun(
     data : Path, optional
         Folder with ``social.csv.gz``; without it the voting design is left out.
     draws : int, optional
-        Samples per design, form, n and epsilon; 2 at least, 4 by default.
+        Samples per design, form, n and epsilon; 2 at least; by default 4 of the one-step learner
+        and 2 of the others.
     jobs : int
         Processes.
     seed : int
         Of everything drawn: this is a simulation, and nothing of it is a release.
     quick : bool
         Two sizes and two epsilons only, and no DP-EBM.
+    full : bool
+        Every size at every epsilon, 50 samples, and test sets of the paper's size: some 25 hours
+        of one processor by the time of a fit.
     progress : callable, optional
         Called with what was done, how much is done, and how much there is.
 
@@ -180,15 +199,17 @@ def rerun(
     ----------
     "Differentially Private Estimation of Heterogeneous Causal Effects", section 5.
     """
-    count = DRAWS if draws is None else draws
-    check_counts(count, jobs, seed, fewest=2)
+    count = dict.fromkeys(DRAWS, FULL_DRAWS) if full else DRAWS
+    if draws is not None:
+        count = dict.fromkeys(DRAWS, draws)
+    check_counts(draws, jobs, seed, fewest=2)
     there, ebm = designs(data), not quick and _has_ebm()
     cells = [
-        Cell(name, kind, n, epsilons, count, seed, design.digest())
+        Cell(name, kind, n, epsilons, count[kind], seed, design.digest(), _test_rows(design, full))
         for name, design in there.items()
         for kind in ("strict", "published", "none")
         if ebm or kind != "published"
-        for n, epsilons in settings(kind, quick=quick)
+        for n, epsilons in settings(kind, quick=quick, full=full)
     ]
     out.mkdir(parents=True, exist_ok=True)
     # the largest first, so that no process ends alone with one
@@ -196,7 +217,13 @@ def rerun(
     calls = {cell: partial(cell.compute, there[cell.design]) for cell in last}
     units = {cell: cell for cell in cells}
     summary = summarised(drawn(units, calls, Store(out / "cells"), jobs, progress))
-    made = Experiments(summary, report_of(summary, there, count, ebm=ebm or quick))
+    voting = there.get("voting")
+    shapes = None
+    if ebm and voting is not None:
+        one = Shapes("voting", MAIN_SIZE, seed, voting.digest())
+        call = {one: partial(one.compute, voting)}
+        shapes = drawn({one: one}, call, Store(out / "cells"), jobs, progress)[one]
+    made = Experiments(summary, report_of(summary, there, cells[0].test, ebm=ebm or quick), shapes)
     csv = summary.to_csv(index=False, lineterminator="\n")
     for file_name, text in {"summary.csv": csv, "report.md": made.report}.items():
         with atomic_write(out / file_name, "w") as file:
@@ -204,19 +231,29 @@ def rerun(
     return made
 
 
-def settings(kind: str, *, quick: bool = False) -> list[tuple[int, str]]:
+def settings(kind: str, *, quick: bool = False, full: bool = False) -> list[tuple[int, str]]:
     """Return n and the epsilons of every cell of a kind of form.
 
     Examples
     --------
     >>> settings("strict", quick=True), settings("none", quick=True)
     ([(500, '1'), (2000, '1 4')], [(500, 'inf'), (2000, 'inf')])
+    >>> settings("published")
+    [(4000, '1'), (16000, '1 4 16')]
     """
     sizes, epsilons, main = QUICK if quick else (SIZES, EPSILONS, MAIN_SIZE)
     if kind == "none":
         return [(n, f"{NO_PRIVACY:g}") for n in sizes]
+    if kind == "published" and not (quick or full):
+        sizes, epsilons = EBM_SIZES, EBM_EPSILONS
     every = " ".join(f"{epsilon:g}" for epsilon in epsilons)
-    return [(n, every if n == main else f"{MAIN_EPSILON:g}") for n in sizes]
+    return [(n, every if full or n == main else f"{MAIN_EPSILON:g}") for n in sizes]
+
+
+def _test_rows(design: Design, full: bool) -> int:
+    if not full:
+        return TEST_ROWS
+    return FULL_TEST if design.file is None else MOST_TEST_ROWS
 
 
 def _has_ebm() -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dprct import plots
 from dprct.disk import atomic_write
-from papers.dpsc.forms import FORMS
+from dprct.privacy.noise import source as noise_source
+from papers.dpsc.forms import FORMS, simulated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,15 +38,22 @@ noise has a density without a bound near 0, so that it promises no epsilon.
 
 Published, objective perturbation: no guarantee holds.
 
+Before treatment, the root mean square distance of the treated unit from the donors' weighted mean
+(section 8.2). It reads the donors once more: in a release it costs epsilon (`pre_fit=True`), and
+here it is a simulation.
+
+{before}
+
 ## Bounds on the mean error
 
 {bounds}
 
-Printed: Theorems 3.2 and 3.5, which take the scale of the L2-Laplace noise for its mean length
-(n times that for the weights, n (T - T0) times for the donors) and print sqrt(2) / eps2 where
-their proof has 2 / eps2. Ours: the same with these mended; for the strict forms, the largest
-distance of a donor from the treated unit, plus chance, plus the noise for a largest weight of one
-(of 1 / n for equal weights).
+Printed: Theorems 3.2 and 3.5 (`dprct.published.ControlError`), which take the scale of the
+L2-Laplace noise for its mean length (n times that for the weights, n (T - T0) times for the
+donors), print sqrt(2) / eps2 where their proof has 2 / eps2, and for Gaussian noise of scale beta
+sqrt(n beta) in place of sqrt(n) beta. Ours: the same with these mended; for the strict forms, the
+largest distance of a donor from the treated unit, plus chance, plus the noise for a largest weight
+of one (of 1 / n for equal weights).
 
 {verdict}
 
@@ -67,15 +75,17 @@ def report_of(table: pd.DataFrame, reps: int) -> str:
     """
     forms = [form for form in FORMS if table["form"].eq(form).any()]
     errors = {FORMS[f]: [_error(_one(table, f, *c)) for c in SHOWN] for f in forms}
+    before = {FORMS[f]: [f"{_one(table, f, *c)['before']:,.4g}" for c in SHOWN] for f in forms}
     bounds = {}
-    for form in ("output", "objective", "strict", "uniform"):
+    for form in ("output", "objective", "objective, normal", "strict", "uniform"):
         for kind in ("printed", "ours"):
             values = [_one(table, form, *c)[f"bound.{kind}"] for c in SHOWN]
             if values[0] == values[0]:  # not NaN
                 bounds[f"{FORMS[form]}: {kind}"] = [f"{v:,.4g}" for v in values]
     return _TEXT.format(
-        reps=reps, errors=_markdown(errors), bounds=_markdown(bounds), verdict=_verdict(table)
-    )
+        reps=reps, errors=_markdown(errors), before=_markdown(before), bounds=_markdown(bounds),
+        verdict=_verdict(table),
+    )  # fmt: skip
 
 
 def _one(table: pd.DataFrame, form: str, n: int, epsilon: float, ratio: int) -> pd.Series[float]:
@@ -131,15 +141,76 @@ def write_figures(folder: Path, table: pd.DataFrame) -> list[Path]:
         for ax, (title, part) in zip(axes, parts.items(), strict=True):
             _curves(ax, part, against, title)
         axes[0].legend(fontsize=6)
-        figure: Any = axes[0].figure
-        path = folder / f"rmse_by_{against}.png"
-        try:
-            with atomic_write(path, "wb") as file:
-                figure.savefig(file, format="png", dpi=100)
-        finally:
-            import_module("matplotlib.pyplot").close(figure)
-        written.append(path)
+        written.append(_saved(folder / f"rmse_by_{against}.png", axes))
+    return written + _as_in_the_paper(folder, table)
+
+
+def _saved(path: Path, axes: list[Axes]) -> Path:
+    figure: Any = axes[0].figure
+    try:
+        with atomic_write(path, "wb") as file:
+            figure.savefig(file, format="png", dpi=100)
+    finally:
+        import_module("matplotlib.pyplot").close(figure)
+    return path
+
+
+FIGURES = {
+    5: ("output", "objective", "strict"),
+    6: ("objective", "objective, normal", "strict"),
+    8: ("output", "objective", "strict"),
+}
+"""Forms of the paper's figures of error against epsilon at lambda = T0, and ours beside them."""
+
+
+def _as_in_the_paper(folder: Path, table: pd.DataFrame) -> list[Path]:
+    """Draw Figures 2, 5, 6 and 8: the paper's forms at lambda = T0, the strict one at 20 T0.
+
+    Solid lines are the radius of equation (10) where a form has one, dashed lines the density.
+    """
+    ratio = table["lambda"] / table["T0"]
+    by_epsilon = table[ratio.eq(1) & ~table["form"].eq("strict") | ratio.eq(20)]
+    written = [_saved(folder / "figure_2.png", [_example()])]
+    for number, forms in FIGURES.items():
+        one = by_epsilon[by_epsilon["n"].eq(10) & by_epsilon["T0"].eq(10)]
+        part = one if number == 5 else by_epsilon
+        if part["epsilon"].nunique() < 3 or not part["lambda"].eq(part["T0"]).any():
+            continue
+        axes = plots.panels(len(forms))
+        for ax, form in zip(axes, forms, strict=True):
+            _by_size(ax, part, form)
+        axes[0].legend(fontsize=6)
+        written.append(_saved(folder / f"figure_{number}.png", axes))
     return written
+
+
+def _by_size(ax: Axes, part: pd.DataFrame, form: str) -> None:
+    wanted = part["lambda"].eq(part["T0"] * (20 if form == "strict" else 1))
+    for style, name in (("--", form), ("-", f"{form}, equation (10)")):
+        rows = part[wanted & part["form"].eq(name)]
+        groups = [g for g in rows.groupby(["n", "T0"], sort=False) if len(g[1]) > 2]
+        for k, ((n, T0), lines) in enumerate(groups):
+            along = lines.sort_values("epsilon")
+            ax.errorbar(
+                along["epsilon"], along["rmse"], 2 * along["se"], color=f"C{k}", linestyle=style,
+                marker=".", lw=1, label=f"n = {n}, T0 = {T0}" + (", density" * (style == "--")),
+            )  # fmt: skip
+    ax.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="RMSE after treatment")
+    ax.set_title(FORMS[form] + (", lambda = 20 T0" if form == "strict" else ", lambda = T0"))
+    ax.title.set_fontsize(8)
+
+
+def _example() -> Axes:
+    """Draw one panel of the design (Figure 2)."""
+    panel = simulated(10, 10, noise_source(1).post_processing_rng())
+    (ax,) = plots.panels(1)
+    periods = range(1, panel.donors.shape[1] + 1)
+    for series in panel.donors:
+        ax.plot(periods, panel.bound * series, color="0.7", lw=1)
+    ax.plot(periods, panel.bound * panel.target, color="C3")
+    ax.axvline(10.5, color="0.5", linestyle=":", lw=1)
+    ax.set(xlabel="period", ylabel="outcome", title="n = 10, T0 = 10")
+    return ax
 
 
 def _parts(table: pd.DataFrame, against: str) -> dict[str, pd.DataFrame]:

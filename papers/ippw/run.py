@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from papers.runner import Progress
 
 DRAWS = {"synthetic": 100, "ihdp": 500, "lalonde": 500}
-"""The paper has 100 trials of a synthetic design, and 1000 of the others."""
+FULL_DRAWS = DRAWS | {"ihdp": 1000, "lalonde": 1000}
+"""As in the paper."""
 
 REALISATIONS = 100
 """Data sets at most on which estimators without privacy are run."""
@@ -84,6 +85,7 @@ def rerun(
     draws: int | None = None,
     jobs: int = 1,
     seed: int = 1,
+    full: bool = False,
     progress: Progress | None = None,
 ) -> Experiments:
     """Run the experiments of the paper again, with and without its defects.
@@ -102,6 +104,8 @@ def rerun(
         Processes.
     seed : int
         Of everything drawn: this is a simulation, and nothing of it is a release.
+    full : bool
+        As many draws as the paper has: 1000 of IHDP and LaLonde.
     progress : callable, optional
         Called with what was done, how much is done, and how much there is.
 
@@ -122,8 +126,9 @@ def rerun(
     """
     check_counts(draws, jobs, seed)
     there = studies(data)
+    default = FULL_DRAWS if full else DRAWS
     cells = {
-        (label, setup): Cell(label, setup, draws or DRAWS[study.name], seed, study.digest())
+        (label, setup): Cell(label, setup, draws or default[study.name], seed, study.digest())
         for label, study in there.items()
         for setup in setups_of(study)
     }

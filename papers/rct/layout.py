@@ -156,8 +156,9 @@ def _cells(table: int, by_measure: dict[str, dict[str, Any]], measure: str) -> l
     if number["method"] == CONFIDENTIAL:
         return [text, here, *[""] * (width - 2)]
     if table in AVERAGES:
-        outside = low != high and not within(number)  # one run has no extremes
-        return [text + "*" * outside, here, f"[{low}, {high}]"]
+        one_run = number["low"] == number["high"]  # which has no extremes
+        outside = not one_run and not within(number)
+        return [text + "*" * outside, here, "" if one_run else f"[{low}, {high}]"]
     share = "-" if np.isnan(number["share"]) else f"{number['share']:.2f}"
     return [text, here, *([f"{low}, {high}"] if measure == "itt" else []), share]
 

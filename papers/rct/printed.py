@@ -105,11 +105,14 @@ STEPS = 8
 BASE = "MV Histogram"
 """The method whose time is the unit of the others."""
 
+DEFINITION = 2
+"""The table that only defines the models of Tables 3 and 4, and is shown as that."""
+
 IMPLEMENTED = tuple(sorted((*AVERAGES, *REGRESSIONS, *DISTRIBUTIONS, TIMES, STEPS)))
+EVERY = tuple(sorted((*IMPLEMENTED, DEFINITION)))
 
 WITHOUT: Mapping[int, str] = MappingProxyType(
     {
-        2: "which only defines the models of Tables 3 and 4",
         5: "which only lists variables",
         9: "which only lists variables",
         10: "which only lists variables",
@@ -140,7 +143,7 @@ def study_of(table: int) -> str:
     """
     if table == 1:
         return "sim1"
-    return "sim2" if table in (3, 4) else "liberia"
+    return "sim2" if table in (DEFINITION, 3, 4) else "liberia"
 
 
 def asked(table: int, panel: str, row: str, method: str) -> Asked | None:
@@ -172,7 +175,7 @@ def asked(table: int, panel: str, row: str, method: str) -> Asked | None:
 
 def releases(table: int) -> list[Asked]:
     """Return all releases that a table is made of, each once."""
-    if table in (*REGRESSIONS, TIMES, STEPS):
+    if table in (*REGRESSIONS, TIMES, STEPS, DEFINITION):
         return []
     page = printed(table)
     rows = zip(page["panel"], page["row"], page["method"], strict=True)
@@ -210,13 +213,12 @@ def check_tables(tables: Iterable[int]) -> tuple[int, ...]:
     """Return the tables in order, each once; refuse those that are not regenerated."""
     wanted = tuple(sorted(set(tables)))
     for number in wanted:
-        if number not in IMPLEMENTED:
+        if number not in EVERY:
             raise ParameterError(
-                f"table {number}{_why_not(number)} is not regenerated; there are "
-                f"{_listed(IMPLEMENTED)}"
+                f"table {number}{_why_not(number)} is not regenerated; there are {_listed(EVERY)}"
             )
     if not wanted:
-        raise ParameterError(f"no table is asked for; there are {_listed(IMPLEMENTED)}")
+        raise ParameterError(f"no table is asked for; there are {_listed(EVERY)}")
     return wanted
 
 

@@ -66,6 +66,11 @@ SLIP = (
     "the 72 cells of this panel differ."
 )
 OVERLAP = "Overlap: mean share of each 95 % interval inside the other; 0 where disjoint."
+TABLE_2 = (
+    "All models have the treatment t1 and the outcome y (equations (7) and (8)). Table 2 has "
+    "continuous covariates in its rows; Tables 3 and 4 number the models by columns, and their "
+    "estimates are those of the models as they are here."
+)
 TABLE_11 = (
     "Least squares on arms, 57 baseline covariates and both stratifications; HC1. The p-values "
     "are the paper's: one-sided normal, on the side chosen after the estimate was seen, of size "

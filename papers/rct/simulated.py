@@ -114,6 +114,18 @@ def models(study: str) -> dict[str, Specification]:
     return found
 
 
+def split_covariates(names: tuple[str, ...], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the continuous and the binary ones of covariates.
+
+    Examples
+    --------
+    >>> split_covariates(("x1", "x3", "x11"), 10)
+    (('x1', 'x3'), ('x11',))
+    """
+    continuous = tuple(name for name in names if int(name[1:]) <= size)
+    return continuous, names[len(continuous) :]
+
+
 def _model(continuous: range, binary: int) -> Specification:
     first = 4 if continuous == range(1, 5) else 10
     names = [f"x{k}" for k in (*continuous, *range(first + 1, first + 1 + binary))]

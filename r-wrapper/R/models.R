@@ -105,8 +105,12 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param lam,trim,noise Penalty, trimming, and kind of noise.
 #' @param propensity,learner,clip,bins The known probability of treatment; `"dr"`, `"r"` or `"s"`;
 #'   where values are clipped; the number of bins of a feature that declares none.
-#' @param categorical,pairs,subgroups,projection Features without an order; a list of pairs; columns
-#'   whose levels are subgroups; features of a linear projection.
+#' @param categorical,pairs,projection Features without an order; a list of pairs; features of a
+#'   linear projection.
+#' @param subgroups Columns whose levels are subgroups; for `private_ate()`, with `delta`:
+#'   `effects(fit, by = "female")` shows the effects within them.
+#' @param object What [fit()] of `private_ate()` returned.
+#' @param by One of its subgroups.
 #' @param ... Not used: a misspelt argument is refused by name.
 #' @return An object of class `dprct_model`; see [fit()]. For fits of `cate()` and
 #'   `private_additive()`, [predict()] evaluates the function at new rows.
@@ -133,17 +137,24 @@ NULL
 #' @export
 private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
                         ..., outcome = NULL, control = NULL, missing = NULL, budget_shares = NULL,
-                        sd = NULL, centre = NULL, radius = NULL, effects = NULL, blocks = NULL,
-                        privacy_unit = NULL, largest_cluster = NULL, index = NULL,
+                        sd = NULL, centre = NULL, radius = NULL, subgroups = NULL, effects = NULL,
+                        blocks = NULL, privacy_unit = NULL, largest_cluster = NULL, index = NULL,
                         index_columns = NULL, index_bounds = NULL, alphas = NULL,
                         attrition = NULL, neighbors = NULL) {
   model("PrivateATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, control = control,
     missing = missing, budget_shares = budget_shares, sd = sd, centre = centre, radius = radius,
-    effects = effects, blocks = blocks, privacy_unit = privacy_unit,
+    subgroups = subgroups, effects = effects, blocks = blocks, privacy_unit = privacy_unit,
     largest_cluster = largest_cluster, index = index, index_columns = index_columns,
     index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors, ...
   )
+}
+
+#' @rdname estimates
+#' @export
+effects.dprct_private <- function(object, by, ...) {
+  only_known(...)
+  dprct_call("effects_by", result = object, by = by, .call = sys.call())
 }
 
 #' @rdname estimates

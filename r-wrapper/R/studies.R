@@ -20,7 +20,7 @@
 #' @return `study()`: an object of class `dprct_study`. `check()`: one of class `dprct_check`, a list
 #'   of `complete` and `problems`. `plan()` of a study: a `dprct_plan` with `approval`, the hash.
 #'   `protect()`: what [fit()] returns, with the names of the `files` that it wrote. `ledger()`: the
-#'   [accountant()] beside the data.
+#'   [accountant()] next to the data.
 #' @examples
 #' folder <- tempfile()
 #' dir.create(folder)

@@ -178,3 +178,63 @@ plot_scores <- function(scores, ...) {
     )
   }
 }
+
+#' @rdname plots
+#' @param object As `x`.
+#' @return `autoplot()`: a plot of \pkg{ggplot2} with the same intervals, to add to.
+#' @exportS3Method ggplot2::autoplot
+autoplot.dprct_estimate <- function(object, level = 0.95, ...) {
+  only_known(...)
+  effects <- setdiff(names(object$coefficients), c("Intercept", "(Intercept)"))
+  if (!length(effects)) effects <- names(object$coefficients)
+  ends <- confint(object, effects, level)
+  half <- stats::qnorm(1 - (1 - level) / 2) * noise_of(object)[effects]
+  rows <- data.frame(
+    term = factor(effects, rev(effects)), estimate = unname(object$coefficients[effects]),
+    low = ends[, 1L], high = ends[, 2L], row.names = NULL
+  )
+  rows$noise.low <- rows$estimate - unname(half)
+  rows$noise.high <- rows$estimate + unname(half)
+  aes <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
+  made <- ggplot2::ggplot(rows, aes(x = "estimate", y = "term")) +
+    ggplot2::geom_vline(xintercept = 0, linetype = 3) +
+    ggplot2::geom_segment(aes(x = "low", xend = "high", y = "term", yend = "term"))
+  if (!all(is.na(half))) {
+    made <- made + ggplot2::geom_segment(
+      aes(x = "noise.low", xend = "noise.high", y = "term", yend = "term"),
+      linewidth = 1.5
+    )
+  }
+  made + ggplot2::geom_point(size = 2) + ggplot2::labs(x = "Effect", y = NULL)
+}
+
+noise_of <- function(object) {
+  noise <- object$std.error.noise
+  if (is.null(noise)) stats::setNames(object$coefficients * NA, names(object$coefficients)) else noise
+}
+
+#' @rdname plots
+#' @exportS3Method ggplot2::autoplot
+autoplot.dprct_release <- function(object, level = 0.95, ...) {
+  only_known(...)
+  autoplot.dprct_estimate(estimates_of(object), level)
+}
+
+#' @rdname plots
+#' @exportS3Method ggplot2::autoplot
+autoplot.dprct_result <- function(object, ...) {
+  only_known(...)
+  path <- object$tidy
+  if (!"counterfactual" %in% names(path)) {
+    refuse("parameter", "this result is no path; use plot(), or tidy() and a layout of your own")
+  }
+  series <- c("observed", "counterfactual")
+  rows <- data.frame(
+    time = rep(path$time, 2L), value = c(path$observed, path$counterfactual),
+    series = factor(rep(series, each = nrow(path)), series)
+  )
+  aes <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
+  ggplot2::ggplot(rows, aes(x = "time", y = "value", linetype = "series")) +
+    ggplot2::geom_line() +
+    ggplot2::labs(x = "Time", y = NULL, linetype = NULL)
+}

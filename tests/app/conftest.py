@@ -257,7 +257,7 @@ class Window:
         """Wait until an expression is true."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            if found := self.js(code):
+            if found := self.js(f"!!({code})"):
                 return found
             time.sleep(0.1)
         said = self.js("document.body ? document.body.innerText.slice(0, 1500) : ''")

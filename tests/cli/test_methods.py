@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tomllib
@@ -171,7 +172,7 @@ def test_numbers_are_those_of_the_class(
     budget = (study.release.epsilon, study.release.delta)
     fits = [model.fit(*budget, rng=3) for model in (bound, made)]
     left, right = (
-        DeclaredMoments(fit, bound.spec.formulas, "").tidy() if method == "moments" else fit.tidy()
+        DeclaredMoments(fit, bound.spec.formulas).tidy() if method == "moments" else fit.tidy()
         for fit in fits
     )
     pd.testing.assert_frame_equal(left, right)
@@ -625,6 +626,11 @@ def test_readers_run_regressions_on_released_moments(
     text = (folder / "trial_moments.txt").read_text("utf-8")
     assert "Certificate of trial.moments.json" in text
     assert package.verify(place).identical
+    assert package.verify(place).certificate == "trial.moments.certificate.json"
+    for ending in ("txt", "html"):
+        page = (folder / f"trial.moments.certificate.{ending}").read_text("utf-8")
+        assert hashlib.sha256(place.read_bytes()).hexdigest() in page
+        assert "dprct verify" in page
     before = place.read_bytes()
     assert dprct("protect", study, "--resume", "1").code == 0
     assert package.Moments.load(place).drawn.sums.tolist() == moments.drawn.sums.tolist()
@@ -641,14 +647,19 @@ def test_moments_that_were_changed_are_not_verified_nor_replaced(
     place.write_text(json.dumps(content), "utf-8")
     ran = dprct("verify", place)
     assert ran.code == 0
-    assert "is not the same file, but its values match the digest in it" in ran.out
+    said = "is not the same file, but its values match trial.moments.certificate.json"
+    assert said in ran.out
     assert "has what paid for the file" in ran.out
     content["sums"][0][0] += 1
     place.write_text(json.dumps(content), "utf-8")
     ran = dprct("verify", place)
     assert ran.code == 1
-    assert "get them again from who published them" in ran.out
+    assert "they were changed, or the certificate is of other moments" in ran.out
     assert not package.verify(place)
+    apart = shutil.copy(place, folder / "apart.moments.json")
+    ran = dprct("verify", apart)
+    assert ran.code == 1
+    assert "get them again from who published them" in ran.out
     ran = dprct("protect", study, "--resume", "1")
     assert ran.code == 2
     assert "'trial.moments.json' exists and is not what this study wrote" in ran.err
@@ -669,12 +680,16 @@ def test_moments_of_another_ledger_are_contradicted(
     (folder / "trial-2026.ledger.json").unlink()
     shutil.rmtree(folder / "trial-2026.ledger.released")
     assert dprct("verify", first).code == 0
-    for one in folder.glob("trial_moments.*"):
-        one.unlink()
+    certificate = folder / "trial.moments.certificate.json"
+    assert package.verify(first, certificate).identical
+    for one in [*folder.glob("trial_moments.*"), *folder.glob("trial.moments.*")]:
+        one.rename(folder / f"old {one.name}")
     assert dprct("protect", study, "--yes").code == 0
     ran = dprct("verify", first)
     assert ran.code == 1
     assert "LACKS" in ran.out
+    assert not package.verify(first, certificate)  # of the new moments
+    assert package.verify(folder / "trial.moments.json", certificate).identical
 
 
 DESIGN_OF_MOMENTS = '[design]\nkind = "simple"\narms = ["cash"]\nshares = [0.5]\n'

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 
+CLUSTER = "DPRCT_SPARK_CLUSTER"
+"""Set, Spark has two executors, each its own process (``make spark-cluster``); else it is one."""
+
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # start-up and compilation cost more than hundreds of rows: few threads, no code made for a query
 SPARK = {
@@ -91,11 +94,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.warehouse.dir": place / "warehouse",
         JAVA_OPTIONS: f"{SPARK[JAVA_OPTIONS]} -Djava.io.tmpdir={place}",
     }
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # of what Spark imports
+        import pyspark
         from pyspark.sql import SparkSession
 
-        builder = SparkSession.builder.master("local[2]")
+        master = "local[2]"
+        if os.environ.get(CLUSTER):
+            # Spark starts its executors from its own folder, and they talk within this machine
+            master = "local-cluster[2,1,1024]"
+            patch.setenv("SPARK_HOME", str(Path(pyspark.__file__).parent))
+            patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+            # the folder of the executors' logs, which Spark would put into its own
+            patch.setenv("SPARK_WORKER_DIR", str(place))
+        builder = SparkSession.builder.master(master)
         for name, value in {**SPARK, **folders}.items():
             builder = builder.config(name, str(value))
         session = builder.getOrCreate()

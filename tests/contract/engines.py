@@ -48,8 +48,10 @@ from dprct.queries import (
     observed_together,
     one_way_counts,
     read_once,
+    summed,
 )
-from dprct.queries.sums import Arms, Combinations
+from dprct.queries.horvitz_thompson import arm_of
+from dprct.queries.sums import Arms, Asked, Combinations
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION
 
@@ -172,6 +174,14 @@ def hidden(frame: Table) -> list[Any]:
     return [_open(part) for part in (found.difference, found.variance, found.control)]
 
 
+def together(frame: Table, *, private: bool) -> list[Any]:
+    """Return the sums of several outcomes, of one pass, in the order of their groups."""
+    by = {"arm": arm_of(HIDDEN)} if private else {"block": nw.col("block"), "t": nw.col("t")}
+    asked = [Asked(Y, 0.5), Asked(X, present="y"), Asked(Y, present="y")]
+    found = summed(frame, by, asked).groups
+    return [sorted((*map(int, key), n, s, q) for key, n, s, q in found[one]) for one in asked]
+
+
 def additive(frame: Table) -> list[Any]:
     """Return counts and sums in cells, of rows in memory or in an engine."""
     facts: tuple[Any, ...] = (CODED, Y, 0.5, TREATED)
@@ -236,6 +246,8 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "difference_aggregates of blocks": lambda f: difference(f, "block", "t"),
     "difference_aggregates of clusters": lambda f: difference(f, "whole", clusters=True),
     "arm_aggregates": lambda f: [_open(part) for part in arm_aggregates(f, Y, arms(f, "t"))],
+    "summed of public groups": lambda f: together(f, private=False),
+    "summed of private arms": lambda f: together(f, private=True),
     "observed_sums": lambda f: [_open(observed_sums(f, Y, arms(f, "t")))],
     "observed_squares": lambda f: [_open(observed_squares(f, Y, arms(f, "t"), (-7, 4000)))],
     "observed_counts": lambda f: [observed_counts(f, Y, combinations("block", "t")[0])],

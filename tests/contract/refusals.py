@@ -308,6 +308,8 @@ JOINT: dict[str, Any] = {
 case(**ATE, **JOINT, name="with a delta", private="y g", treatment="t",
      centre={"y": 2.0, "g": 2.0}, radius=2.0)  # fmt: skip
 case(**HIDDEN, **JOINT, name="with a delta", private="y g t", assignment=HALF, radius="box")
+case(**ATE, **JOINT, name="subgroups", private="y g s", treatment="t", subgroups=["s"])
+case(**HIDDEN, **JOINT, name="subgroups", private="y g t s", assignment=HALF, subgroups=["s"])
 case(**HIDDEN, name="an index", private="y t x", outcome="y", assignment=HALF, index="2 + x",
      index_bounds=(-3, 3))  # fmt: skip
 

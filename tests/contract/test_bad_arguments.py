@@ -219,8 +219,8 @@ def calls(folder: Path) -> dict[str, Call]:
     )  # fmt: skip
     model(
         "PrivateATE", **both, outcome="y", treatment="t", assignment=None, control=None,
-        missing=None, budget_shares=None, sd=None, centre=None, radius=None, effects="arms",
-        blocks="weight",
+        missing=None, budget_shares=None, sd=None, centre=None, radius=None, subgroups=(),
+        effects="arms", blocks="weight",
         privacy_unit="person", largest_cluster=None, index=None, index_columns=(),
         index_bounds=None, alphas=(0.05,), attrition=False, neighbors="replace-one-design-public",
     )  # fmt: skip

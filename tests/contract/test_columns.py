@@ -122,6 +122,7 @@ CASES: dict[tuple[Any, str], Make] = {
     (PrivateATE, "assignment"): lambda d, s, v: effect(
         d, s, treatment=None, assignment=Simple(v), neighbors="replace-one"
     ),
+    (PrivateATE, "subgroups"): lambda d, s, v: effect(d, s, subgroups=[v]),
     (PrivateATE, "index"): lambda d, s, v: effect(d, s, index=f"1.0*{v}", **INDEX),
     (PrivateATE, "index_columns"): lambda d, s, v: effect(
         d, s, index=lambda rows: rows[v].to_numpy(), index_columns=[v], **INDEX

@@ -5,7 +5,7 @@ from fractions import Fraction
 import dp_accounting
 import pytest
 from dp_accounting import pld
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dprct.errors import ParameterError
@@ -104,6 +104,7 @@ def test_what_is_not_proved_is_not_booked() -> None:
     assert book.ledger == ()
 
 
+@settings(max_examples=25)  # the other accountant takes seconds where many parts are small
 @given(st.lists(st.floats(0.05, 3), min_size=1, max_size=6))
 def test_gaussian_composition_is_that_of_dp_accounting(epsilons: list[float]) -> None:
     """Never below the privacy-loss accountant of the same Gaussians, and at most 2 % above it."""

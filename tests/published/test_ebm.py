@@ -10,8 +10,8 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
-from dprct.published import cate as ebm
-from dprct.published.cate import EBMFit, fitted_ebm, printed_ebm
+from dprct.published import ebm
+from dprct.published.ebm import EBMFit, fitted_ebm, printed_ebm
 
 pytest.importorskip("interpret.privacy", reason="needs the extra 'ebm'")
 

@@ -48,6 +48,19 @@ def test_the_first_lines_of_the_packages_own_readme_run(host: Any, checkout: Pat
     assert "TRUE" in run.stdout
 
 
+def test_the_worked_example_of_the_packages_readme_runs(host: Any, checkout: Path) -> None:
+    readme = (checkout / "r-wrapper" / "README.md").read_text("utf-8")
+    lines = re.findall(r"^```r\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)[1]
+    (python,) = re.findall(r"^```python\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    compile(python, "README.md", "exec")
+    run = host.run(
+        f"local({{\n{lines}\nprint(coef(ols(mpg ~ wt, mtcars)))\n}}, "
+        "envir = new.env(parent = asNamespace('dprct')))"
+    )
+    assert run.returncode == 0, run.stderr
+    assert "37.28" in run.stdout
+
+
 def _code(text: str, fence: str) -> list[str]:
     """Return the lines of R in a vignette, without their output and what it does not show."""
     chunks = re.findall(rf"^```{fence}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)

@@ -13,8 +13,8 @@ from dprct import Marginals, MVHistogram, itt_table, ols
 from dprct.encoding import encoding
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
+from dprct.release.columns import _drawn, is_binned_outcome
 from dprct.release.histogram import COUNTS, OFFSETS, WithOffsets
-from dprct.release.within_bins import _drawn, is_binned_outcome
 from dprct.schema import Column, Schema
 
 SCORE = Column("score", "byte", bounds=(0, 52), bins=(7.0, 13.0, 22.0), role="outcome", missing=())

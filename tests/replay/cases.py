@@ -223,6 +223,15 @@ for rule in ("weight", "ignore"):
     jointly(f"blocks, {rule}", {"assignment": dprct.Block("t", block="block"), "blocks": rule},
             public="t block")  # fmt: skip
 for engine in (False, True):
+    jointly("subgroups" + ", in Polars" * engine, {**TWO, "subgroups": ["x", "g"]},
+            private="y y2 x g", may_miss={"x": "private"}, engine=engine)  # fmt: skip
+jointly("blocks that are subgroups",
+        {"assignment": dprct.Block("t", block="block"), "subgroups": ["block"]},
+        public="t block")  # fmt: skip
+jointly("treatment private, subgroups",
+        {"assignment": dprct.Simple("t"), **PRIVATE, "subgroups": ["g"]},
+        private="y t g", public="", sizes=(40, 8))  # fmt: skip
+for engine in (False, True):
     jointly("missing public" + ", in Polars" * engine,
             {**TWO, "missing": "public", "centre": {"y": 0.25}}, private="y y2",
             may_miss={"y": "public", "y2": "public"}, engine=engine)  # fmt: skip

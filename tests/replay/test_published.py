@@ -122,6 +122,8 @@ def _weighting(name: str, **given: Any) -> None:
 
 _weighting("IPW, classical noise", classical=True, override=False)
 _weighting("IPW, classical noise at any epsilon", override=True, intercept="none")
+_weighting("IPW, less for the weights", classical=True, weights_epsilon=0.005)
+_weighting("IPW, less for the effect", classical=False, effect_epsilon=0.005)
 _weighting("IPW, analytic noise", classical=False, intercept="penalised", lam=0.5, split=0.3)
 
 

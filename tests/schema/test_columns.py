@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError, SchemaError
 from dprct.schema.columns import (
     FLOAT_LIMITS,
@@ -15,10 +16,8 @@ from dprct.schema.columns import (
     Column,
     FileFacts,
     Unit,
-    check_choice,
     check_missing_codes,
     check_storage_type,
-    given,
     is_text,
     number_limits,
     resolves,

@@ -107,7 +107,7 @@ def certified(checkout: Path) -> Callable[..., None]:
         row = {
             "method": method, "neighbours": neighbours, "event": event, "draws": result.draws,
             "claimed": claim, "delta": result.delta, "certified": round(result.epsilon, 4),
-            "alpha": result.alpha, "tight": tight,
+            "alpha": result.alpha, "tight": tight, "measure": result.measure,
         }  # fmt: skip
         rows.mkdir(parents=True, exist_ok=True)
         (rows / f"{name[:16]}.json").write_text(json.dumps(row), encoding="utf-8")

@@ -15,7 +15,7 @@ from scipy.stats import beta
 
 from dprct.errors import ParameterError
 from dprct.privacy.composition import gdp_delta
-from tests.statistical.auditing import _limits, lower_bound
+from tests.statistical.auditing import _limits, lower_bound, lower_mu
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,3 +134,26 @@ def test_the_result_reads_as_a_sentence() -> None:
     text = str(lower_bound(discrete_laplace(rng, 1), discrete_laplace(rng, 1) + 1))
     assert text.startswith("epsilon >= 0.9")
     assert "50000 draws" in text
+
+
+@pytest.mark.parametrize("mu", [0.25, 1, 3])
+def test_mu_is_certified_to_most_of_it_and_never_above(mu: float) -> None:
+    rng = np.random.default_rng(40)
+    audit = lower_mu(rng.normal(size=DRAWS), rng.normal(mu, 1, DRAWS))
+    assert max(0.9 * mu - 0.05, 0.5 * mu) < audit.epsilon <= mu
+    assert "mu >=" in str(audit)
+    other = lower_mu(rng.normal(mu, 1, DRAWS), rng.normal(size=DRAWS))  # in the other direction too
+    assert max(0.9 * mu - 0.05, 0.5 * mu) < other.epsilon <= mu
+
+
+def test_gaussian_noise_a_tenth_too_small_is_caught() -> None:
+    # mu = 3 / .9: the bound is 3.25 with standard deviation .01
+    rng = np.random.default_rng(41)
+    audit = lower_mu(rng.normal(size=DRAWS), rng.normal(3 / 0.9, 1, DRAWS))
+    assert audit.refutes(3)
+    assert not audit.refutes(3 / 0.9)
+
+
+def test_what_shows_nothing_certifies_nothing() -> None:
+    same = np.zeros(1000)
+    assert lower_mu(same, same).epsilon == 0

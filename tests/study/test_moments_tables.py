@@ -30,6 +30,12 @@ def test_a_strangers_file_is_not_replaced(tmp_path: Path) -> None:
         check_moments_target(tmp_path / "other.moments.json", "trial")
 
 
+def test_a_strangers_certificate_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "trial.moments.certificate.txt").write_text("mine")
+    with pytest.raises(FileError, match=r"'trial\.moments\.certificate\.txt' exists"):
+        check_moments_target(tmp_path / "trial_moments.json", "trial")
+
+
 def test_of_units_with_several_rows_only_declared_regressions_are_tabled() -> None:
     """Effects would take rows to be independent; a refusal after the charge would lose the rest."""
     rng, pupils = np.random.default_rng(3), 800
@@ -51,9 +57,9 @@ def test_of_units_with_several_rows_only_declared_regressions_are_tabled() -> No
         data, schema, formulas=["grade ~ tutor"], cov_type="CR1", assignment=dprct.Simple("tutor")
     )
     moments = asked.fit(epsilon=4, delta=1e-6, rng=1)
-    tables = DeclaredMoments(moments, ("grade ~ tutor",), "x.moments.json")
+    tables = DeclaredMoments(moments, ("grade ~ tutor",))
     assert tables.tidy()["of"].unique().tolist() == ["grade ~ tutor"]
-    other = DeclaredMoments(moments, ("tutor ~ grade",), "x.moments.json")
+    other = DeclaredMoments(moments, ("tutor ~ grade",))
     assert other.tidy().empty
     assert other.tables["fits"].empty
     assert "were not released" in other.notes[-1]

@@ -58,8 +58,8 @@ def test_a_draft_says_what_the_do_files_say(folder: Path, command_line: Callable
     assert {name: facts.get("fate") for name, facts in document["columns"].items()} == {
         "crop": "modelled", "wet": "modelled", "seed": "public", "hoe": "public",
         "rain": "modelled", "soil": "modelled", "village": None, "women": None,
-        "diary": "withheld", "phone": "withheld",
     }  # fmt: skip
+    assert document["study"] == {"rest": "withheld"}
     assert document["table"] == [
         {
             "name": "table_1", "outcomes": ["crop", "wet"], "arms": ["seed", "hoe"],
@@ -83,7 +83,8 @@ def test_do_files_without_a_treatment_fill_in_what_is_used() -> None:
     document = tomllib.loads(draft(schema, Path("farms.dta"), Path("s.toml"), found))
     assert document["release"]["method"] == "mv_histogram"
     assert "fate" not in document["columns"]["rain"]
-    assert document["columns"]["diary"]["fate"] == "withheld"
+    assert "diary" not in document["columns"]
+    assert document["study"] == {"rest": "withheld"}
 
 
 def test_what_the_file_does_not_have_fills_in_nothing() -> None:

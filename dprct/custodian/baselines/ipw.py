@@ -11,12 +11,12 @@ import pandas as pd
 import statsmodels.api as sm
 from scipy import special
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import columns_of
 from dprct.privacy.budget import Guarantee
 from dprct.results.base import WATERMARK, Confidential, marked
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,12 +11,12 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, nnls
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays, scale_of
 from dprct.privacy.budget import Guarantee
 from dprct.results.base import WATERMARK, Confidential, marked
-from dprct.schema.columns import given
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:

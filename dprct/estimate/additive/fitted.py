@@ -1,4 +1,4 @@
-"""An additive function fitted to released sums, with what is known of its error.
+"""An additive function fitted to released sums, and its error as far as it is known.
 
 Shapes are polynomials in the number of the bin, each coefficient shrunk to zero by its noise.
 Everything here is post-processing of released numbers and public facts.
@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from dprct.arguments import given
 from dprct.defaults import SHAPE_DEGREE, SHRINKAGE
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise, check_alpha
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
-from dprct.arguments import checked
+from dprct.arguments import check_not_named, checked, distinct_names, given, one_name
 from dprct.defaults import ADDITIVE_BINS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.additive.fitted import AdditiveFit
@@ -33,8 +33,6 @@ from dprct.queries import Block
 from dprct.queries.additive import CodedRows, EngineRows
 from dprct.queries.sums import EXTREMES
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_not_named, distinct_names, one_name
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

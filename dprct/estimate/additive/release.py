@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dprct.arguments import given
 from dprct.defaults import PURE_COUNT_UNITS
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import Guarantee
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian, DiscreteLaplace
 from dprct.queries.additive import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -150,7 +150,7 @@ class AdditiveSums:
 
     @property
     def mean(self) -> float:
-        """Mean of the clipped target, the average of what every block says of it."""
+        """Mean of the clipped target: the average of the means of all blocks."""
         totals = [(float(c.sums.sum()), c.block.size) for c in self.cells if c.sums is not None]
         return float(np.clip(_pooled(totals) / self.mass, -self.clip, self.clip))
 

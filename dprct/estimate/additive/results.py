@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import listed_names
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import half_width, usable_counts
 from dprct.estimate.noise_law import check_alpha
 from dprct.plots import RELEASED, panels
 from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
-from dprct.schema.arguments import listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from dprct.arguments import distinct_names, given, is_data, listed_names
 from dprct.encoding import encodings
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.queries import Block, feature_codes
-from dprct.schema.arguments import distinct_names, is_data, listed_names
-from dprct.schema.columns import given
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
@@ -277,7 +276,7 @@ def _labels(cells: Sequence[tuple[Any, ...]]) -> list[str]:
 
 
 def _check_declared(frame: Any, column: Any) -> None:
-    """Refuse new data with what the schema does not know; numbers outside count as the nearest."""
+    """Refuse levels and missing values of new data that the schema does not allow."""
     values = frame[column.name]
     absent = values.is_null()
     if not column.is_text:

@@ -7,12 +7,10 @@ from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
     Released,
-    drawn_of,
     released,
-    state_of,
-    states_of,
 )
 from dprct.estimate.ate.results import PrivateATEResults, results_of
+from dprct.estimate.ate.states import drawn_of, state_of, states_of
 from dprct.estimate.experiment import BlockRule, UnitRule, levels_of, with_bounds
 
 __all__ = [

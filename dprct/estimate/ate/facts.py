@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +13,8 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import given, listed_names
+from dprct.encoding import encoding
 from dprct.errors import EngineError, FormulaError, ParameterError, withheld
 from dprct.estimate.ate.release import CountedOutcome
 from dprct.estimate.experiment import Experiment
@@ -23,8 +26,6 @@ from dprct.privacy.noise import source
 from dprct.queries import covariates
 from dprct.queries.covariates import with_residual
 from dprct.queries.sums import Clipped
-from dprct.schema.arguments import listed_names
-from dprct.schema.columns import given
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
+    from dprct.schema import Column
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Table
 
@@ -453,6 +455,10 @@ class ATEFacts(Facts):
     together : (G, J, J) array of int or None
         How many people of each group have a value of two outcomes, where that is public and a
         release with delta needs it.
+    subgroups : tuple of str
+        Columns within whose levels a release with delta shows effects, too.
+    private_subgroups : tuple of Column
+        Those that make private cells: no blocks of a public design.
     """
 
     comparison: Comparison
@@ -460,6 +466,13 @@ class ATEFacts(Facts):
     outcomes: tuple[AnyOutcome, ...]
     indexes: Mapping[str, Index]
     together: NDArray[np.int64] | None = None
+    subgroups: tuple[str, ...] = ()
+    private_subgroups: tuple[Column, ...] = ()
+
+    @property
+    def inner(self) -> int:
+        """Private cells of each group of the experiment."""
+        return math.prod(encoding(column).size for column in self.private_subgroups)
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ root of their number, where Laplace noise on each would grow with the number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,12 @@ from scipy import special
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome
 from dprct.estimate.ate.results import TITLE, compared_words, parse_contrast
+from dprct.estimate.ate.within import (
+    arm_means,
+    condition,
+    pooled,
+    strata_of,
+)
 from dprct.estimate.experiment import Experiment
 from dprct.estimate.moments.effects import (
     CellMeans,
@@ -26,12 +32,13 @@ from dprct.estimate.moments.effects import (
     means_of,
     tabulated,
 )
-from dprct.estimate.moments.groups import Group, Grouping
+from dprct.estimate.moments.groups import Group, Grouping, cells_of
 from dprct.estimate.moments.layout import layout_of, places_of, radius_of, scales_of
 from dprct.estimate.moments.release import DrawnMoments, moments_of
 from dprct.estimate.moments.variables import Variable
 from dprct.queries import observed_together
 from dprct.queries.ball import MOST_ROWS, MomentCells, Part
+from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,12 +47,14 @@ if TYPE_CHECKING:
 
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
+    from dprct.estimate.ate.within import Stratum
     from dprct.estimate.effects import Contrast
     from dprct.estimate.moments.effects import Combined
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.model import BoundTable
     from dprct.privacy.budget import Guarantee
+    from dprct.schema import Column
 
     Array = NDArray[np.floating[Any]]
 
@@ -58,7 +67,11 @@ fewer with several."""
 
 
 def check_joint(
-    outcomes: Sequence[AnyOutcome], budget_shares: object, clustered: bool, n: int
+    outcomes: Sequence[AnyOutcome],
+    budget_shares: object,
+    clustered: bool,
+    n: int,
+    private: Sequence[Column] = (),
 ) -> None:
     """Refuse what the joint release does not offer; options and public facts decide.
 
@@ -84,6 +97,12 @@ def check_joint(
                 f"missing='private' for {name!r} is not offered with delta above 0; give a number "
                 "that stands for a missing value, say missing='public', or leave delta out"
             )
+        if private and outcome.among_observed:
+            raise ParameterError(
+                f"missing='public' for {name!r} does not go with the private subgroup "
+                f"{private[0].name!r}, in which it is not known how many have a value; give a "
+                "number that stands for a missing value, or leave subgroups= out"
+            )
         if hidden and outcome.among_observed and len(outcomes) > 1:
             raise ParameterError(
                 f"missing='public' for {name!r} goes with one outcome where treatment is private "
@@ -100,8 +119,13 @@ def check_radius(radius: object) -> None:
         radius_of((), radius)
 
 
-def check_pure(centre: object, radius: object) -> None:
+def check_pure(centre: object, radius: object, subgroups: Sequence[str] = ()) -> None:
     """Refuse options of the joint release where there is none."""
+    if subgroups:
+        raise ParameterError(
+            f"subgroups={list(subgroups)} need the joint release, whose cells are free, and that "
+            "needs delta above 0; give delta, or leave subgroups= out"
+        )
     for name, value in (("centre", centre), ("radius", radius)):
         if value is not None:
             raise ParameterError(
@@ -135,9 +159,16 @@ def places(
 
 
 def layout(
-    outcomes: Sequence[AnyOutcome], sd: Mapping[str, float], centre: object, radius: object
+    outcomes: Sequence[AnyOutcome],
+    sd: Mapping[str, float],
+    centre: object,
+    radius: object,
+    *,
+    cells: bool = False,
 ) -> Layout:
     """Return where the noise goes: by bounds, declared scales and centres alone.
+
+    ``cells`` says that there are private subgroups, whose sizes are released.
 
     Raises
     ------
@@ -154,7 +185,7 @@ def layout(
         box = radius_of(found, "box")
         asked = min(FARTHEST * typical, box) if told and moved else "box"
     hidden = any(isinstance(outcome, HiddenOutcome) for outcome in outcomes)
-    return layout_of(found, asked, "effects", count=hidden)
+    return layout_of(found, asked, "effects", count=hidden or cells)
 
 
 def groups(outcomes: Sequence[AnyOutcome]) -> int:
@@ -167,21 +198,25 @@ def groups(outcomes: Sequence[AnyOutcome]) -> int:
 
 def grouping(facts: ATEFacts) -> Grouping:
     """Return the groups that rows are added in."""
-    first, arms = facts.outcomes[0], facts.arms
+    first, arms, levels = facts.outcomes[0], facts.arms, facts.private_subgroups
     if isinstance(first, HiddenOutcome):
         cells = MomentCells(
-            treatment=first.arms.columns, values=first.arms.values, present=first.arms.present
-        )
-        known = tuple(Group(arm) for arm in arms)
-        return Grouping(known, cells, first.arms.columns, (), (first.arms.n,), arms)
+            treatment=first.arms.columns, values=first.arms.values, levels=levels,
+            present=first.arms.present,
+        )  # fmt: skip
+        known = tuple(cell for arm in arms for cell in cells_of(Group(arm), None, levels))
+        return Grouping(known, cells, first.arms.columns, facts.subgroups, (first.arms.n,), arms)
     assert isinstance(facts.comparison, Experiment)
     everybody = facts.comparison.counted()
     sizes = tuple(size for row in everybody.sizes for size in row)
     known = tuple(
-        Group(arm, rows=size) for arm, size in zip(arms * len(everybody.sizes), sizes, strict=True)
+        cell
+        for arm, size in zip(arms * len(everybody.sizes), sizes, strict=True)
+        for cell in cells_of(Group(arm, rows=None if levels else size), None, levels)
     )
-    cells = MomentCells(len(sizes), everybody.codes, everybody.combinations)
-    return Grouping(known, cells, facts.comparison.design.columns, (), sizes, arms)
+    cells = MomentCells(len(sizes), everybody.codes, everybody.combinations, levels=levels)
+    columns = facts.comparison.design.columns
+    return Grouping(known, cells, columns, facts.subgroups, sizes, arms)
 
 
 def together(table: BoundTable, facts: ATEFacts) -> NDArray[np.int64] | None:
@@ -220,28 +255,12 @@ def cell_means(moments: NoisyMoments, counts: NDArray[np.int64] | None) -> CellM
     )  # fmt: skip
 
 
-def arm_means(
-    outcomes: Sequence[AnyOutcome], found: Layout, cells: Sequence[CellMeans]
-) -> Combinations:
-    """Return the mean of every outcome in every arm, outcomes first, of the means of groups."""
-    q, count = len(outcomes), len(cells)
-    arms = groups(outcomes[:1]) // _blocks(outcomes[0])
-    weights = np.zeros((q, arms, count, q))
-    offsets = np.zeros((q, arms))
-    for j, (outcome, place) in enumerate(zip(outcomes, found.places, strict=True)):
-        shares = [1.0] if isinstance(outcome, HiddenOutcome) else map(float, outcome.arms.weights)
-        for block, share in enumerate(shares):
-            for a in range(arms):
-                weights[j, a, block * arms + a, j] = share * place.scale / place.weight
-        offsets[j] = place.centre
-    m = q * arms
-    return Combinations(
-        tuple(cells), weights.reshape(m, count, q), offsets.ravel(), np.zeros((m, m))
-    )
-
-
-def _blocks(outcome: AnyOutcome) -> int:
-    return 1 if isinstance(outcome, HiddenOutcome) else len(outcome.arms.sizes)
+def shares_of(outcomes: Sequence[AnyOutcome]) -> list[list[float]]:
+    """Return what each block weighs, of every outcome."""
+    return [
+        [1.0] if isinstance(outcome, HiddenOutcome) else [float(w) for w in outcome.arms.weights]
+        for outcome in outcomes
+    ]
 
 
 def contrasted(means: Combinations, contrasts: Sequence[Contrast], q: int) -> Combinations:
@@ -256,6 +275,10 @@ def expected(
     sigma: float,
     sds: Mapping[str, float],
     contrasts: Sequence[Contrast],
+    *,
+    cells: int = 1,
+    share: float = 1.0,
+    blocks: Sequence[int] | None = None,
 ) -> tuple[Combined, ...]:
     """Return effects of size 0 as they are expected to be released, from public facts alone.
 
@@ -268,6 +291,12 @@ def expected(
     sds : mapping from outcome to number
         Of the outcome within an arm; half the width of the bounds, the worst case, if undeclared.
     contrasts : sequence of k Contrast
+    cells : int
+        Private cells of each arm that are added up.
+    share : float
+        Of the people of each arm who are in them.
+    blocks : sequence of int, optional
+        Among the people in these blocks alone.
 
     Returns
     -------
@@ -275,23 +304,27 @@ def expected(
         Outcomes first.  With treatment private, where arms have the sizes that their probabilities
         make likely, and means are at the centres: a mean elsewhere adds the noise of the count.
     """
-    s1, s2 = found.noise(sigma)
+    s1, s2 = (math.sqrt(cells) * s for s in found.noise(sigma))
     spreads = np.array(
         [
             place.weight / place.scale * spread_of(outcome, sds)
             for outcome, place in zip(outcomes, found.places, strict=True)
         ]
     )
-    sizes = np.array([_sizes(outcome) for outcome in outcomes], np.float64).T  # (G, J)
-    cells = [
+    sizes = share * np.array([_sizes(outcome) for outcome in outcomes], np.float64).T  # (G, J)
+    shares = shares_of(outcomes)
+    if blocks is not None:
+        arms = len(sizes) // len(shares[0])
+        sizes = sizes[[block * arms + a for block in blocks for a in range(arms)]]
+        shares = [[one[b] / sum(one[k] for k in blocks) for b in blocks] for one in shares]
+    means = [
         CellMeans(
             np.zeros(len(n)), np.diag(spreads**2 / n), np.diag((s1 / n) ** 2), s2 / (n * (n - 1)),
             n, usable=True,
         )
         for n in np.maximum(sizes, 2.0)
     ]  # fmt: skip
-    means = arm_means(outcomes, found, cells)
-    return contrasted(means, contrasts, len(outcomes)).each()
+    return contrasted(arm_means(outcomes, found, means, shares), contrasts, len(outcomes)).each()
 
 
 def spread_of(outcome: AnyOutcome, sds: Mapping[str, float]) -> float:
@@ -353,6 +386,51 @@ class JointATEResults(EffectResults):
     arms: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
     means: Combinations
+    contrasts: tuple[Contrast, ...] = ()
+    strata: Mapping[str, Stratum] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The control group, and the effects within every subgroup."""
+        within = {f"effects by {name}": self.by(name).tidy() for name in self.strata}
+        return {"control": self.control, **within}
+
+    def by(self, subgroup: str) -> JointATEResults:
+        """Return the effects within every level of a subgroup; free, for they were released too.
+
+        Parameters
+        ----------
+        subgroup : str
+            One of ``subgroups`` of the model.
+
+        Returns
+        -------
+        JointATEResults
+            Outcomes are named ``"y if female=1"``.  The covariance is joint over the levels, whose
+            people differ, so that ``lincom`` and ``wald_test`` compare subgroups.
+
+        Raises
+        ------
+        ParameterError
+            If it is no subgroup of this release.
+        """
+        if not isinstance(subgroup, str) or subgroup not in self.strata:
+            raise ParameterError(
+                f"{given(subgroup)} is no subgroup of this release; it has "
+                f"{', '.join(self.strata) or 'none'}"
+            )
+        found = self.strata[subgroup]
+        names = tuple(
+            condition(name, subgroup, level) for level in found.levels for name in self.outcomes
+        )
+        labels, facets = _named(names, self.contrasts)
+        made = tabulated(
+            contrasted(found.means, self.contrasts, len(names)), labels, facets, like=self,
+            units=found.units, control=_control(found.means, names, len(self.arms)),
+            title=f"{self.title}: by {subgroup}",
+        )  # fmt: skip
+        assert isinstance(made, JointATEResults)
+        return _at_levels(replace(made, outcomes=names, means=found.means, strata={}))
 
     def contrast(self, contrast: str | Mapping[str, float]) -> JointATEResults:
         """Compare arms with each other; free, for it uses what was released already.
@@ -422,14 +500,17 @@ def results(
     """Return the results object: post-processing of what was released."""
     outcomes, arms, contrasts = facts.outcomes, facts.arms, facts.contrasts
     names = tuple(outcome.column.name for outcome in outcomes)
-    rows = [group.rows for group in grouping(facts).groups]
+    made_of = grouping(facts)
     released = [
-        moments_of(found, sums, drawn.sigma, number)
-        for sums, number in zip(drawn.sums, rows, strict=True)
+        moments_of(found, sums, drawn.sigma, group.rows)
+        for sums, group in zip(drawn.sums, made_of.groups, strict=True)
     ]
-    counts = [None] * len(rows) if facts.together is None else list(facts.together)
-    cells = [cell_means(one, number) for one, number in zip(released, counts, strict=True)]
-    means = arm_means(outcomes, found, cells)
+    rows = made_of.totals if isinstance(facts.comparison, Experiment) else [None] * len(arms)
+    whole = pooled(released, rows)
+    counts = [None] * len(whole) if facts.together is None else list(facts.together)
+    cells = [cell_means(one, number) for one, number in zip(whole, counts, strict=True)]
+    shares = shares_of(outcomes)
+    means = arm_means(outcomes, found, cells, shares)
     labels, facets = _named(names, contrasts)
     table = tabulated(
         contrasted(means, contrasts, len(names)),
@@ -444,15 +525,16 @@ def results(
         formula=f"{' + '.join(names)} ~ {' + '.join(arms[1:])}",
         title=TITLE,
         notes=(),
-        units=np.array([one.scale / one.weight for one in released]),
+        units=np.array([one.scale / one.weight for one in whole]),
         columns=names,
         control=_control(means, names, len(arms)),
     )
     held = {name: getattr(table, name) for name in EffectResults.__dataclass_fields__}
     held["notes"] = (*_notes(outcomes, facts, found), *table.notes)
     made = JointATEResults(
-        **held, alphas=alphas, ledger=ledger, arms=arms, outcomes=names, means=means
-    )
+        **held, alphas=alphas, ledger=ledger, arms=arms, outcomes=names, means=means,
+        contrasts=contrasts, strata=strata_of(facts, found, released, cells, shares, means_of),
+    )  # fmt: skip
     return _at_levels(made)
 
 
@@ -495,4 +577,6 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
         notes.append(
             "Treatment is private: means are released sums over released numbers of people."
         )
+    if facts.subgroups:
+        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by(...).")
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

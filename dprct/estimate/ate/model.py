@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dprct.arguments import checked
+import narwhals as nw
+
+from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -39,6 +41,7 @@ from dprct.estimate.ate.release import (
     Released,
     allocated,
     released,
+    sums_of,
 )
 from dprct.estimate.ate.results import (
     EffectRule,
@@ -46,6 +49,7 @@ from dprct.estimate.ate.results import (
     contrasts_of,
     results_of,
 )
+from dprct.estimate.ate.within import check_within, private_names
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
 from dprct.estimate.experiment import (
     BlockRule,
@@ -67,14 +71,20 @@ from dprct.estimate.experiment import (
     with_bounds,
 )
 from dprct.estimate.moments.layout import scales_of
-from dprct.estimate.moments.release import DrawnMoments, allocation_of, drawn_moments
+from dprct.estimate.moments.release import (
+    MOST_NUMBERS,
+    DrawnMoments,
+    allocation_of,
+    drawn_moments,
+)
+from dprct.estimate.moments.variables import check_count
 from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
 from dprct.queries import observed_number
-from dprct.schema.arguments import check_not_named, distinct_names, listed_names
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
+from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,6 +101,7 @@ if TYPE_CHECKING:
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
+    from dprct.queries.sums import Rows
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit
@@ -121,6 +132,7 @@ class ATESpec(Spec[ATEFacts]):
     sd: Mapping[str, float] | None = None
     centre: Mapping[str, float] | None = None
     radius: float | str | None = None
+    subgroups: tuple[str, ...] = ()
     effects: EffectRule = "arms"
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
@@ -138,6 +150,7 @@ class ATESpec(Spec[ATEFacts]):
         *,
         outcome: str | Sequence[str],
         treatment: str | Sequence[str] | None = None,
+        subgroups: Sequence[str] = (),
         index_columns: Sequence[str] = (),
         alphas: Sequence[float] = VALID_LEVELS,
         **options: Any,
@@ -146,6 +159,7 @@ class ATESpec(Spec[ATEFacts]):
         return cls(
             outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
             treatment=None if treatment is None else listed_names(treatment, "treatment"),
+            subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             index_columns=listed_names(index_columns, "index_columns"),
             alphas=levels_of(alphas),
             **options,
@@ -193,14 +207,21 @@ class ATESpec(Spec[ATEFacts]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Outcomes, columns of the design, and covariates of an index."""
-        covariates = covariate_names(self.index, self.index_columns)
-        return tuple(dict.fromkeys([*self.outcome, *self.design_columns, *covariates]))
+        """Outcomes, columns of the design, subgroups, and covariates of an index."""
+        also = (*self.subgroups, *covariate_names(self.index, self.index_columns))
+        return tuple(dict.fromkeys([*self.outcome, *self.design_columns, *also]))
 
     @property
     def treatment_private(self) -> bool:
         """Whether who is in which arm is protected."""
         return self.neighbors == "replace-one"
+
+    def counting(self, schema: Schema) -> Counting:
+        """Return the combinations of public columns, and who has a value where that is public."""
+        public = [c.name for c in self.outcome_columns(schema)
+                  if policy_of(c, self.missing) == "public"]  # fmt: skip
+        keys = () if self.treatment_private else self.design_columns
+        return Counting({name: nw.col(name) for name in keys}, tuple(public))
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options, design and columns, whatever the rows are."""
@@ -219,6 +240,10 @@ class ATESpec(Spec[ATEFacts]):
         yield lambda: sds_of(self.sd, self.outcome)
         yield lambda: scales_of(self.centre, "centre", self.outcome)
         yield lambda: joint.check_radius(self.radius)
+        yield lambda: check_within(
+            self.subgroups, schema, self.design, self.blocks, self.outcome,
+            hidden=self.treatment_private,
+        )  # fmt: skip
         yield lambda: levels_of(self.alphas)
         yield lambda: self._check_indexes(schema)
 
@@ -240,6 +265,11 @@ class ATESpec(Spec[ATEFacts]):
         """Return which effects are reported."""
         groups = self.comparison()
         return contrasts_of(self.effects, groups.design, groups.order, groups.arms)
+
+    def cells(self, schema: Schema) -> tuple[Column, ...]:
+        """Return the subgroups that make private cells."""
+        names = private_names(self.subgroups, self.design, hidden=self.treatment_private)
+        return tuple(schema.column(name) for name in names)
 
     def shares(self) -> dict[str, Fraction]:
         """Return the share of the budget that each outcome has."""
@@ -320,22 +350,27 @@ class ATESpec(Spec[ATEFacts]):
             outcomes.append(narrowed(known, indexes.get(column.name)))
         yield ATEFacts(
             schema=facts.schema, n=facts.n, comparison=groups, contrasts=self.contrasts(),
-            outcomes=tuple(outcomes), indexes=indexes,
+            outcomes=tuple(outcomes), indexes=indexes, subgroups=self.subgroups,
+            private_subgroups=self.cells(facts.schema),
         )  # fmt: skip
 
     def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
         """Return the mechanisms of every outcome; with a delta, the one of all of them."""
         if not budget.delta:
-            joint.check_pure(self.centre, self.radius)
+            joint.check_pure(self.centre, self.radius, self.subgroups)
             return allocated(facts.outcomes, budget)
         clustered = bool(clusters_of(self.design))
-        joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n)
-        return allocation_of(self.layout(facts).grid, joint.groups(facts.outcomes), budget)
+        private = facts.private_subgroups
+        joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n, private)
+        groups = joint.groups(facts.outcomes) * facts.inner
+        check_count(facts.outcomes, groups, MOST_NUMBERS)
+        return allocation_of(self.layout(facts).grid, groups, budget)
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
         sds = sds_of(self.sd, self.outcome)
-        return joint.layout(facts.outcomes, sds, self.centre, self.radius)
+        cells = bool(facts.private_subgroups)
+        return joint.layout(facts.outcomes, sds, self.centre, self.radius, cells=cells)
 
     def guarantee(self, facts: ATEFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
@@ -385,7 +420,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
         groups = experiment = experiment_of(
             table.frame, spec.treatment, spec.assignment, control=spec.control,
             blocks=spec.blocks, privacy_unit=spec.privacy_unit,
-            largest_cluster=spec.largest_cluster, attrition=spec.attrition,
+            largest_cluster=spec.largest_cluster, attrition=spec.attrition, counted=table.counted,
         )  # fmt: skip
         outcomes += [
             outcome_of(table, column, experiment, spec.missing, shares[column.name])
@@ -395,7 +430,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
     frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
     facts = ATEFacts(
         schema=schema, n=known.n, comparison=groups, contrasts=spec.contrasts(), outcomes=adapted,
-        indexes=indexes,
+        indexes=indexes, subgroups=spec.subgroups, private_subgroups=spec.cells(schema),
     )  # fmt: skip
     return facts, table.with_frame(frame) if indexes else table
 
@@ -441,6 +476,11 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         With ``delta``, rows further from the centres than this, in units of ``sd``, are moved to
         that distance.  By default twice that of a typical row, which moves less than 5 % of normal
         rows, if every outcome has an ``sd`` and a ``centre``; else ``"box"``, which moves nobody.
+    subgroups : sequence of str, optional
+        Columns with levels, within which a fit with ``delta`` shows the effects, too (``by`` of the
+        result).  Blocks of the design are public groups; other columns are private, and the numbers
+        of people in their cells are released at no price.  The noise of the effects of everybody
+        grows with the root of the number of cells of an arm.
     effects : {"arms", "main", "factorial"}
         ``"arms"`` compares each arm with control.  For a :class:`~dprct.Factorial` design,
         ``"main"`` gives the main effect of every factor, averaged over the other factors, and
@@ -541,6 +581,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         sd: Mapping[str, float] | None = None,
         centre: Mapping[str, float] | None = None,
         radius: float | str | None = None,
+        subgroups: Sequence[str] = (),
         effects: EffectRule = "arms",
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
@@ -555,7 +596,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
             missing=missing, budget_shares=budget_shares, sd=sd, centre=centre, radius=radius,
-            effects=effects, blocks=blocks, privacy_unit=privacy_unit,
+            subgroups=subgroups, effects=effects, blocks=blocks, privacy_unit=privacy_unit,
             largest_cluster=largest_cluster, index=index, index_columns=index_columns,
             index_bounds=index_bounds, alphas=alphas, attrition=attrition, neighbors=neighbors,
         )  # fmt: skip
@@ -602,7 +643,15 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
             self.facts = replace(self.facts, together=joint.together(self._table, self.facts))
         return super()._allocated(budget)
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> AnyDrawn:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], AnyDrawn]:
+        if allocation.budget.delta or not self._table.in_engine:
+            return super()._asked(allocation)
+        sums = sums_of(self.facts.outcomes, self._table)
+        return lambda noise: self._draw(allocation, noise, sums)
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, sums: Rows | None = None
+    ) -> AnyDrawn:
         if allocation.budget.delta:
             facts = self.facts
             relation: Relation = (
@@ -613,7 +662,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
                 noise,
             )  # fmt: skip
         assert isinstance(allocation, ATEAllocation)
-        return released(self.facts.outcomes, allocation, self._table, noise)
+        return released(self.facts.outcomes, allocation, self._table, noise, sums)
 
     def _read(
         self,
@@ -675,7 +724,7 @@ def outcome_of(
             raise ATESpec._uncountable(column)
         return CountedOutcome(column, experiment.counted(), share)
     if policy == "public":
-        counted = experiment.among_observed(table.frame, column)
+        counted = experiment.among_observed(table.frame, column, table.counted)
         return Outcome(column, counted, share, among_observed=True)
     fill = None if policy is None else constant_of(policy, column)
     return Outcome(column, experiment.counted(), share, fill)
@@ -699,7 +748,12 @@ def hidden_outcome_of(
     """
     policy = policy_of(column, missing)
     if policy == "public":
-        arms = replace(arms, n=observed_number(table.frame, column), present=column.name)
+        counted = table.counted
+        if counted is not None and column.name in counted.present:
+            n = counted.having(column.name)
+        else:
+            n = observed_number(table.frame, column)
+        arms = replace(arms, n=n, present=column.name)
     if arms.n < 2:
         raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
     fill = None if policy in (None, "public") else constant_of(policy, column)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.ate import joint
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
+from dprct.estimate.ate.within import condition, known_levels
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Guarantee, exact
@@ -21,7 +23,6 @@ from dprct.queries import EXTREMES
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
 from dprct.results.plan import Plan, PlannedNumber
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -322,6 +323,9 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
         ]
         shown.append(f"the declared probabilities of the arms: {', '.join(shares)}")
     shown.append("the declared bounds of " + ", ".join(o.column.name for o in outcomes))
+    if facts.private_subgroups:
+        names = ", ".join(column.name for column in facts.private_subgroups)
+        shown.append(f"the declared levels of {names}")
     shown += [f"the index of {name}: {index.text}" for name, index in facts.indexes.items()]
     shown += ["who has a value of " + ", ".join(known)] if known else []
     if jointly:
@@ -384,7 +388,9 @@ def joint_plan(
     """
     outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
     mechanism = gaussian_of(allocation)
-    effects = joint.expected(outcomes, layout, mechanism.noise_sd, sds, contrasts)
+    effects = joint.expected(
+        outcomes, layout, mechanism.noise_sd, sds, contrasts, cells=facts.inner
+    )
     k = len(contrasts)
     shown = {
         "n": f"{facts.n:,} rows",
@@ -394,7 +400,8 @@ def joint_plan(
     }
     if layout.grid.count:
         rows = count_noise(layout, mechanism.noise_sd)
-        shown["people in an arm"] = f"released with noise sd {rows:.4g}"
+        what = "people in an arm" if facts.inner == 1 else "people in a cell"
+        shown[what] = f"released with noise sd {rows:.4g}"
     warnings: list[str] = []
     numbers: list[PlannedNumber] = []
     better = 0
@@ -430,9 +437,11 @@ def joint_plan(
                     std_error=error,
                 )
             )  # fmt: skip
+    shown |= _within_said(facts, layout, mechanism.noise_sd, sds, alphas, numbers)
     shown["better"] = _better(better, len(effects))
     shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
-    kind = "of released sums over released numbers of people" if layout.grid.count else "in means"
+    hidden = isinstance(outcomes[0], HiddenOutcome)
+    kind = "of released sums over released numbers of people" if hidden else "in means"
     moved = "" if layout.grid.moves_nobody else ", and rows far from the centres moved to the ball"
     consequences = (
         f"the estimate is a difference {kind}, not adjusted for covariates"
@@ -440,6 +449,45 @@ def joint_plan(
         f"the estimand is the effect on outcomes clipped to their bounds{moved}",
     )
     return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+
+
+def _within_said(
+    facts: ATEFacts,
+    layout: Layout,
+    sigma: float,
+    sds: Mapping[str, float],
+    alphas: Sequence[float],
+    numbers: list[PlannedNumber],
+) -> dict[str, str]:
+    """Return what is expected within subgroups; ``numbers`` gets theirs, too.
+
+    How many people have a level of a private subgroup is not known: as many as any other.
+    """
+    shown: dict[str, str] = {}
+    if facts.inner > 1:
+        shown["cells"] = (
+            f"{facts.inner} of each arm, by {', '.join(c.name for c in facts.private_subgroups)}; "
+            f"the effects of everybody have {math.sqrt(facts.inner):.3g} times the noise that they "
+            "would have without them"
+        )
+    for name, levels in known_levels(facts).items():
+        for level, (cells, share, blocks) in levels.items():
+            found = joint.expected(
+                facts.outcomes, layout, sigma, sds, facts.contrasts, cells=cells, share=share,
+                blocks=blocks,
+            )  # fmt: skip
+            wanted = [(o.column.name, c.name) for o in facts.outcomes for c in facts.contrasts]
+            for (outcome, contrast), effect in zip(wanted, found, strict=True):
+                part = f"{condition(outcome, name, level)}: {contrast}"
+                error = joint.standard_error(effect, alphas)
+                guessed = "" if blocks else ", if all levels are as frequent"
+                shown[part] = f"std err {error:.4g}, noise sd {effect.noise_sd:.4g}{guessed}"
+                numbers.append(
+                    PlannedNumber(
+                        kind="coefficient", part=part, noise_sd=effect.noise_sd, std_error=error
+                    )
+                )
+    return shown
 
 
 @lru_cache(maxsize=1024)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import narwhals as nw
 
 from dprct.defaults import (
     COUNTED_SHARES,
@@ -14,17 +16,19 @@ from dprct.defaults import (
     MANY_ARM_SHARES,
     TWO_ARM_SHARES,
 )
-from dprct.errors import LedgerError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, against_control, combined
 from dprct.estimate.noise_law import LARGEST_RHO
 from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
 from dprct.queries.horvitz_thompson import (
     PrivateArms,
+    arm_of,
     horvitz_thompson_difference,
     horvitz_thompson_sums,
 )
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
-from dprct.queries.sums import GRID, Clipped, arm_aggregates, difference_aggregates
+from dprct.queries.sums import GRID, Asked, Clipped, arm_aggregates, difference_aggregates
+from dprct.queries.together import summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +37,8 @@ if TYPE_CHECKING:
     from dprct.model import BoundTable
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.sums import Arms
+    from dprct.queries.sums import Arms, Rows
     from dprct.schema.columns import Column
-    from dprct.schema.tables import Table
 
 
 LARGEST_SCALE = 1 << 52
@@ -74,6 +77,11 @@ class Outcome:
         return len(self.arms.sizes[0]) == 2
 
     @property
+    def asked(self) -> Asked:
+        """What the outcome needs of rows in an engine."""
+        return self.arms.asked(self.column, self.fill)
+
+    @property
     def width(self) -> Fraction:
         """U - l, exactly as the grid has it."""
         return Fraction(Clipped(self.column).step) * GRID
@@ -110,7 +118,7 @@ class Outcome:
         return {"arm means": GRID, "arm variances": GRID}
 
     def release(
-        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Released:
         """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before."""
         if self.two_arms:
@@ -156,7 +164,7 @@ class Outcome:
         return (sorted(each)[-1],) if self.two_arms else tuple(each)
 
     def _difference(
-        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Released:
         sealed = difference_aggregates(frame, self.column, self.arms, self.fill)
         tau, v, control = (
@@ -174,7 +182,7 @@ class Outcome:
         return Released((effect,), self._low + control, control_scale)
 
     def _arm_means(
-        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Released:
         sealed = arm_aggregates(frame, self.column, self.arms, self.fill)
         means, spreads = (
@@ -330,6 +338,11 @@ class HiddenOutcome:
         return len(self.arms.shares) == 2
 
     @property
+    def asked(self) -> Asked:
+        """What the outcome needs of rows in an engine."""
+        return Asked(self.column, self.fill, self.arms.present)
+
+    @property
     def width(self) -> Fraction:
         """U - l, exactly as the grid has it."""
         return Fraction(Clipped(self.column).step) * GRID
@@ -376,7 +389,7 @@ class HiddenOutcome:
         return {"arm sums": 2 * GRID, "arm squares": GRID}
 
     def release(
-        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Released:
         """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before."""
         if self.two_arms:
@@ -429,7 +442,7 @@ class HiddenOutcome:
         return tuple(found)
 
     def _difference(
-        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Released:
         sealed = horvitz_thompson_difference(frame, self.column, self.arms, self.fill)
         of_effect, of_variance, of_control = self.split(epsilon)
@@ -446,7 +459,7 @@ class HiddenOutcome:
         return Released((effect,), self.middle + control, scale)
 
     def _means(
-        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Iterator[NoisyMean]:
         sealed = horvitz_thompson_sums(frame, self.column, self.arms, self.fill)
         of_effect, of_variance = self.split(epsilon)
@@ -519,6 +532,11 @@ class CountedOutcome:
     presence_public = False
 
     @property
+    def asked(self) -> Asked:
+        """What the outcome needs of rows in an engine."""
+        return self.arms.asked(self.column, None, with_value=True)
+
+    @property
     def width(self) -> Fraction:
         """U - l, exactly as the grid has it."""
         return Fraction(Clipped(self.column).step) * GRID
@@ -552,7 +570,7 @@ class CountedOutcome:
         return {"sums and counts": 2 * GRID, "squares": GRID}
 
     def release(
-        self, frame: Table, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
+        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
     ) -> Released:
         """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before.
 
@@ -712,78 +730,39 @@ def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
     return ATEAllocation(budget=budget, parts=parts)
 
 
-def released(
-    outcomes: Sequence[AnyOutcome], allocation: ATEAllocation, table: BoundTable, noise: NoiseSource
-) -> tuple[Released, ...]:
-    """Draw the release of all outcomes; the caller has charged the allocation."""
-    epsilon = allocation.budget.epsilon
-    return tuple(
-        outcome.release(table.frame, epsilon, allocation.of(outcome), noise) for outcome in outcomes
-    )
-
-
-def state_of(outcomes: Sequence[AnyOutcome], found: Sequence[Released]) -> dict[str, Any]:
-    """Return the released numbers of each outcome as JSON-ready values, for people to read."""
-    return {
-        outcome.column.name: {
-            "control": one.control,
-            "effects": [
-                {"value": e.value, "variances": [v.value for v in e.variances]} for e in one.effects
-            ],
-            "means": [m.value for m in one.means],
-        }
-        for outcome, one in zip(outcomes, found, strict=True)
-    }
-
-
-def states_of(found: Sequence[Released]) -> list[dict[str, Any]]:
-    """Return what was drawn as JSON-ready values: noisy numbers and public scales.
-
-    Examples
-    --------
-    >>> variance = NoisyVariance(0.01, 1e-4, 0.11)
-    >>> one = Released((NoisyEffect(0.5, (0.03,), (variance,)),), 1.0, 0.2)
-    >>> restored(states_of([one])[0]) == one
-    True
-    """
-    return [asdict(one) for one in found]
-
-
-def drawn_of(
-    outcomes: Sequence[AnyOutcome], states: Sequence[Mapping[str, Any]]
-) -> tuple[Released, ...]:
-    """Return what was drawn from what :func:`states_of` made of it.
+def sums_of(outcomes: Sequence[AnyOutcome], table: BoundTable) -> Rows:
+    """Return all that the outcomes need of rows in an engine, of one pass; rows in memory as is.
 
     Raises
     ------
-    LedgerError
-        If numbers of values are lacking, as in states of releases before they were saved.
+    EngineError
+        If the engine fails, or the table is not what it was at the door.
     """
-    found = tuple(restored(one) for one in states)
-    for outcome, one in zip(outcomes, found, strict=True):
-        if isinstance(outcome, CountedOutcome) and not one.counts:
-            raise LedgerError(
-                "this release was saved before numbers of values were saved with it, and who "
-                f"has a value of {outcome.column.name!r} is private, so that no file can be "
-                "made of it; it is spent, and what is left pays for a new release"
-            )
-    return found
+    if not isinstance(table.frame, nw.LazyFrame):
+        return table.frame
+    by: dict[str, nw.Expr] = {}
+    for outcome in outcomes:  # all of one experiment, and so of the same groups
+        if isinstance(outcome, HiddenOutcome):
+            by = {"arm": arm_of(outcome.arms)}
+        elif outcome.arms.combinations is not None:
+            by = {name: nw.col(name) for name in outcome.arms.combinations.columns}
+    return summed(table.frame, by, [outcome.asked for outcome in outcomes], table.counted)
 
 
-def restored(state: Mapping[str, Any]) -> Released:
-    """Return one of the values that :func:`states_of` was given, as JSON gave it back."""
-    effects = [
-        NoisyEffect(
-            one["value"], tuple(one["scales"]), tuple(NoisyVariance(**v) for v in one["variances"])
-        )
-        for one in state["effects"]
-    ]
-    means = [
-        NoisyMean(
-            one["value"], one["scale"], NoisyVariance(**one["variance"]), tuple(one["others"])
-        )
-        for one in state["means"]
-    ]
-    # what was saved before releases held counts has none
-    counts = tuple(state.get("counts", ()))
-    return Released(tuple(effects), state["control"], state["control_scale"], tuple(means), counts)
+def released(
+    outcomes: Sequence[AnyOutcome],
+    allocation: ATEAllocation,
+    table: BoundTable,
+    noise: NoiseSource,
+    sums: Rows | None = None,
+) -> tuple[Released, ...]:
+    """Draw the release of all outcomes; the caller has charged the allocation.
+
+    ``sums`` are those of :func:`sums_of`, where they were asked for before.
+    """
+    epsilon = allocation.budget.epsilon
+    if sums is None:
+        sums = sums_of(outcomes, table)
+    return tuple(
+        outcome.release(sums, epsilon, allocation.of(outcome), noise) for outcome in outcomes
+    )

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import check_choice, given
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
 from dprct.estimate.effects import Contrast, combined, effects_plot
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
-from dprct.schema.arguments import check_choice
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

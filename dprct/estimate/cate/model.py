@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import narwhals as nw
 
-from dprct.arguments import checked
+from dprct.arguments import check_choice, check_not_named, checked, distinct_names, given, one_name
 from dprct.assignment.groups import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encoding import encodings
@@ -38,8 +38,6 @@ from dprct.model import Facts, Model
 from dprct.queries import Block
 from dprct.queries.additive import CompactRows, EngineRows
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_not_named, distinct_names, one_name
-from dprct.schema.columns import given
 from dprct.schema.tables import check_rows
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from dprct.arguments import given
 from dprct.defaults import KNOWN_PARTS, NUISANCE_PARTS
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
@@ -22,7 +23,6 @@ from dprct.privacy.noise import random_part
 from dprct.queries import Block
 from dprct.queries.additive import CodedRows, CompactRows, EngineRows, doubly_robust, residual_ratio
 from dprct.queries.sums import over, within
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.release import Released, divisor_of, gaussian_draws, slope_kept
@@ -118,6 +119,23 @@ def expected_effect(allocation: IPWAllocation, declared: Declared) -> NoisyEffec
         n2=form.n2,
     )
     return effect_of(found, declared.radius)
+
+
+def signs_of(effect: NoisyEffect | NormalEffect, declared: Declared) -> str:
+    """Return how likely effects have the wrong sign, with errors as they are expected to be.
+
+    Notes
+    -----
+    The estimate is taken to be normal with the sd of which a 95% interval has 1.96 on either side;
+    an effect as large as half a 90% interval then has the wrong sign one time in twenty.  A bound
+    that assumes nothing of the kind is :class:`dprct.published.SignRisk`, for the published form.
+    """
+    sd = effect.half_width(0.05) / -float(ndtri(0.025))
+    wrong = float(ndtr(-declared.spread / sd))
+    return (
+        f"expected 1 time in 20 for an effect of {-float(ndtri(0.05)) * sd:.4g}, and "
+        f"{wrong:.1%} of the time for one sd of the outcome"
+    )
 
 
 def _size(allocation: IPWAllocation, name: str) -> float:

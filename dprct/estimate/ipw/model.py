@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import checked
+from dprct.arguments import (
+    check_choice,
+    check_not_named,
+    checked,
+    given,
+    is_data,
+    listed_names,
+    one_name,
+)
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.experiment import levels_of, with_bounds
@@ -18,6 +26,7 @@ from dprct.estimate.ipw.expected import (
     Declared,
     check_estimable,
     expected_effect,
+    signs_of,
     warnings_of,
 )
 from dprct.estimate.ipw.release import (
@@ -41,14 +50,6 @@ from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import (
-    check_choice,
-    check_not_named,
-    is_data,
-    listed_names,
-    one_name,
-)
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -239,6 +240,7 @@ class IPWSpec(Spec[Facts]):
             "treated": roles.treated,
             "expected": f"about {effect.standard_error(self.alphas):.4g}: 95% intervals of "
             f"+-{effect.half_width(0.05):.4g}, for an outcome of sd {declared.spread:.4g}",
+            "wrong sign": signs_of(effect, declared),
         }
         consequences = [
             "the estimand is of the outcome clipped to its bounds; penalty and trimming bias it "
@@ -298,7 +300,7 @@ class Roles:
         return ", ".join((self.outcome.name, *self.design.columns))
 
     def estimand(self, scheme: Scheme) -> str:
-        """Return in words of what the effect is an estimate."""
+        """Return in words which effect is estimated."""
         low, high = self.bounds
         who = {"ate": "everybody", "att": "the treated", "atc": "those not treated"}
         return (

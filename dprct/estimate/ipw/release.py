@@ -111,7 +111,7 @@ class IPWAllocation(Allocation):
         penalty are lam / h ||w|| away along a curvature h.  It is :func:`curvature_of`, what plans
         count with: with covariates that spread less within their bounds the distance is larger.
         Where the penalty takes more than half of the slopes, which plans warn of, ||w|| itself is
-        taken: what is left of the weights then says little of what there was.
+        taken: the weights that are left then say little about the true ones.
         """
         ratio = self.lam / curvature_of(self.form.d)
         return norm * (ratio if ratio < 1 else 1.0)
@@ -548,8 +548,8 @@ def facts_of(
         R, half the width of the bounds of the outcome.
     treated : float
         Share of the rows that are taken to be treated.
-    words : mapping from {"treated", "outcome", "expected"} to str
-        The last: standard error and half width to expect.
+    words : mapping from {"treated", "outcome", "expected", "wrong sign"} to str
+        The last two: standard error and half width to expect, and how sure the sign will be.
     """
     form = allocation.form
     scheme, kept = form.scheme, slope_kept(allocation)
@@ -569,6 +569,7 @@ def facts_of(
         "sampling error": f"at most {sampling_most(form, radius):.4g} (every weight the largest)",
     }
     facts["expected standard error"] = words["expected"]
+    facts["wrong sign"] = words["wrong sign"]
     return facts
 
 

@@ -39,6 +39,9 @@ VERSION = 2
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
 
+DIGEST = "digest of the content"
+"""The fact of a certificate that says which numbers it is of, however a document is laid out."""
+
 _LEAST_NOISE = 0.999
 """Share of the noise that a guarantee needs, by this version's arithmetic, below which a document
 is not one of ours."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.estimate.effects import effects_plot
 from dprct.estimate.moments.raised import kappa, p_value, rounded_up
@@ -22,7 +23,6 @@ from dprct.results.joint import (
     simultaneous_level,
     wald_test,
 )
-from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

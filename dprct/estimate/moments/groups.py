@@ -99,6 +99,23 @@ def public_subgroups(subgroups: Sequence[str], design: Design | None, hidden: bo
     return [name for name in subgroups if name in known]
 
 
+def public_keys(
+    design: Design | None,
+    subgroups: Sequence[str],
+    present_public: Sequence[str],
+    schema: Schema,
+    *,
+    hidden: bool,
+) -> dict[str, nw.Expr]:
+    """Return the columns of which each combination is a public group, and how they are made."""
+    arms = () if design is None or hidden else (*design.columns, *design.uses)
+    names = (*arms, *public_subgroups(subgroups, design, hidden))
+    flags = {
+        f"{_HAS}{place}": _present(schema.column(name)) for place, name in enumerate(present_public)
+    }
+    return {name: nw.col(name) for name in names} | flags
+
+
 def grouping_of(
     table: BoundTable,
     schema: Schema,
@@ -128,19 +145,17 @@ def grouping_of(
         frame = frame.with_columns(
             *[_present(schema.column(name)).alias(flag) for name, flag in flags.items()]
         )
-    arms = () if design is None or hidden else design.columns
-    uses = () if design is None or hidden else design.uses
-    wanted = list(dict.fromkeys([*arms, *uses, *outer, *flags.values()]))
+    wanted = list(public_keys(design, subgroups, present_public, schema, hidden=hidden))
     treatment = () if design is None else design.columns
     private = _private(comparison if hidden else None, inner)
     if not wanted:
-        groups = tuple(_cells(Group(rows=table.n), comparison if hidden else None, inner))
+        groups = tuple(cells_of(Group(rows=table.n), comparison if hidden else None, inner))
         found = Grouping(
             _counted(groups, private), private, treatment, tuple(subgroups), (table.n,),
             _arms(comparison),
         )  # fmt: skip
         return found, table
-    rows, combinations = combined(nw.to_native(frame), wanted)
+    rows, combinations = combined(nw.to_native(frame), wanted, table.counted)
     if design is not None and not hidden:
         _check_design(design, rows, attrition)
         _check_shares(design, rows, outer)
@@ -168,7 +183,7 @@ def grouping_of(
         len(publics), codes, combinations, private.treatment, private.values, private.levels
     )
     groups = tuple(
-        cell for one in publics for cell in _cells(one, comparison if hidden else None, inner)
+        cell for one in publics for cell in cells_of(one, comparison if hidden else None, inner)
     )
     found = Grouping(
         _counted(groups, cells), cells, treatment, tuple(subgroups),
@@ -202,7 +217,7 @@ def _private(comparison: Comparison | None, levels: Sequence[Column]) -> MomentC
     return MomentCells(treatment=groups.columns, values=values, levels=tuple(levels))
 
 
-def _cells(public: Group, comparison: Comparison | None, levels: Sequence[Column]) -> list[Group]:
+def cells_of(public: Group, comparison: Comparison | None, levels: Sequence[Column]) -> list[Group]:
     """Return the private cells of a public group, in the order of their codes."""
     arms: list[tuple[str, tuple[tuple[str, Value], ...]]] = [(public.arm, ())]
     if comparison is not None:

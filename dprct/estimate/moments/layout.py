@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
 from dprct.queries.sums import EXTREMES
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import narwhals as nw
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import check_choice, checked, given, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001 -- read by @checked
     Level,  # noqa: TC001
 )
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
-from dprct.estimate.moments.groups import check_subgroups, grouping_of, public_subgroups
+from dprct.estimate.moments.groups import (
+    check_subgroups,
+    grouping_of,
+    public_keys,
+    public_subgroups,
+)
 from dprct.estimate.moments.layout import (
     layout_of,
     one_hot,
@@ -29,10 +34,12 @@ from dprct.estimate.moments.layout import (
 )
 from dprct.estimate.moments.plan import effects_said, regression_said, released_said
 from dprct.estimate.moments.release import (
+    MOST_NUMBERS,
     SCORES,
     DrawnMoments,
     MomentsFacts,
     allocation_of,
+    asked_moments,
     drawn_moments,
     drawn_scores,
     gaussian_of,
@@ -54,8 +61,8 @@ from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.ball import MOST_ROWS
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, listed_names
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
+from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
+    from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -72,9 +80,6 @@ if TYPE_CHECKING:
 MissingRule = str | float
 ScoreErrors = Literal["HC1", "CR1"]
 """Robust errors: of rows, and of units with several rows."""
-
-MOST_NUMBERS = 1_000_000
-"""Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
 
 RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
 
@@ -266,6 +271,13 @@ class MomentsSpec(Spec[MomentsFacts]):
         outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
         arms = self.assignment is not None and self.hidden
         return arms or len(outer) < len(self.subgroups)
+
+    def counting(self, schema: Schema) -> Counting:
+        """Return the public columns of which each combination is a group."""
+        hidden, present = self.hidden, self.present_public(schema)
+        return Counting(
+            public_keys(self.assignment, self.subgroups, present, schema, hidden=hidden)
+        )
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options and columns, whatever the rows are."""
@@ -572,12 +584,29 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         spec = self.spec
         return Moments.of(self.facts, drawn, guarantee, "", spec.method, spec.outcomes)
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> DrawnMoments:
+    def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], DrawnMoments]:
+        if not self._table.in_engine:
+            return super()._asked(allocation)
+        facts, relation = self.facts, self.spec.neighbors
+        assert relation in RELATIONS
+        sums = asked_moments(self._table, facts.layout, facts.grouping, relation, self._unit_id)
+        return lambda noise: self._draw(allocation, noise, sums)
+
+    @property
+    def _unit_id(self) -> str | None:
+        """The column that says whose a row is, where one person may have several."""
+        return self.facts.schema.unit.id if self.facts.layout.grid.rows > 1 else None
+
+    def _draw(
+        self, allocation: Allocation, noise: NoiseSource, sums: IntegerVector | None = None
+    ) -> DrawnMoments:
         facts, relation = self.facts, self.spec.neighbors
         assert relation in RELATIONS
         schema, layout, grouping = facts.schema, facts.layout, facts.grouping
-        unit = schema.unit.id if layout.grid.rows > 1 else None
-        drawn = drawn_moments(self._table, layout, grouping, relation, allocation, noise, unit)
+        unit = self._unit_id
+        drawn = drawn_moments(
+            self._table, layout, grouping, relation, allocation, noise, unit, sums
+        )
         asked = self.spec.scored(schema)
         if not asked:
             return drawn

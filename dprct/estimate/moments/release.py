@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.scores import Scored
     from dprct.model import BoundTable
+    from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget, Guarantee, Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.ball import MomentsGrid
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 MOMENTS = "moments"
 """The part of an allocation of :class:`dprct.PrivateMoments` that is drawn first."""
+
+MOST_NUMBERS = 1_000_000
+"""Numbers of a release; a file of more is tens of megabytes, and its noise as large."""
 
 SCORES = "scores of regression {}"
 """The others, which are drawn after it."""
@@ -138,6 +142,19 @@ def gaussian_of(allocation: Allocation, part: str = MOMENTS) -> AnalyticGaussian
     return mechanism
 
 
+def asked_moments(
+    table: BoundTable, layout: Layout, grouping: Grouping, relation: Relation, unit: str | None
+) -> IntegerVector:
+    """Return the sums of all groups, sealed: one pass.
+
+    Raises
+    ------
+    EngineError
+        If the engine fails, or the table is not what it was at the door.
+    """
+    return moment_sums(table.frame, layout.grid, grouping.cells, relation, unit, table.counted)
+
+
 def drawn_moments(
     table: BoundTable,
     layout: Layout,
@@ -146,10 +163,15 @@ def drawn_moments(
     allocation: Allocation,
     noise: NoiseSource,
     unit: str | None = None,
+    sums: IntegerVector | None = None,
 ) -> DrawnMoments:
-    """Add up the rows and draw the release; the caller has charged the allocation."""
+    """Add up the rows and draw the release; the caller has charged the allocation.
+
+    ``sums`` are those of :func:`asked_moments`, where they were asked for before.
+    """
     mechanism = gaussian_of(allocation)
-    sums = moment_sums(table.frame, layout.grid, grouping.cells, relation, unit)
+    if sums is None:
+        sums = asked_moments(table, layout, grouping, relation, unit)
     released = mechanism.release(sums, noise).units
     return DrawnMoments(matrices(layout, grouping, released), mechanism.noise_sd)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.effects import against_control, effects_of
@@ -27,8 +28,6 @@ from dprct.estimate.moments.variables import (
     regressors_of,
 )
 from dprct.formula import parse
-from dprct.schema.arguments import check_choice, listed_names
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -545,11 +544,11 @@ class Moments(ReleasedMoments):
         return Certificate(
             guarantee=self.guarantee,
             method=self.method,
-            facts=dict(self.facts()),
+            facts={name: words for name, words in self.facts() if name != "ledger"},
             dataset_id=self.schema.dataset_id,
             seal=self.sealed,
             seal_sha256=self.facts_sha256,
-            header="no file was written: these are released numbers",
+            header="what is released are numbers, and no row of the data",
             ledger=self.ledger,
             fates={},
             differences=(),

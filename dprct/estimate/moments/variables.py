@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -199,11 +200,28 @@ def regressors_of(formula: str | Formula, schema: Schema) -> tuple[Regressor, ..
     ['Intercept', 'C(g)[T.2]', 'C(g)[T.3]']
     """
     parsed = parse(formula) if isinstance(formula, str) else formula
-    for name in parsed.names:
-        checked_column(schema, name)
+    columns = tuple(checked_column(schema, name) for name in parsed.names)
+    labels = tuple(tuple(schema.labels_of(name).items()) for name in parsed.names)
+    return _regressors(_Asked(parsed, columns, labels, schema))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A formula and what its regressors are a function of: its own columns and their labels."""
+
+    formula: Formula
+    columns: tuple[Column, ...]
+    labels: tuple[tuple[tuple[Any, str], ...], ...]
+    schema: Schema = field(compare=False)
+
+
+@lru_cache(maxsize=1024)
+def _regressors(asked: _Asked) -> tuple[Regressor, ...]:
+    """Return the regressors of a formula, which a fit asks for dozens of times."""
+    parsed, schema = asked.formula, asked.schema
     if not parsed.terms:
         return (Regressor(INTERCEPT, ()),)
-    legal = {name: [_legal_value(schema.column(name))] for name in parsed.names}
+    legal = {column.name: [_legal_value(column)] for column in asked.columns}
     coded = design(parsed, pd.DataFrame(legal), schema, levels="schema")
     known = {INTERCEPT: ()} | {
         name: atoms for term in parsed.terms for name, atoms in _spelled(term, schema).items()
@@ -316,7 +334,7 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
     return tuple(found.values())
 
 
-def check_count(variables: Sequence[Variable], groups: int, most: int) -> int:
+def check_count(variables: Sequence[object], groups: int, most: int) -> int:
     """Return how many numbers a release has, or refuse one that is too large.
 
     Raises

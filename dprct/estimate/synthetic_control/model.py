@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from dprct.arguments import checked
+from dprct.arguments import check_choice, checked, given, one_name
 from dprct.defaults import (
     CONTROL_SHARES,
     MEAN_SHARE,
@@ -48,8 +48,8 @@ from dprct.privacy.budget import exact
 from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, check_schema, one_name
-from dprct.schema.columns import Unit, check_own, given
+from dprct.schema.columns import Unit, check_own
+from dprct.schema.schema import check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -553,7 +553,7 @@ def shares_of(
 
 
 def _default_shares(wanted: Sequence[str]) -> dict[str, Fraction]:
-    """Return the default shares: fixed ones for what is extra, the rest in proportion."""
+    """Return the default shares: fixed ones for extra parts, the rest in proportion."""
     placebo = PLACEBO_SHARE if "placebos" in wanted else Fraction(0)
     fit = (1 - placebo) * PRE_FIT_SHARE if "pre_fit" in wanted else Fraction(0)
     left = {name: CONTROL_SHARES[name] for name in wanted if name in CONTROL_SHARES}

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import given, is_data, one_name
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
 from dprct.model import Facts
 from dprct.queries.donors import Scale
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import is_data, one_name
-from dprct.schema.columns import given, shown
+from dprct.schema.columns import shown
 from dprct.schema.tables import broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Panel:
     T0: int
 
     def donors(self, frame: Frame) -> Array:
-        """Return the donors' series (n, T), as they are: for what has no guarantee to keep."""
+        """Return the donors' series (n, T) unclipped, for methods without a guarantee."""
         return np.asarray(numbers_of(frame, self.outcome.name)[0][self.rows])
 
     def target(self, frame: Frame) -> Array:
@@ -229,7 +229,7 @@ def panel_of_arrays(
 
 
 def number(value: object) -> float:
-    """Return a number of any library as a float, and NaN for what is none.
+    """Return a number of any library as a float, and NaN for anything else.
 
     Examples
     --------

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import check_choice
 from dprct.estimate.synthetic_control.panel import RECORD
 from dprct.plots import ORIGINAL, RELEASED, panels
 from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
-from dprct.schema.arguments import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -115,7 +115,7 @@ class Layout:
 
     @property
     def has_codes(self) -> bool:
-        """Whether there are the missing codes ``.a`` to ``.z`` beside ``.``."""
+        """Whether the format has the missing codes ``.a`` to ``.z`` in addition to ``.``."""
         return self.release >= 113
 
     @property

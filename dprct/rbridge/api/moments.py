@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError, SimulationError
+from dprct.estimate.ate.joint import JointATEResults
 from dprct.estimate.moments.document import document_of, parts_of
 from dprct.estimate.moments.results import Moments
 from dprct.rbridge.api.results import estimate_record, guarantee_record, table_record
@@ -76,6 +77,17 @@ def moments_effects(
 ) -> Record:
     """Return the effect of every arm on every outcome."""
     return estimate_record(moments.effects(outcomes, where=_groups(where)), "dprct_private")
+
+
+@export("effects_by")
+def effects_by(result: Any, by: str) -> Record:
+    """Return the effects of a private fit within the levels of a subgroup."""
+    if not isinstance(result, JointATEResults):
+        raise ParameterError(
+            "these effects are not of private_ate() with delta, which has subgroups; give what "
+            "its fit() returned"
+        )
+    return estimate_record(in_r_names(result.by(by)), "dprct_private")
 
 
 @export("moments_fit")

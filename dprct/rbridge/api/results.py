@@ -115,7 +115,7 @@ def release_record(release: Release, like: Likeness | None = None) -> Record:
 
 
 def _certificate(release: Release) -> str | None:
-    """Return the certificate as JSON, with what tells whether the table is still its own."""
+    """Return the certificate as JSON, with the digest that shows whether the table was changed."""
     if release.issued is None:
         return None
     values = digest_of(release.protected, release.schema)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dprct.arguments import given
 from dprct.errors import ParameterError, SchemaError
 from dprct.io import stata
 from dprct.io.compare import compare as compared
 from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
-from dprct.schema.columns import Unit, given, shown
+from dprct.schema.columns import Unit, shown
 from dprct.schema.frames import date_kind
 from dprct.schema.schema import Schema, declared
 

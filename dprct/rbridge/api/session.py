@@ -8,10 +8,10 @@ from importlib.metadata import version
 from typing import Any
 
 from dprct import __version__
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.rbridge import PROTOCOL
 from dprct.rbridge.registry import export
-from dprct.schema.columns import given
 
 _PACKAGES = ("rpy2-rinterface", "numpy", "pandas", "opendp")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import ConfirmationError, DprctError, FileError, LedgerError
+from dprct.errors import ConfirmationError, LedgerError
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
 from dprct.privacy.accountant import find_ledger
@@ -23,6 +23,7 @@ from dprct.study.package import (
     planned,
     price,
     protected,
+    saying_what_is_kept,
     study_of,
     unaffordable,
     written_files,
@@ -123,16 +124,9 @@ def study_protect(
     with writing_at(study.output):
         check_places(study)  # another process may have written there meanwhile
         made = protected(study, model)
-        try:
+        how = "protect(study, resume = ENTRY), by the entry that ledger(study) shows"
+        with saying_what_is_kept(study, cost, how):
             files = written_files(study, model, made)
-        except DprctError as error:
-            if cost is None:
-                raise
-            raise FileError(
-                f"{error}; the budget is charged, and the released numbers are kept in the folder "
-                f"{study.dataset_id}.ledger.released beside the data: mend that, and go on with "
-                "protect(study, resume = ENTRY), by the entry that ledger(study) shows"
-            ) from None
     return _with_files(made, files)
 
 
@@ -143,7 +137,7 @@ def _with_files(made: Any, files: tuple[Path, ...]) -> Record:
 
 @export("study_ledger")
 def study_ledger(path: str, output: str | None = None) -> Record:
-    """Return the ledger beside the study's data as an accountant.
+    """Return the ledger next to the study's data as an accountant.
 
     Raises
     ------

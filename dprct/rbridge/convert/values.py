@@ -21,7 +21,7 @@ from dprct.errors import BridgeError, ConversionError, ParameterError
 from dprct.missing import tagged
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
-from dprct.rbridge.convert.frames import Table, table_from_r, table_to_r
+from dprct.rbridge.convert.frames import Likeness, Table, table_from_r, table_to_r
 from dprct.rbridge.convert.plain import (
     Matrix,
     array_to_r,
@@ -34,6 +34,7 @@ from dprct.rbridge.convert.schemas import schema_record
 from dprct.rbridge.convert.text import texts_to_r, unpacked
 from dprct.rbridge.convert.vectors import (
     INTEGER_NA,
+    count,
     fields,
     flag,
     is_r_missing,
@@ -55,6 +56,7 @@ _FUNCTIONS = ("closure", "builtin", "special")
 _VECTORS = ("logical", "integer", "double", "character")
 _EPOCH = dt.date(1970, 1, 1)
 _EXACT = 2**53
+_SEEDS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,3 +316,46 @@ def _record(record: Record) -> Any:
         short_texts(record.classes),
         session.ri.NULL if record.live is None else live.keep(record.live),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RProcedure:
+    """A procedure for :class:`dprct.Custom` that asks a function of R's.
+
+    Parameters
+    ----------
+    function : RFunction
+        ``function(data)``: gets a data frame of the synthetic rows, returns the treatment of each
+        row, as a vector, or as a data frame or list of the treatment columns.
+    schema : Schema
+        Facts of the columns that the function looks at.
+    like : Likeness or None
+        What the data frame looks like in R.
+
+    Notes
+    -----
+    R's random numbers are seeded from the generator for the time of the call, and afterwards go on
+    as if nothing had been drawn: a seed in Python makes the assignment reproducible.
+
+    Length and arms of what comes back are checked by :class:`dprct.Custom`.  The rows that it
+    hands over are synthetic or public.
+    """
+
+    function: RFunction
+    schema: Schema
+    like: Likeness | None = None
+
+    def __call__(self, rows: pd.DataFrame, rng: np.random.Generator) -> Any:
+        """Return the treatment columns that R assigns to ``rows``."""
+        in_main_thread()
+        session = attach()
+        with shielded():
+            table = Table(rows.reset_index(drop=True), self.schema, self.like)
+            answer = call_r(
+                session.function("run_seeded"),
+                self.function.sexp,
+                list_of([table_to_r(table, session.ri.NULL)]),
+                count(int(rng.integers(_SEEDS))),
+            )
+            found = from_r(answer)
+        return found.data if isinstance(found, Table) else found

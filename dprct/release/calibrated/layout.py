@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import is_data, listed_names
 from dprct.assignment.groups import CONTROL
 from dprct.certificate.certificate import PermittedDifference
 from dprct.certificate.valid_regressions import terms_of
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
-from dprct.schema.arguments import is_data, listed_names
 from dprct.schema.expressions import parents
 from dprct.schema.schema import Schema
 

@@ -52,7 +52,7 @@ from dprct.release.calibrated.spec import (
 )
 from dprct.release.columns import key_limits
 from dprct.release.release import Release, ReleaseModel, released
-from dprct.schema.arguments import check_schema
+from dprct.schema.schema import check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

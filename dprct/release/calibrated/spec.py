@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
+from dprct.arguments import check_choice, listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -46,7 +47,6 @@ from dprct.release.calibrated.layout import (
 from dprct.release.columns import check_fates
 from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept
 from dprct.results.plan import Plan
-from dprct.schema.arguments import check_choice, listed_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -212,3 +212,44 @@ test_that("delta buys one release of all outcomes", {
   expect_identical(tidy(result)$term, "treat")
   expect_identical(dim(confint(result)), c(1L, 2L))
 })
+
+test_that("with a delta private_ate shows effects within subgroups", {
+  skip_without_python()
+  model <- private_ate(re78 ~ treat, nsw(),
+    assignment = design_of_nsw(), missing = "never", sd = list(re78 = 6500),
+    centre = list(re78 = 5000), subgroups = "black"
+  )
+  expect_error(plan(model, epsilon = 1), "needs delta above 0")
+  expect_output(print(plan(model, epsilon = 8, delta = 1e-6)), "2 of each arm, by black")
+  result <- fit(model, epsilon = 8, delta = 1e-6, rng = 1)
+  within <- effects(result, by = "black")
+  expect_identical(nrow(tidy(within)), 2L)
+  expect_match(names(coef(within)), "black=[01]")
+  expect_error(effects(result, by = "age"), "is no subgroup of this release; it has black")
+  plain <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  expect_error(effects(plain, by = "black"), "private_ate\\(\\) with delta")
+})
+
+test_that("ggplot2 draws effects with their intervals, and paths", {
+  skip_without_python()
+  skip_if_not_installed("ggplot2")
+  result <- ols(re78 ~ treat + black, nsw())
+  drawn <- ggplot2::autoplot(result)
+  expect_s3_class(drawn, "ggplot")
+  expect_identical(levels(drawn$data$term), c("black", "treat"))
+  expect_equal(drawn$data$low, unname(confint(result)[c("treat", "black"), 1L]))
+  expect_true(all(is.na(drawn$data$noise.low)))
+  expect_error(ggplot2::autoplot(result, level = 0.9, acountant = 1), "acountant")
+  private <- fit(nsw_ate(), 1, rng = 1)
+  drawn <- ggplot2::autoplot(private)
+  expect_equal(drawn$data$noise.low, unname(coef(private) - qnorm(0.975) * private$std.error.noise))
+  built <- ggplot2::ggplot_build(drawn)
+  expect_identical(length(built$data), 4L)
+  rows <- panel()
+  model <- synthetic_control(rows,
+    outcome = "y", treated = "treated", treatment_time = 9, unit = "unit", time = "year",
+    bound = c(0, 2)
+  )
+  path <- ggplot2::autoplot(fit(model, 1, rng = 1))
+  expect_identical(nlevels(path$data$series), 2L)
+})

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.ate.release import Outcome, Released, mechanisms_of, state_of
+from dprct.estimate.ate import state_of
+from dprct.estimate.ate.release import Outcome, Released, mechanisms_of
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column

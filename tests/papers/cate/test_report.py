@@ -39,7 +39,7 @@ def test_losses_and_wins_are_told_from_chance() -> None:
 
 def test_what_is_left_out_is_said() -> None:
     there = {"B": designs(None)["B"]}
-    text = report_of(table({"one-step": 0.1, "constant": 1.0}), there, 4, ebm=False)
+    text = report_of(table({"one-step": 0.1, "constant": 1.0}), there, 4000, ebm=False)
     assert "interpret-core is not installed" in text
     assert "voting design is left out" in text
     assert "| one-step | 0.1 | 0.1 |" in text

@@ -58,6 +58,15 @@ def test_a_cell_has_every_form_and_epsilon_and_can_be_repeated() -> None:
     pd.testing.assert_frame_equal(cell.compute(design), found)
 
 
+def test_everything_is_the_papers_grid_with_its_test_sets() -> None:
+    every = "1 2 4 8 16"
+    assert run.settings("published", full=True) == [(n, every) for n in run.SIZES]
+    design = designs(None)["A"]
+    assert run._test_rows(design, full=True) == 250_000
+    assert len(design.test(1, 10).tau) == 10
+    assert len(design.test(1).tau) == run._test_rows(design, full=False) == 4000
+
+
 def test_keys_depend_on_every_setting() -> None:
     one = Cell("A", "strict", 300, "1 2", 2, 1, "")
     others = [Cell("A", "strict", 300, "1 2", 2, 1, "x"), Cell("B", "strict", 300, "1 2", 2, 1, "")]

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from dprct import SyntheticControl
+from dprct.published import ControlError
 from papers.dpsc.forms import (
     Setting,
-    Terms,
     equation_10,
-    objective_bound,
-    output_bound,
+    proved,
     simulated,
     strict_bound,
-    terms,
 )
 
 EXPECTED = {
@@ -48,7 +46,7 @@ def test_the_class_errs_as_the_simulation_does() -> None:
 def test_our_bounds_hold_and_the_printed_one_does_not() -> None:
     found = Setting(10, 10, 2.0, 10.0).compute(100, seed=1)
     mean = {name: values.mean() for name, values in found.items()}
-    for form in ("output", "objective"):
+    for form in ("output", "objective", "objective, normal"):
         assert mean[form] < mean[f"{form}, corrected"]
     assert mean["strict"] < mean["strict, ours"]
     assert mean["uniform"] < mean["uniform, ours"]
@@ -71,27 +69,6 @@ def test_true_weights_give_the_signal() -> None:
     assert panel.signals.T @ panel.true_weights == pytest.approx(panel.signal)
 
 
-FOUND = Terms(signal=2.0, distance=0.5, psi=0.25, n=8)
-
-
-def test_theorem_3_2_by_hand() -> None:
-    # n = 8, T0 = lam = 10, eps1 = eps2 = 1: a = 16
-    chance = math.sqrt(0.8) / 66
-    by_hand = 2 * (0.5 + 16) + (chance + math.sqrt(2)) * (math.sqrt(8) / 4 + 16)
-    assert output_bound(FOUND, 66.0, 10, 10.0, 2.0, printed=True) == pytest.approx(by_hand)
-    mended = 2 * (0.5 + 128) + (chance + 48) * (math.sqrt(8) / 4 + 128)
-    assert output_bound(FOUND, 66.0, 10, 10.0, 2.0, printed=False) == pytest.approx(mended)
-
-
-def test_theorem_3_5_where_nothing_is_added_to_the_penalty() -> None:
-    # c = (1 + sqrt(113)) 10 and lam = 1e6 leave eps0 near 50
-    spent = 2 * math.log1p((1 + math.sqrt(113)) * 10 / 1e6)
-    moved = 2 * 160 / (50 - spent) / 1e6
-    chance = math.sqrt(0.8) / 66
-    by_hand = 2 * (0.5 + moved) + (chance + math.sqrt(2) / 50) * (math.sqrt(8) / 4 + moved)
-    assert objective_bound(FOUND, 66.0, 10, 1e6, 100.0, printed=True) == pytest.approx(by_hand)
-
-
 def test_the_strict_bound_holds_for_any_weights_on_the_simplex() -> None:
     rng = np.random.default_rng(3)
     panel = simulated(6, 10, rng)
@@ -101,11 +78,23 @@ def test_the_strict_bound_holds_for_any_weights_on_the_simplex() -> None:
         assert math.sqrt(np.mean(gap**2)) <= least
 
 
-def test_terms_are_norms() -> None:
+def test_the_theorems_are_called_with_norms_of_the_panel() -> None:
     panel = simulated(6, 10, np.random.default_rng(4))
-    found = terms(panel, panel.true_weights)
-    assert found.distance == 0
-    assert found.psi == panel.true_weights.max()
+    found = proved(panel, panel.true_weights, 10, 10.0, 4.0, printed=True)
+    by_hand = ControlError(
+        n=6, T0=10, K=3, lam=10.0, eps1=2.0, eps2=2.0, sigma=math.sqrt(0.1) / 66,
+        psi=float(panel.true_weights.max()), printed=True,
+    )  # fmt: skip
+    signal = float(np.linalg.norm(panel.signals[:, 10:], 2)) / math.sqrt(3)
+    assert found["output"] == pytest.approx(by_hand.theorem(signal, 0.0))
+    assert list(found) == ["output", "objective", "objective, normal"]
+
+
+def test_the_fit_before_treatment_is_that_of_the_weights() -> None:
+    found = Setting(10, 10, 1e9, 1e-6).compute(3, seed=2)
+    # hardly any penalty: ten donors fit ten periods of chance, too
+    assert found["ridge, before"].max() < 0.15
+    assert found["uniform, before"].min() > 0.3
 
 
 def test_the_radius_of_equation_10_meets_the_printed_bounds_and_the_density_does_not() -> None:

@@ -43,7 +43,10 @@ def test_a_star_marks_an_average_outside_of_several_runs() -> None:
     page = printed(1).assign(ours=9.0, low=8.0, high=10.0, share=np.nan)
     assert laid_out(1, page, []).rows[1].cells[0] == "5.21*"
     one_run = page.assign(low=9.0, high=9.0)
-    assert laid_out(1, one_run, []).rows[1].cells[0] == "5.21"
+    assert laid_out(1, one_run, []).rows[1].cells[:3] == ("5.21", "9.00", "")
+    # two runs that round alike are two runs
+    alike = page.assign(low=8.999, high=9.001)
+    assert laid_out(1, alike, []).rows[1].cells[:3] == ("5.21*", "9.00", "[9.00, 9.00]")
 
 
 def test_numbers_not_drawn_are_dashes_and_other_digits_are_marked() -> None:

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from dprct import IPW, Calibrated, MVHistogram, PrivateATE, SyntheticControl
+from dprct.arguments import check_choice, listed_names, one_name
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.schema import Column, Schema
-from dprct.schema.arguments import check_choice, check_schema, listed_names, one_name
+from dprct.schema.schema import check_schema
 
 SECRET, SPOKEN = 7.253617, "SECRETVILLAGE"
 FACTS: dict[str, Any] = {"missing": (), "fate": "modelled"}

@@ -1,0 +1,233 @@
+"""What a fit costs over one engine pass of the same sums: docs/large_data.md has the numbers.
+
+Usage: python scripts/bench_passes.py [--rows 1e7] [--engines duckdb polars spark] [--cluster]
+
+Prints the table "Fits over one pass".  Rows are 20 columns of doubles and a treatment in a Parquet
+file that is made first.  Each measurement is a process of its own: the processor time of all its
+threads and children, and the most memory that Python's process held.  ``--cluster`` gives Spark two
+executors in processes of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dprct.schema import Schema
+
+COLUMNS = [f"x{j}" for j in range(20)]
+OUTCOMES = COLUMNS[:5]
+
+
+def main() -> None:
+    """Print the table, or measure one thing in this process."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rows", type=float, default=1e7)
+    arguments.add_argument("--engines", nargs="+", default=["duckdb", "polars", "spark"])
+    arguments.add_argument("--cluster", action="store_true")
+    arguments.add_argument("--one", nargs=3, help="engine, what, file")
+    given = arguments.parse_args()
+    if given.one:
+        engine, what, file = given.one
+        print(json.dumps(measured(engine, what, file, cluster=given.cluster)))
+        return
+    rows = int(given.rows)
+    print(f"| {rows:,} rows x {len(COLUMNS)} columns | {' | '.join(given.engines)} |")
+    print(f"|---|{'---|' * len(given.engines)}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "rows.parquet")
+        subprocess.run([sys.executable, "-c", MAKE, str(rows), file], check=True)
+        for what in ("moments", "effects", "cells"):
+            cells = []
+            for engine in given.engines:
+                ours, plain = (
+                    _apart(engine, which, file, given.cluster) for which in (what, f"{what} plain")
+                )
+                ratio = ours["seconds"] / plain["seconds"]
+                beyond = ours["gigabytes"] - plain["gigabytes"]
+                cells.append(f"{ratio:.2f}; {beyond:+.2f} GB")
+            print(f"| {SAID[what]} | {' | '.join(cells)} |", flush=True)
+
+
+SAID = {
+    "moments": "`PrivateMoments` of 20 columns",
+    "effects": "`PrivateATE`, five outcomes",
+    "cells": "`MVHistogram`, five columns of five bins",
+}
+_EACH = ", ".join(f"hash(range * 32 + {j}) / 2**64 as x{j}" for j in range(len(COLUMNS)))
+MAKE = f"""
+import sys, duckdb
+duckdb.sql("set enable_progress_bar = false")
+duckdb.sql("set memory_limit = '3GB'")
+made = "select {_EACH}, (hash(range * 32 + 31) % 2)::tinyint as t from range(" + sys.argv[1] + ")"
+duckdb.sql(made).write_parquet(sys.argv[2])
+"""
+
+
+def _apart(engine: str, what: str, file: str, cluster: bool) -> dict[str, float]:
+    """Measure in a process of its own."""
+    command = [sys.executable, __file__, "--one", engine, what, file]
+    found = subprocess.run(
+        [*command, *(["--cluster"] if cluster else [])], check=True, stdout=subprocess.PIPE
+    )
+    answer: dict[str, float] = json.loads(found.stdout.splitlines()[-1])
+    return answer
+
+
+def measured(engine: str, what: str, file: str, *, cluster: bool) -> dict[str, float]:
+    """Return processor time and memory of one fit, or of the engine's own pass of its sums."""
+    data, plain, children = ENGINES[engine](file, cluster)
+    import dprct
+
+    print(dprct.PrivateMoments.__name__, flush=True)  # imports are not part of a fit
+    started = _processor(children)
+    if what.endswith("plain"):
+        plain(what.split()[0])
+    else:
+        _fit(what, data)
+    seconds = _processor(children) - started
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return {"seconds": seconds, "gigabytes": used}
+
+
+def _fit(what: str, data: Any) -> None:
+    import dprct
+
+    schema = _schema()
+    if what == "moments":
+        dprct.PrivateMoments(data, schema, columns=COLUMNS).fit(1, 1e-6)
+    elif what == "effects":
+        dprct.PrivateATE(data, schema, outcome=OUTCOMES, assignment=dprct.Simple("t")).fit(1)
+    else:
+        from dprct.encoding import encodings
+        from dprct.model import BoundTable, bound
+        from dprct.queries import cell_counts
+        from dprct.release.histogram import HistogramSpec
+
+        # the two passes of MVHistogram, without the ten million rows that it then draws
+        table = BoundTable(data)
+        facts = bound(HistogramSpec(columns=tuple(OUTCOMES)), table, schema)
+        cell_counts(table.frame, encodings(schema, OUTCOMES), n=facts.n)
+
+
+def _schema() -> Schema:
+    from dprct.schema import Column, Schema
+
+    bounded = [
+        Column(name, bounds=(0.0, 1.0), missing=(), bins=5, fate="modelled") for name in OUTCOMES
+    ]
+    bounded += [
+        Column(name, bounds=(0.0, 1.0), missing=(), fate="drop")
+        for name in COLUMNS[len(OUTCOMES) :]
+    ]
+    treatment = Column("t", "byte", levels=(0.0, 1.0), missing=(), fate="drop")
+    return Schema((*bounded, treatment))
+
+
+def _sql(what: str, table: str) -> str:
+    """Return one pass of the same sums."""
+    if what == "moments":
+        pairs = [f"sum({a} * {b})" for i, a in enumerate(COLUMNS) for b in COLUMNS[i:]]
+        return f"select {', '.join(f'sum({x})' for x in COLUMNS)}, {', '.join(pairs)} from {table}"
+    if what == "effects":
+        sums = ", ".join(f"sum({x}), sum({x} * {x})" for x in OUTCOMES)
+        return f"select t, {sums}, count(*) from {table} group by t"
+    codes = ", ".join(f"floor({x} * 5) as c{j}" for j, x in enumerate(OUTCOMES))
+    by = ", ".join(f"c{j}" for j in range(len(OUTCOMES)))
+    return f"select {by}, count(*) from (select {codes} from {table}) as coded group by {by}"
+
+
+def _duckdb(file: str, cluster: bool) -> tuple[Any, Callable[[str], Any], list[int]]:
+    del cluster
+    import duckdb
+
+    duckdb.sql("set enable_progress_bar = false")
+    plain = lambda what: duckdb.sql(_sql(what, f"'{file}'")).fetchall()  # noqa: E731
+    return duckdb.read_parquet(file), plain, []
+
+
+def _polars(file: str, cluster: bool) -> tuple[Any, Callable[[str], Any], list[int]]:
+    del cluster
+    import polars as pl
+
+    rows = pl.scan_parquet(file)
+
+    def plain(what: str) -> Any:
+        if what == "moments":
+            pairs = [
+                (pl.col(a) * pl.col(b)).sum().alias(f"{a}{b}")
+                for i, a in enumerate(COLUMNS)
+                for b in COLUMNS[i:]
+            ]
+            asked = rows.select(*[pl.col(x).sum() for x in COLUMNS], *pairs)
+        elif what == "effects":
+            sums = [(pl.col(x) ** k).sum().alias(f"{x}{k}") for x in OUTCOMES for k in (1, 2)]
+            asked = rows.group_by("t").agg(*sums, pl.len())
+        else:
+            asked = rows.group_by([(pl.col(x) * 5).floor() for x in OUTCOMES]).len()
+        return asked.collect(engine="streaming")
+
+    return rows, plain, []
+
+
+def _spark(file: str, cluster: bool) -> tuple[Any, Callable[[str], Any], list[int]]:
+    import warnings
+
+    warnings.simplefilter("ignore")  # of what Spark imports
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["SPARK_WORKER_DIR"] = str(Path(file).parent / "work")
+    session = (
+        SparkSession.builder.master("local-cluster[2,1,2048]" if cluster else "local[2]")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.local.dir", str(Path(file).parent))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    rows = session.read.parquet(file)
+    rows.createOrReplaceTempView("people")
+    rows.limit(1).collect()  # what starts with the first query is no part of either
+    plain = lambda what: session.sql(_sql(what, "people")).collect()  # noqa: E731
+    return rows, plain, [session.sparkContext._gateway.proc.pid]
+
+
+def _processor(others: list[int]) -> float:
+    """Return the processor time of this process and of the families of others, in seconds."""
+    family, times = set(others), 0.0
+    if others:
+        known = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            known[int(folder.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
+        while grown := {pid for pid, (parent, _) in known.items() if parent in family} - family:
+            family |= grown
+        times = sum(known[pid][1] for pid in family if pid in known) / os.sysconf("SC_CLK_TCK")
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return times + own.ru_utime + own.ru_stime
+
+
+ENGINES = {"duckdb": _duckdb, "polars": _polars, "spark": _spark}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The page on all papers, from runs whose numbers are known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from dprct.errors import FileError
+from papers.__main__ import main
+from papers.dpsc.forms import FORMS as CONTROL_FORMS
+from papers.page import FOLDERS, effect_tables, write_page
+from papers.rct.printed import printed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+
+def cate() -> pd.DataFrame:
+    forms = {"one-step": "one-step DR", "ebm dr, printed": "DP-EBM DR, as printed",
+             "ebm dr": "DP-EBM DR, mended", "constant": "constant effect"}  # fmt: skip
+    rows = [
+        {"design": design, "form": form, "title": title, "n": n, "epsilon": epsilon, "draws": 4,
+         "mse": k + epsilon / 100, "bias2": 0.25, "variance": 0.5}
+        for design in ("B", "voting")
+        for k, (form, title) in enumerate(forms.items())
+        for n, epsilon in ((4000, 1.0), (16_000, 1.0), (16_000, 4.0))
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> Path:
+    for folder in FOLDERS.values():
+        (tmp_path / folder / "cells").mkdir(parents=True)
+    kept = {"settings": {"draws": 7}}
+    (tmp_path / "cate-paper" / "cells" / "a.json").write_text(json.dumps(kept), "utf-8")
+    cate().to_csv(tmp_path / "cate-paper" / "summary.csv", index=False)
+    control = [
+        {"n": n, "T0": 10, "epsilon": e, "lambda": 10.0 * m, "form": form, "rmse": 5.0, "se": 0.1,
+         "bound.printed": 1.0 if form == "output" else 9.0}
+        for n, e, m, form in itertools.product((10, 100), (2.0, 10.0), (1, 20), CONTROL_FORMS)
+    ]  # fmt: skip
+    pd.DataFrame(control).to_csv(tmp_path / "dpsc-paper" / "rmse.csv", index=False)
+    weighting = [
+        {"study": "ihdp", "setup": setup, "epsilon": e, "wrong_sign": 0.4, "differs": 0.3,
+         "wrong_sign_partial": 0.125}
+        for setup in ("printed", "mended", "strict") for e in (0.2, 0.5, 1.0, 2.0, 5.0)
+    ]  # fmt: skip
+    pd.DataFrame(weighting).to_csv(tmp_path / "ippw-paper" / "summary.csv", index=False)
+    for number in (1, 3, 4):
+        page = printed(number).assign(low=0.1, high=0.9, share=float("nan"))
+        page = page.assign(ours=0.5)
+        page.to_csv(tmp_path / "rct-paper" / f"table_{number:02d}.csv", index=False)
+    return tmp_path
+
+
+def test_every_paper_has_its_table_with_printed_and_ours(states: Path, tmp_path: Path) -> None:
+    page = tmp_path / "papers.md"
+    write_page(states, page)
+    text = page.read_text("utf-8")
+    assert text.count("\n## ") == 4
+    for words in (
+        "`cate` 7 draws a setting",
+        "| Table 1, epsilon 5000: MV Histogram, mean overlap | 0.84 | 0.50 [0.10, 0.90] | 1 |",
+        "no noise, weights' noise alone | 0.2 | 0.515 | 0.125 | 0.125 | 1, 2 |",
+        "lalonde: its data were not at hand",
+        "Algorithm 2, n = 10, epsilon 2: RMSE",
+        "printed density: 8 of ",
+        "| B, n = 16,000, epsilon 4: MSE of the DR-learner | figure | 1.04 | 2.04 | 0.04 | 1, 2 |",
+        "dprct.published.SignRisk",
+        "dprct.published.ControlError",
+    ):
+        assert words in text
+    assert "nan" not in text
+
+
+def test_the_tables_of_another_page_are_renewed_between_its_marks(
+    states: Path, tmp_path: Path, command_line: Callable[..., Any]
+) -> None:
+    page, effects = tmp_path / "papers.md", tmp_path / "effects.md"
+    effects.write_text("before\n<!-- tables -->\nold\n<!-- end of tables -->\nafter\n", "utf-8")
+    ran = command_line(main)("page", "--states", states, "--out", page, "--effects", effects)
+    assert (ran.code, ran.err) == (0, "")
+    found = effects.read_text("utf-8")
+    assert found.startswith("before\n")
+    assert found.endswith("\nafter\n")
+    assert "old" not in found
+    assert effect_tables(cate()) in found
+    effects.write_text("no marks", "utf-8")
+    with pytest.raises(FileError, match="has no place for tables"):
+        write_page(states, page, effects)
+
+
+def test_a_run_that_is_missing_is_named(states: Path, tmp_path: Path) -> None:
+    (states / "dpsc-paper" / "rmse.csv").unlink()
+    with pytest.raises(FileError, match="run make replicate-dpsc first"):
+        write_page(states, tmp_path / "papers.md")
