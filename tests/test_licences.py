@@ -39,12 +39,15 @@ def name_of(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", requirement).lower()
 
 
-def plain_install() -> dict[str, installed.Distribution]:
+def plain_install(extra: str = "") -> dict[str, installed.Distribution]:
     """Return what the default install brings, by what stands in pyproject.toml and from there on.
+
+    With the name of an extra, it is what that adds.
 
     The checkout is read, not the metadata of an editable install, which may be of yesterday.
     """
-    listed = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]["dependencies"]
+    project = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]
+    listed = project["optional-dependencies"][extra] if extra else project["dependencies"]
     waiting, found = list(listed), {}
     while waiting:
         requirement = Requirement(waiting.pop())
@@ -88,6 +91,19 @@ def test_every_package_of_a_plain_install_has_an_allowed_licence() -> None:
         if not (found := licences(package.metadata)) <= ALLOWED
     }
     assert not refused, f"no licence of a plain install: {refused}"
+
+
+def test_every_package_of_the_app_has_an_allowed_licence() -> None:
+    pytest.importorskip("starlette", reason="needs the extra dprct[app]")
+    packages = plain_install("app")
+    assert {"starlette", "uvicorn", "anyio", "h11"} <= set(packages)
+    assert len(packages) < 12, "the page is to stay small"
+    refused = {
+        name: found
+        for name, package in packages.items()
+        if not (found := licences(package.metadata)) <= ALLOWED
+    }
+    assert not refused, f"no licence of the app: {refused}"
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,10 @@ COMMANDS = {
         "Write the replication folder of STUDY with the protected file in place of the "
         "confidential.",
     ),
+    "app": (
+        "app:app",
+        "Open a page on this machine to declare FILE in a study file, and to protect it.",
+    ),
     "ledger": (
         "ledger:ledger",
         "Show what STUDY has spent, on what, what is left, and what crashed.",

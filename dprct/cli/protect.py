@@ -12,22 +12,16 @@ from dprct import disk
 from dprct.cli.show import complain, errors, say, show_verdicts, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ConfirmationError, FileError, ParameterError
-from dprct.privacy.budget import Budget
-from dprct.release.writing import writing_at
 from dprct.study.approval import KIND, approval_of, approval_page
 from dprct.study.package import (
     bound_model,
     check_places,
     open_points,
-    planned,
-    price,
-    protected,
-    same_data,
-    saying_what_is_kept,
     study_of,
     unaffordable,
     written_files,
 )
+from dprct.study.protecting import also_charged, offered, refuse_unpromised
 from dprct.study.verdicts import of_study
 
 if TYPE_CHECKING:
@@ -101,13 +95,8 @@ def plan(
 
 def _say_same_data(study: Study) -> None:
     """Say which other ledger was charged for the same data."""
-    others = same_data(study) if study.promises else ""
-    if others:
-        complain(
-            f"note: the same data were charged to data set {others}; what is spent on people adds "
-            "up whatever the data are called",
-            "yellow",
-        )
+    if others := also_charged(study):
+        complain(f"note: {others}", "yellow")
 
 
 def _check_page(path: Path) -> None:
@@ -166,33 +155,21 @@ def protect(
     if resume is not None:
         _resumed(study, resume, approved, files)
         return
-    if not study.promises and not accept_no_guarantee:
-        raise ConfirmationError(
-            f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
-            "epsilon is; give --accept-no-guarantee, or use mv_histogram"
-        )
+    refuse_unpromised(study, accepted=accept_no_guarantee)
     check_places(study)
     with working("reading"):
-        model = bound_model(study)
-    if approved is not None:
-        approval_of(study, model).check(approved)
-    released_plan = planned(study, model)
-    say(str(released_plan))
+        offer = offered(study, approved)
+    say(str(offer.plan))
     _say_same_data(study)
-    released_plan.check(confirm=study.release.confirm)
-    cost = price(study, model)
-    say(_words(study, cost))
+    offer.check()
+    say(offer.words)
     if not yes and not _agreed():
         raise ConfirmationError("not released: the question was answered with no")
-    with working("protecting"), writing_at(study.output):
-        check_places(study)  # another process may have written there meanwhile
-        made = protected(study, model)
-        how = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
-        with saying_what_is_kept(study, cost, how):
-            paths = written_files(study, model, made, files)
-    say(str(made.summary()))
-    _say_written(study, paths)
-    if cost is not None:
+    with working("protecting"):
+        made = offer.taken(files)
+    say(str(made.result.summary()))
+    _say_written(study, made.paths)
+    if offer.cost is not None:
         say("Running protect again makes another file and charges the ledger again.")
 
 
@@ -218,19 +195,6 @@ def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
     say(f"wrote {first}{'' if study.estimate else certificate}{also}")
     for path in others:
         say(f"wrote {path}")
-
-
-def _words(study: Study, cost: Budget | None) -> str:
-    """Say what a release charges and promises."""
-    if cost is None:
-        return "NO DP GUARANTEE: nothing is promised to the people in the data, nothing is charged."
-    charge = f"This charges {cost} to the ledger of {study.dataset_id!r}"
-    if study.promises:
-        return f"{charge}."
-    return (
-        "NO DP GUARANTEE: nothing is promised to the people in the data. "
-        f"{charge}, for the covariates alone."
-    )
 
 
 def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:

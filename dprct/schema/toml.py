@@ -67,6 +67,21 @@ def text_for(schema: Schema, path: Path) -> bytes:
     return tomlkit.dumps(document).encode("utf-8")
 
 
+def merged(path: Path, facts: Mapping[str, Any], error: type[Exception]) -> bytes:
+    """Return the TOML file at ``path`` with ``facts`` in the place of what it says; comments stay.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+    error
+        If it is not TOML.
+    """
+    document = _parsed(path, error)
+    merge(document, facts)
+    return tomlkit.dumps(document).encode("utf-8")
+
+
 def _forget_sets_in_another_order(document: Any, facts: Mapping[str, Any]) -> None:
     """Take value labels out of a document whose codes :func:`merge` would leave in their old order.
 

@@ -256,10 +256,22 @@ def _text_blanks() -> list[str]:
     return [_blank("# ", "levels = []", "every possible text, to model it")]
 
 
-def _number_blanks(schema: Schema, column: Column) -> list[str]:
+def implied(schema: Schema, column: Column) -> tuple[list[int], list[str]]:
+    """Return the levels and missing codes that value labels suggest; a person must confirm them.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column, Schema
+    >>> implied(Schema((Column("age", "byte"),)), Column("age", "byte"))
+    ([], ['.'])
+    """
     labels = schema.labels_of(column.name)
     codes = [code for code in labels if isinstance(code, int)]
-    missing = [".", *(code for code in labels if isinstance(code, str) and code != ".")]
+    return codes, [".", *(code for code in labels if isinstance(code, str) and code != ".")]
+
+
+def _number_blanks(schema: Schema, column: Column) -> list[str]:
+    codes, missing = implied(schema, column)
     if codes:
         lines = [_blank("# ", f"levels = {codes}", "the labelled codes; are there others?")]
     else:

@@ -89,10 +89,16 @@ def open_points(study: Study) -> list[str]:
     Of a file without a header, such as .csv, it is as far as its columns and their number of rows
     tell.
     """
-    return study.problems(*_header_and_rows(study), confirm=study.release.confirm)
+    return study.problems(*header_and_rows(study), confirm=study.release.confirm)
 
 
-def _header_and_rows(study: Study) -> tuple[Schema, int | None]:
+def header_and_rows(study: Study) -> tuple[Schema, int | None]:
+    """Return schema and number of rows of the study's data: of a .dta file from its header alone.
+
+    Raises
+    ------
+    FileError
+    """
     if study.data.suffix.lower() == ".dta":
         header = read_header(study)
         return header, header.file.rows
@@ -108,7 +114,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     StudyError
         If something is still open; the message begins to list it.
     """
-    header, rows = _header_and_rows(study)
+    header, rows = header_and_rows(study)
     problems = study.problems(header, rows)
     if problems:
         rest = len(problems) - _MOST_SHOWN

@@ -361,22 +361,13 @@ class Study:
 
     def _refused(self, schema: Schema, rows: int, confirm: bool) -> list[str]:
         """Return why a release of these columns would be refused at the budget asked for."""
-        columns, keep = tuple(modelled(schema)), self.release.keep
+        columns = tuple(modelled(schema))
         known = Facts(replace(schema, unit=self.unit), rows)
         budget = Budget(self.release.epsilon, self.release.delta)
         if isinstance(self.experiment, CalibratedExperiment):
             return _refusal(self.experiment.unaffordable(known, budget, confirm=confirm))
-        spec: CountsSpec
-        if self.release.method == "mv_histogram":
-            spec = HistogramSpec(
-                columns=columns, keep=keep, zeta=self.release.zeta,
-                outcome_share=self.release.outcome_share,
-            )  # fmt: skip
-        elif self.release.method == "marginals":
-            spec = MarginalsSpec(
-                columns=columns, keep=keep, outcome_share=self.release.outcome_share
-            )
-        else:  # whose public facts are not all in the header
+        spec = self.counted(columns)
+        if spec is None:  # whose public facts are not all in the header
             return []
         try:
             facts = ReleaseFacts(known.schema, rows, spec.encodings(known))
@@ -384,6 +375,17 @@ class Study:
         except DprctError as error:
             return _refusal(error)
         return []
+
+    def counted(self, columns: tuple[str, ...]) -> CountsSpec | None:
+        """Return what a histogram or marginals of these columns are asked for; else None."""
+        keep, share = self.release.keep, self.release.outcome_share
+        if self.release.method == "mv_histogram":
+            return HistogramSpec(
+                columns=columns, keep=keep, zeta=self.release.zeta, outcome_share=share
+            )
+        if self.release.method == "marginals":
+            return MarginalsSpec(columns=columns, keep=keep, outcome_share=share)
+        return None
 
     def _of_estimate(self, schema: Schema, rows: int | None, confirm: bool) -> list[str]:
         """Return what the estimate lacks: of the columns that it reads, and of no other."""

@@ -293,7 +293,7 @@ def test_a_disk_that_fills_up_leaves_no_half_of_a_file(
 def test_an_interruption_is_130(
     step: str, dprct: Callable[..., Any], study: Path, files: Callable[[], Files], monkeypatch: Any
 ) -> None:
-    import dprct.cli.protect as module
+    import dprct.study.protecting as module
 
     def interrupted(*_arguments: object) -> None:
         raise KeyboardInterrupt
@@ -309,7 +309,7 @@ def test_an_interruption_is_130(
 def test_a_defect_shows_no_value(
     dprct: Callable[..., Any], study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dprct.cli.protect as module
+    import dprct.study.protecting as module
 
     def broken(*_arguments: object) -> None:
         raise RuntimeError("Aurelia-Quint is 47")

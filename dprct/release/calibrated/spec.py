@@ -599,6 +599,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             (*effects.consequences, *_consequences(self, facts, part)),
             tuple(warnings),
             refusal,
+            effects.numbers,
         )
 
     def _too_few(self, facts: CalibratedFacts, allocation: CalibratedAllocation) -> str:

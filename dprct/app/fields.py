@@ -1,0 +1,215 @@
+"""What a person types into a field of the page, as a study file keeps it, and back.
+
+Which fields a section has, and what each takes, is read from the specification that the section
+becomes (:func:`dprct.study.sections.keys_of`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from dprct.errors import StudyError
+from dprct.schema.columns import Fate, Role
+from dprct.schema.schema import DECLARABLE
+from dprct.study.sections import is_required, keys_of, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LISTS: Mapping[str, str] = {
+    "bounds": "two numbers, such as 15, 80",
+    "levels": "every possible value, such as 0, 1",
+    "bins": "a number of bins, or their inner edges, such as 20, 30, 40",
+    "missing": "never, or the codes that occur, such as . .a",
+}
+_CHOICES: Mapping[str, tuple[str, ...]] = {"fate": get_args(Fate), "role": get_args(Role)}
+_FLAGS = frozenset({"integer", "constants_public", "coordinates", "confirmed"})
+
+
+def fact(name: str, typed: str) -> Any:
+    """Return what was typed for a fact of a column; None takes the declaration away.
+
+    Raises
+    ------
+    StudyError
+        If it cannot be read; whether it is allowed is for the specification to say.
+
+    Examples
+    --------
+    >>> fact("bounds", "15 to 80"), fact("missing", ". .a"), fact("missing", "never")
+    ([15, 80], ['.', '.a'], 'never')
+    >>> fact("bins", "5"), fact("bins", "20, 30"), fact("levels", "yes, no"), fact("fate", "")
+    (5, [20, 30], ['yes', 'no'], None)
+    """
+    if name not in DECLARABLE:
+        raise StudyError(f"a column has no fact {name!r}; allowed: {', '.join(DECLARABLE)}")
+    typed = typed.strip()
+    if not typed:
+        return None
+    if name == "missing":
+        return "never" if typed == "never" else typed.replace(",", " ").split()
+    if name in _FLAGS:
+        return {"true": True, "false": False}.get(typed, typed)
+    if name not in _LISTS:
+        found = _toml(typed)
+        return found if name == "decimals" and isinstance(found, int) else typed
+    parts = typed.strip("[]").replace(" to ", ", ")
+    values = _listed(parts)
+    if name == "bounds" and len(values) == 1:
+        values = _listed(", ".join(parts.split()))
+    if name in ("bounds", "bins") and not all(_is_number(value) for value in values):
+        raise StudyError(f"{name} cannot be read; give {_LISTS[name]}")
+    return values[0] if name == "bins" and len(values) == 1 else values
+
+
+def shown_fact(value: Any) -> str:
+    """Return a fact as a person would type it.
+
+    Examples
+    --------
+    >>> shown_fact([15, 80]), shown_fact(True), shown_fact([".", ".a"]), shown_fact(None)
+    ('15, 80', 'true', '., .a', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        plain = all(map(_is_plain_text, value))
+        return ", ".join(str(one) if plain else _written(one) for one in value)
+    return str(value) if not isinstance(value, Mapping) else _written(value)
+
+
+def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Return the fields of a section: key, what it takes, choices, and what is there."""
+    there = table if isinstance(table, Mapping) else {}
+    left_out = {*besides}
+    return [
+        {
+            "key": key,
+            "takes": words(hints),
+            "choices": _choices(hints),
+            "required": is_required(field),
+            "value": _typed(there.get(key), hints),
+        }
+        for key, (field, hints) in keys_of(kind).items()
+        if key not in left_out
+    ]
+
+
+def section_value(kind: type[Any], key: str, typed: str) -> Any:
+    """Return what was typed for a key of a section; None takes the key away.
+
+    Raises
+    ------
+    StudyError
+        If the section has no such key, or the text cannot be read as what the key takes.
+
+    Examples
+    --------
+    >>> from dprct.study.sections import DesignSpec, ReleaseSpec
+    >>> section_value(ReleaseSpec, "epsilon", "0.5"), section_value(DesignSpec, "arms", "a, b")
+    (0.5, ['a', 'b'])
+    >>> section_value(DesignSpec, "block", "site"), section_value(ReleaseSpec, "confirm", "true")
+    ('site', True)
+    """
+    known = keys_of(kind)
+    if key not in known:
+        raise StudyError(f"there is no key {key!r} here; allowed: {', '.join(known)}")
+    hints = known[key][1]
+    typed = typed.strip()
+    if not typed:
+        return None
+    takes_text = str in hints or any(get_origin(hint) is Literal for hint in hints)
+    takes_list = any(_is_list(hint) for hint in hints)
+    if takes_text and not takes_list and not typed.startswith("{"):
+        return typed
+    found = _toml(typed)
+    if found is not None and not (isinstance(found, str) and takes_list and not takes_text):
+        return [found] if takes_list and not takes_text and _is_plain(found, hints) else found
+    if takes_text and "," not in typed:
+        return typed
+    if takes_list:
+        return _listed(typed.strip("[]"))
+    raise StudyError(f"{key} cannot be read; give {words(hints)}")
+
+
+def _is_plain(value: object, hints: Sequence[Any]) -> bool:
+    """Whether a value stands alone where only a list is taken."""
+    return not isinstance(value, (list, Mapping)) and not {int, float, bool} & {*hints}
+
+
+def _is_list(hint: Any) -> bool:
+    origin = get_origin(hint)
+    return isinstance(origin, type) and issubclass(origin, Sequence)
+
+
+def _choices(hints: Sequence[Any]) -> list[str]:
+    if tuple(hints) == (bool,):
+        return ["true", "false"]
+    if len(hints) == 1 and get_origin(hints[0]) is Literal:
+        return [str(choice) for choice in get_args(hints[0])]
+    return []
+
+
+def _typed(value: Any, hints: Sequence[Any]) -> str:
+    """Return what is there as a person would type it; a list of lists as TOML."""
+    if isinstance(value, list) and any(isinstance(one, (list, Mapping)) for one in value):
+        return _written(value)
+    return shown_fact(value)
+
+
+def _toml(typed: str) -> Any:
+    """Return a value of TOML; None if it is none."""
+    try:
+        return tomllib.loads(f"value = {typed}")["value"] if "\n" not in typed else None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return None
+
+
+def _listed(parts: str) -> list[Any]:
+    """Return a list that may lack its quotation marks."""
+    found = _toml(f"[{parts}]")
+    if isinstance(found, list):
+        return found
+    return [value if _is_number(value := _toml(one.strip())) else one.strip().strip("\"'")
+            for one in parts.split(",") if one.strip()]  # fmt: skip
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_plain_text(value: Any) -> bool:
+    """Whether an item of a list needs no quotation marks: no comma, number or blank misleads."""
+    if not isinstance(value, str):
+        return not isinstance(value, bool)
+    return (
+        bool(value)
+        and value == value.strip(" \"'[]")
+        and "," not in value
+        and (_toml(value) is None)
+    )
+
+
+def _written(value: Any) -> str:
+    """Return a value as TOML writes it in one line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + "".join(_escaped(letter) for letter in value) + '"'
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{_written(str(k))} = {_written(v)}" for k, v in value.items()) + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    return str(value)
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    return letter if letter.isprintable() else f"\\U{ord(letter):08X}"

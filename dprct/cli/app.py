@@ -1,0 +1,62 @@
+"""``dprct app``: declare and protect a study on a page in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dprct.app.desk import opened
+from dprct.app.server import require, serve
+from dprct.cli.show import complain, say
+from dprct.errors import ParameterError
+from dprct.schema.schema import Schema
+from dprct.study.do_files import read_do
+from dprct.study.prefill import prefilled
+
+
+def app(
+    file: Annotated[Path, typer.Argument(help="The confidential file, such as a .dta file.")],
+    study: Annotated[
+        Path | None,
+        typer.Option("--study", metavar="TOML", help="The study file; FILE with .toml by default."),
+    ] = None,
+    do: Annotated[
+        list[Path] | None,
+        typer.Option("--do", help="A do-file that fills in a new study file; repeatable."),
+    ] = None,
+    treatment: Annotated[
+        list[str] | None,
+        typer.Option("--treatment", help="A treatment column, for --do; may be given again."),
+    ] = None,
+    port: Annotated[int, typer.Option(help="Where it listens; 0 takes any that is free.")] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address and open nothing.")
+    ] = False,
+) -> None:
+    """Open a page on this machine to declare FILE in a study file, and to protect it.
+
+    Nothing leaves the machine. Of a .dta file only the header is read until you open the data on
+    the page. It ends when its last window is closed, or with Ctrl-C.
+    """
+    require()
+    if bool(do) != bool(treatment):
+        raise ParameterError("--do fills in a new study file: give --do and --treatment together")
+    filled = None
+    if do and treatment:
+        schema = Schema.from_dta(file)
+        reading = read_do(do, schema, treatments=treatment, dataset=file.name)
+        filled = prefilled(reading, schema.names)
+    place = file.with_suffix(".toml") if study is None else study
+    is_new = not place.exists()
+    desk = opened(file, place, filled)
+    if is_new:
+        complain(f"note: wrote {place}, a study file with blanks", "yellow")
+    elif filled is not None:
+        complain(f"note: {place} exists, so that the do-files do not fill it in", "yellow")
+    try:
+        serve(desk, port, browser=not no_browser, announce=say)
+    except KeyboardInterrupt as error:
+        if type(error) is not KeyboardInterrupt:  # SIGTERM ends it as it ends every command
+            raise

@@ -1,0 +1,144 @@
+"""What a study will cost and how good it can be, from the header of its file alone.
+
+``dprct plan`` binds the method to the data and knows the sizes of arms; here they are guessed from
+the design, as :meth:`dprct.model.Spec.guesses` does, and no row is read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dprct.model import Facts
+from dprct.privacy.budget import Budget
+from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
+from dprct.release.release import ReleaseFacts, modelled
+from dprct.results.plan import planned_draws
+from dprct.study.calibrated_section import CalibratedExperiment
+
+if TYPE_CHECKING:
+    from dprct.model import Spec
+    from dprct.results.plan import Plan
+    from dprct.schema.schema import Schema
+    from dprct.study.study import Study
+
+NO_NOISE = 1000.0
+"""An epsilon at which noise no longer counts: what is left of an error is the sampling error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """How far a released number is expected to be off, at one epsilon.
+
+    Parameters
+    ----------
+    name : str
+        Of the effect, or of the draw of noise.
+    what : str
+        What the numbers below are, in words.
+    noise : float
+        Of the privacy noise alone.
+    error : float or None
+        Of sampling and noise together; None for a draw of noise.
+    """
+
+    name: str
+    what: str
+    noise: float
+    error: float | None
+
+
+def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:
+    """Return the plan as far as the header tells; None if the rows must be read for it.
+
+    Parameters
+    ----------
+    study : Study
+        Without open points.
+    header : Schema
+    rows : int or None
+
+    Raises
+    ------
+    DprctError
+        If the budget buys no such release.
+    """
+    budget = Budget(study.release.epsilon, study.release.delta)
+    found = _asked(study, header, rows)
+    if found is None:
+        return None
+    spec, facts = found
+    allocation = spec.allocation(facts, budget)
+    plan = spec.plan(facts, allocation)
+    return replace(plan, numbers=(*planned_draws(allocation), *plan.numbers))
+
+
+def expected_errors(
+    study: Study, header: Schema, rows: int | None, epsilon: float
+) -> list[Expected]:
+    """Return the expected errors at another epsilon: of every effect, else of the draws of noise.
+
+    Where the study declares no ``sd``, an effect has the largest sampling error that the bounds
+    allow.  At :data:`NO_NOISE` the errors are the sampling errors, which no epsilon removes.
+
+    Parameters
+    ----------
+    study : Study
+        Without open points.
+    header : Schema
+    rows : int or None
+    epsilon : float
+
+    Raises
+    ------
+    DprctError
+        If the budget buys no such release.
+    """
+    found = _asked(study, header, rows)
+    if found is None:
+        return []
+    spec, facts = found
+    allocation = spec.allocation(facts, Budget(epsilon, study.release.delta))
+    effects = [
+        Expected(one.part, _EFFECT, one.noise_sd, one.std_error)
+        for one in spec.plan(facts, allocation).numbers
+        if math.isfinite(one.noise_sd)
+    ]
+    return (
+        effects
+        or [
+            Expected("combinations", _KEPT, float(part.threshold), None)
+            for part in allocation.parts.values()
+            if isinstance(part, (SparseHistogram, StabilityHistogram))
+        ]
+        or [
+            Expected(one.part, _DRAW, one.noise_sd, None)
+            for one in planned_draws(allocation)
+            if math.isfinite(one.noise_sd)
+        ]
+    )
+
+
+_EFFECT = "standard error, in units of the outcome"
+_DRAW = "sd of the noise of what is drawn, in units of its grid"
+_KEPT = "rows that a combination needs to survive (t)"
+
+
+def _asked(study: Study, header: Schema, rows: int | None) -> tuple[Spec[Any], Any] | None:
+    """Return the specification with the public facts that a table of this header may have."""
+    if rows is None:
+        return None
+    schema = replace(study.declared(header), unit=study.unit)
+    known = Facts(schema, rows)
+    if study.estimate is not None:
+        spec: Spec[Any] = study.estimate.noted(schema).spec
+    elif isinstance(study.experiment, CalibratedExperiment):
+        spec = study.experiment.spec()
+    else:
+        counted = study.counted(tuple(modelled(schema)))
+        if counted is None:
+            return None
+        return counted, ReleaseFacts(schema, rows, counted.encodings(known))
+    guess = next(iter(spec.guesses(known)), None)
+    return None if guess is None else (spec, guess)

@@ -1,0 +1,168 @@
+"""Protecting a study in three steps, for every door: what is offered, the question, the release.
+
+The command line and the page ask their user between :func:`offered` and :meth:`Offer.taken`;
+whatever is checked, charged and written is the same for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import ConfirmationError
+from dprct.release.writing import writing_at
+from dprct.study.approval import approval_of
+from dprct.study.package import (
+    bound_model,
+    check_places,
+    planned,
+    price,
+    protected,
+    same_data,
+    saying_what_is_kept,
+    written_files,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dprct.privacy.budget import Budget
+    from dprct.release.release import ReleaseModel
+    from dprct.results.plan import Plan
+    from dprct.study.estimates import AnyModel
+    from dprct.study.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was released, and the files that hold it.
+
+    Parameters
+    ----------
+    result : Release or results
+    paths : tuple of Path
+        First the protected file, or the document of results.
+    """
+
+    result: Any
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A release that was checked against the data and not yet paid for.
+
+    Parameters
+    ----------
+    study : Study
+    model : ReleaseModel or Model
+        The study's method, bound to its data.
+    plan : Plan
+    cost : Budget or None
+        What it will charge; None where nothing is promised and nothing is charged.
+    """
+
+    study: Study
+    model: ReleaseModel[Any, Any, Any] | AnyModel
+    plan: Plan
+    cost: Budget | None
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what is to be approved."""
+        return approval_of(self.study, self.model).sha256
+
+    @property
+    def words(self) -> str:
+        """What the release charges and promises."""
+        if self.cost is None:
+            return (
+                "NO DP GUARANTEE: nothing is promised to the people in the data, nothing is "
+                "charged."
+            )
+        charge = f"This charges {self.cost} to the ledger of {self.study.dataset_id!r}"
+        if self.study.promises:
+            return f"{charge}."
+        return (
+            "NO DP GUARANTEE: nothing is promised to the people in the data. "
+            f"{charge}, for the covariates alone."
+        )
+
+    @property
+    def also_charged(self) -> str:
+        """Say which other ledger was charged for the same data; empty if none was."""
+        return also_charged(self.study)
+
+    def check(self) -> None:
+        """Refuse what the plan refuses, unless the study confirms it.
+
+        Raises
+        ------
+        ConfirmationError
+        """
+        self.plan.check(confirm=self.study.release.confirm)
+
+    def taken(self, do: Sequence[Path] | None = None) -> Made:
+        """Charge, release and write; a refusal after the charge says where the numbers are kept.
+
+        Parameters
+        ----------
+        do : sequence of Path, optional
+            Do-files whose regressions are judged, by default those that the study names.
+
+        Raises
+        ------
+        DprctError
+        """
+        with writing_at(self.study.output):
+            check_places(self.study)  # another process may have written there meanwhile
+            made = protected(self.study, self.model)
+            how = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
+            with saying_what_is_kept(self.study, self.cost, how):
+                return Made(made, written_files(self.study, self.model, made, do))
+
+
+def refuse_unpromised(study: Study, *, accepted: bool) -> None:
+    """Refuse a method without a guarantee, unless that was accepted.
+
+    Raises
+    ------
+    ConfirmationError
+    """
+    if not study.promises and not accepted:
+        raise ConfirmationError(
+            f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
+            "epsilon is; give --accept-no-guarantee, or use mv_histogram"
+        )
+
+
+def offered(study: Study, approved: str | None = None) -> Offer:
+    """Return the release of a study: the facts are sealed, then the data are read; nothing is paid.
+
+    Parameters
+    ----------
+    study : Study
+    approved : str, optional
+        The hash that was approved; any other study is refused.
+
+    Raises
+    ------
+    DprctError
+        If the study is not complete, the data break it, or it is not the approved one.
+    """
+    model = bound_model(study)
+    if approved is not None:
+        approval_of(study, model).check(approved)
+    return Offer(study, model, planned(study, model), price(study, model))
+
+
+def also_charged(study: Study) -> str:
+    """Say which other ledger was charged for the same data; empty if none was."""
+    others = same_data(study) if study.promises else ""
+    if not others:
+        return ""
+    return (
+        f"the same data were charged to data set {others}; what is spent on people adds up "
+        "whatever the data are called"
+    )

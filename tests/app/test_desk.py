@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dprct.app.desk import Desk, StaleError, opened
+from dprct.cli import main
+from dprct.errors import ConfirmationError, DprctError, FileError, StudyError
+from dprct.study.estimates import ESTIMATES, spec_of
+from dprct.study.package import open_points, study_of
+
+from .conftest import LOUD
+
+DONE = {
+    ("columns", "treat", "fate"): "modelled",
+    ("columns", "treat", "levels"): "0, 1",
+    ("columns", "treat", "missing"): "never",
+    ("columns", "treat", "role"): "treatment",
+    ("columns", "got", "fate"): "modelled",
+    ("columns", "got", "levels"): "0, 1",
+    ("columns", "got", "missing"): "never",
+    ("columns", "got", "role"): "outcome",
+    ("columns", "age", "fate"): "modelled",
+    ("columns", "age", "bounds"): "15 to 80",
+    ("columns", "age", "bins"): "30, 50",
+    ("columns", "age", "missing"): "never",
+    ("columns", "income", "fate"): "withheld",
+    ("header", "confirm"): "true",
+}
+
+
+def typed(changes: dict[tuple[Any, ...], str]) -> list[dict[str, Any]]:
+    return [{"at": [*at], "typed": text} for at, text in changes.items()]
+
+
+def complete(desk: Desk) -> None:
+    desk.edit(desk.revision(), typed(DONE))
+
+
+def column(desk: Desk, name: str) -> dict[str, Any]:
+    (found,) = [one for one in desk.state()["columns"] if one["name"] == name]
+    return dict(found)
+
+
+def test_the_codebook_is_the_header(desk: Desk) -> None:
+    state = desk.state()
+    assert state["rows"] == 2000
+    assert [one["name"] for one in state["columns"]] == ["treat", "got", "age", "income"]
+    assert column(desk, "got")["label"] == LOUD
+    assert column(desk, "got")["offered"] == {"levels": "0, 1", "missing": "."}
+    assert column(desk, "age")["offered"] == {}
+    json.dumps(state)
+
+
+def test_the_data_section_is_not_read_until_protect(
+    survey: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are garbage, and reading them is a failure: the page is the same."""
+    whole = opened(survey, None)
+    complete(whole)
+    expected = whole.state()
+    content = survey.read_bytes()
+    start, end = content.index(b"<data>") + 6, content.index(b"</data>")
+    survey.write_bytes(content[:start] + b"\xff" * (end - start) + content[end:])
+    import dprct.io.stata as stata
+    import dprct.study.package as package
+
+    monkeypatch.setattr(stata, "read_dta", lambda *_a, **_k: pytest.fail("the data were read"))
+    monkeypatch.setattr(package, "read", lambda *_a, **_k: pytest.fail("the data were read"))
+    desk = opened(survey, None)
+    assert desk.state() == {**expected, "can_undo": False}
+    assert "378" not in desk.plan()
+    assert "K " in desk.plan()
+    assert desk.errors_at(1.0)[0]["noise"] > 0
+    desk.edit(desk.revision(), typed({("columns", "age", "bounds"): "10, 90"}))
+
+
+def test_open_points_are_those_of_the_command(desk: Desk) -> None:
+    said = [one["point"] for one in desk.state()["open"]]
+    assert said == open_points(study_of(desk.path))
+    assert len(said) > 4
+    complete(desk)
+    assert desk.state()["open"] == []
+    assert open_points(study_of(desk.path)) == []
+
+
+def test_every_open_point_of_a_column_says_why_and_where(desk: Desk) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "choosing_bounds.md").read_text("utf-8")
+    from dprct.app.reading import html_of
+
+    html = html_of(page)
+    for one in desk.state()["open"]:
+        if one["column"]:
+            assert one["why"]
+            assert f'id="{one["anchor"]}"' in html
+
+
+def test_comments_stay_and_undo_gives_every_byte_back(desk: Desk) -> None:
+    before = desk.path.read_bytes()
+    complete(desk)
+    text = desk.path.read_text("utf-8")
+    for line in before.decode("utf-8").splitlines():
+        if line.startswith("#"):
+            assert line in text
+    assert "bounds = [15, 80]" in text
+    desk.edit(desk.revision(), typed({("columns", "age", "bounds"): ""}))
+    assert "bounds = [15, 80]" not in desk.path.read_text("utf-8")
+    desk.undo(desk.revision())
+    desk.undo(desk.revision())
+    assert desk.path.read_bytes() == before
+    with pytest.raises(StudyError, match="nothing to undo"):
+        desk.undo(desk.revision())
+
+
+def test_a_window_that_is_behind_changes_nothing(desk: Desk) -> None:
+    old = desk.revision()
+    desk.edit(old, typed({("columns", "age", "fate"): "filler"}))
+    now = desk.path.read_bytes()
+    with pytest.raises(StaleError, match="changed elsewhere"):
+        desk.edit(old, typed({("columns", "age", "fate"): "drop"}))
+    with pytest.raises(StaleError):
+        desk.undo(old)
+    assert desk.path.read_bytes() == now
+
+
+def test_what_an_editor_wrote_is_not_undone(desk: Desk) -> None:
+    desk.edit(desk.revision(), typed({("columns", "age", "fate"): "filler"}))
+    desk.path.write_text(desk.path.read_text("utf-8") + "# by hand\n", "utf-8")
+    assert not desk.state()["can_undo"]
+    with pytest.raises(StudyError, match="nothing to undo"):
+        desk.undo(desk.revision())
+    assert desk.path.read_text("utf-8").endswith("# by hand\n")
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        (["columns", "age", "bounds"], "80, 15"),
+        (["columns", "age", "bounds"], "old, young"),
+        (["columns", "age", "bounds"], "15"),
+        (["columns", "age", "fate"], "publish"),
+        (["columns", "age", "role"], "king"),
+        (["columns", "age", "missing"], "perhaps"),
+        (["columns", "age", "colour"], "red"),
+        (["columns", "nobody", "fate"], "drop"),
+        (["release", "epsilon"], "-1"),
+        (["release", "epsilon"], "much"),
+        (["release", "method"], "magic"),
+        (["release", "output"], "../../elsewhere.dta"),
+        (["release", "colour"], "red"),
+        (["design", "kind"], "wild"),
+        (["data"], ""),
+        (["version", "x"], "2"),
+        (["table", 5, "name"], "t"),
+        (["table", 0, "name"], "t"),
+        (["table", 0], ""),
+        ([], "x"),
+    ],
+)
+def test_what_the_specification_refuses_is_not_written(
+    desk: Desk, at: list[Any], text: str
+) -> None:
+    before = desk.path.read_bytes()
+    with pytest.raises(DprctError):
+        desk.edit(desk.revision(), [{"at": at, "typed": text}])
+    assert desk.path.read_bytes() == before
+    assert not desk.state()["can_undo"]
+
+
+def test_many_changes_are_made_together_or_not_at_all(desk: Desk) -> None:
+    before = desk.path.read_bytes()
+    good = typed({("columns", name, "fate"): "drop" for name in ("treat", "got", "age")})
+    with pytest.raises(DprctError):
+        desk.edit(desk.revision(), [*good, {"at": ["columns", "age", "bounds"], "typed": "9, 1"}])
+    assert desk.path.read_bytes() == before
+    desk.edit(desk.revision(), good)
+    assert [one["facts"]["fate"] for one in desk.state()["columns"][:3]] == ["drop"] * 3
+    desk.undo(desk.revision())
+    assert desk.path.read_bytes() == before
+
+
+def test_a_column_that_was_wrong_by_hand_is_shown_and_mended(desk: Desk) -> None:
+    desk.edit(desk.revision(), typed({("columns", "age", "bounds"): "15, 80"}))
+    text = desk.path.read_text("utf-8").replace("bounds = [15, 80]", "bounds = [80, 15]")
+    desk.path.write_text(text, "utf-8")
+    assert "bounds" in column(desk, "age")["refused"]
+    desk.edit(desk.revision(), typed({("columns", "age", "fate"): "filler"}))
+    desk.edit(desk.revision(), typed({("columns", "age", "bounds"): "15, 80"}))
+    assert column(desk, "age")["refused"] == ""
+
+
+def test_a_file_that_is_no_toml_is_said_and_left_alone(desk: Desk) -> None:
+    desk.path.write_text("data = [", "utf-8")
+    state = desk.state()
+    assert "not TOML" in state["error"]
+    assert state["columns"] == []
+    with pytest.raises(StudyError):
+        desk.edit(state["revision"], typed({("columns", "age", "fate"): "drop"}))
+    assert desk.path.read_text("utf-8") == "data = ["
+
+
+def test_sections_and_tables_are_written_and_removed(desk: Desk) -> None:
+    desk.edit(
+        desk.revision(),
+        typed(
+            {
+                ("release", "method"): "calibrated",
+                ("release", "formula"): "got ~ treat",
+                ("design", "kind"): "complete",
+                ("design", "arms"): "treat",
+                ("calibrated", "covariate_release"): "filler",
+                ("budget", "epsilon"): "2",
+                ("table", 0, "name"): "table2",
+                ("table", 0, "outcomes"): "got",
+                ("table", 0, "arms"): "treat",
+            }  # type: ignore[arg-type]
+        ),
+    )
+    study = desk.study()
+    assert study.experiment is not None
+    assert study.experiment.design is not None
+    assert study.experiment.design.columns == ("treat",)
+    assert study.tables[0].outcomes == ("got",)
+    assert study.budget is not None
+    assert study.budget.epsilon == 2
+    names = [one["name"] for one in desk.state()["sections"]]
+    assert {"design", "calibrated", "table"} <= {*names}
+    desk.edit(desk.revision(), [{"at": ["table", 0], "typed": ""}])
+    assert desk.study().tables == ()
+    desk.edit(desk.revision(), [{"at": ["calibrated"], "typed": ""}])
+    assert "[calibrated]\n" not in desk.path.read_text("utf-8").replace("# [calibrated]", "")
+
+
+@pytest.mark.parametrize("method", [*ESTIMATES, "marginals", "published_hybrid"])
+def test_every_method_has_its_form(desk: Desk, method: str) -> None:
+    text = desk.path.read_text("utf-8")
+    formula = "" if method == "marginals" else 'formula = "got ~ treat"\n'
+    if method in ESTIMATES and not spec_of(method).formula_gives:
+        formula = ""
+    shared = Path(__file__).parents[2] / "docs" / "studies" / f"{method}.toml"
+    if shared.exists():
+        desk = Desk(desk.path.with_name("of_docs.toml"))
+        desk.path.write_text(shared.read_text("utf-8"), "utf-8")
+        data = desk.path.parent / "survey.dta"
+        named = desk.path.read_text("utf-8").split('data = "')[1].split('"')[0]
+        if not (desk.path.parent / named).exists():
+            (desk.path.parent / named).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(data, desk.path.parent / named)
+    else:
+        changed = text.replace('method = "mv_histogram"', f'method = "{method}"\n{formula}', 1)
+        desk.path.write_text(changed, "utf-8")
+    state = desk.state()
+    assert state["error"] == ""
+    for section in state["sections"]:
+        for one in section["fields"]:
+            assert one["takes"]
+
+
+def test_protecting_is_what_the_command_does(desk: Desk, command_line: Any) -> None:
+    complete(desk)
+    offer = desk.offer(desk.revision(), accept_no_guarantee=False)
+    ran = command_line(main)("plan", desk.path)
+    assert ran.code == 0
+    assert offer["plan"] in ran.out
+    assert f"Approval hash: {offer['sha256']}" in ran.out
+    assert desk.state()["ledger"] is None
+    made = desk.take(offer["sha256"])
+    assert Path(made["files"][0]).name == "survey_protected.dta"
+    assert "epsilon" in made["certificate"]
+    state = desk.state()
+    assert state["ledger"]["spent"] == 1.0
+    assert state["output_there"]
+    assert command_line(main)("verify", made["files"][0]).code == 0
+    with pytest.raises(StudyError, match="it was taken"):
+        desk.take(offer["sha256"])
+    again = desk.offer(desk.revision(), accept_no_guarantee=False)
+    with pytest.raises(DprctError, match="left"):
+        desk.take(again["sha256"])
+    assert desk.state()["ledger"]["spent"] == 1.0
+
+
+def test_declared_tables_are_shown_with_the_release(desk: Desk) -> None:
+    complete(desk)
+    table = {
+        ("table", 0, "name"): "t", ("table", 0, "outcomes"): "got", ("table", 0, "arms"): "treat",
+    }  # fmt: skip
+    desk.edit(desk.revision(), typed(table))  # type: ignore[arg-type]
+    offer = desk.offer(desk.revision(), accept_no_guarantee=False)
+    (shown,) = desk.take(offer["sha256"])["tables"]
+    assert shown.startswith("t\n===")
+    assert "drew a voucher" in shown or "treat" in shown
+
+
+def test_what_changed_after_the_data_were_opened_is_not_released(desk: Desk) -> None:
+    complete(desk)
+    offer = desk.offer(desk.revision(), accept_no_guarantee=False)
+    desk.edit(desk.revision(), typed({("columns", "age", "bins"): "5"}))
+    with pytest.raises(StaleError, match="after the data were opened"):
+        desk.take(offer["sha256"])
+    assert desk.state()["ledger"] is None
+    with pytest.raises(StudyError, match="no such offer"):
+        desk.take("0" * 64)
+
+
+def test_an_incomplete_study_and_one_without_a_guarantee_are_refused(desk: Desk) -> None:
+    with pytest.raises(StudyError, match="not complete"):
+        desk.offer(desk.revision(), accept_no_guarantee=False)
+    complete(desk)
+    method = typed({("release", "method"): "published_mv_histogram"})
+    desk.edit(desk.revision(), method)
+    with pytest.raises(ConfirmationError, match="no differential-privacy guarantee"):
+        desk.offer(desk.revision(), accept_no_guarantee=False)
+    assert "NO DP" in desk.offer(desk.revision(), accept_no_guarantee=True)["words"]
+
+
+def test_data_that_break_a_declaration_are_refused_without_a_value(desk: Desk) -> None:
+    complete(desk)
+    desk.edit(desk.revision(), typed({("columns", "age", "bounds"): "15, 60",
+                                      ("columns", "age", "bins"): "5"}))  # fmt: skip
+    with pytest.raises(DprctError, match="age") as refused:
+        desk.offer(desk.revision(), accept_no_guarantee=False)
+    for value in range(61, 80):
+        assert str(value) not in str(refused.value)
+
+
+def test_a_study_file_of_other_data_is_refused(desk: Desk, survey: Path) -> None:
+    other = survey.with_name("other.dta")
+    shutil.copy(survey, other)
+    with pytest.raises(FileError, match="--study"):
+        opened(other, desk.path)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dprct.app.fields import fact, form, section_value, shown_fact
+from dprct.errors import StudyError
+from dprct.schema.schema import DECLARABLE
+from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, keys_of
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bounds", [15, 80]),
+        ("bounds", [-1.5, 2.5]),
+        ("levels", [0, 1]),
+        ("levels", ["yes", "no, never", "1", " x "]),
+        ("bins", 5),
+        ("bins", [20, 30.5]),
+        ("missing", [".", ".a"]),
+        ("missing", "never"),
+        ("fate", "key"),
+        ("integer", True),
+        ("decimals", 2),
+        ("derived", "a + b"),
+    ],
+)
+def test_what_is_shown_of_a_fact_is_read_as_that_fact(name: str, value: object) -> None:
+    assert name in DECLARABLE
+    assert fact(name, shown_fact(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "text", "value"),
+    [
+        (ReleaseSpec, "epsilon", "0.5", 0.5),
+        (ReleaseSpec, "output", "a, b.dta", "a, b.dta"),
+        (ReleaseSpec, "confirm", "false", False),
+        (DesignSpec, "arms", "a", ["a"]),
+        (DesignSpec, "arms", "a, b", ["a", "b"]),
+        (DesignSpec, "shares", "0.5", 0.5),
+        (DesignSpec, "shares", "0.5, 0.25", [0.5, 0.25]),
+        (DesignSpec, "cluster", "village", "village"),
+        (DesignSpec, "cluster", "village, year", ["village", "year"]),
+        (DesignSpec, "factors", '{t = {kind = "simple"}}', {"t": {"kind": "simple"}}),
+        (DesignSpec, "block", "", None),
+    ],
+)
+def test_fields_take_what_their_keys_take(
+    kind: type[Any], key: str, text: str, value: object
+) -> None:
+    assert section_value(kind, key, text) == value
+
+
+@pytest.mark.parametrize("key", ["epsilon", "confirm", "keep", "colour"])
+def test_what_cannot_be_read_is_refused_or_left_to_the_specification(key: str) -> None:
+    if key == "keep":
+        assert section_value(ReleaseSpec, key, "note1, note2") == ["note1", "note2"]
+        return
+    with pytest.raises(StudyError, match=key):
+        section_value(ReleaseSpec, key, "much")
+
+
+def test_a_form_has_every_key_and_what_it_takes() -> None:
+    fields = form(TotalBudget, {"epsilon": 2.0})
+    assert [one["key"] for one in fields] == [*keys_of(TotalBudget)]
+    assert [one["value"] for one in fields] == ["2.0", "", "", ""]
+    assert [one["required"] for one in fields] == [True, False, False, False]
+    (confirm,) = [one for one in form(ReleaseSpec, {}) if one["key"] == "confirm"]
+    assert confirm["choices"] == ["true", "false"]
