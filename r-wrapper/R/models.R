@@ -490,17 +490,18 @@ NULL
 #' @rdname published_parameters
 #' @export
 published_variance <- function(x, epsilon, delta = 0, ..., rng = NULL) {
+  only_known(..., .also = c("sigma_min", "sigma_max", "noise_on"))
   parameter_of("variance", x, list(epsilon = epsilon, delta = delta), list(...), rng)
 }
 
 #' @rdname published_parameters
 #' @export
 published_range <- function(x, sd, epsilon, delta = 0, ..., rng = NULL) {
+  only_known(..., .also = c("v", "alpha", "noise_on"))
   parameter_of("range", x, list(sd = sd, epsilon = epsilon, delta = delta), list(...), rng)
 }
 
 parameter_of <- function(kind, x, ours, more, rng, call = sys.call(-1L)) {
-  check_named(more)
   check_seed(rng)
   if (!is.numeric(x) || !length(x) || !is.null(dim(x))) {
     refuse("parameter", "x is no numeric vector; give the values of a sample", call)
