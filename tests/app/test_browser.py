@@ -85,7 +85,7 @@ def test_a_newcomer_protects_a_file(page: Window, desk: Desk, survey: Path) -> N
     )
     page.click('[aria-label="save [header]"]')
     page.until("document.getElementById('open-head').textContent === 'Open points (0)'")
-    # the plan is a curve, with its numbers beside it
+    # the plan is a curve, with its numbers next to it
     page.until("document.querySelector('#curves svg path.noise')")
     assert "K " in page.text("#plan-text")
     page.until("document.getElementById('curves').dataset.complete")

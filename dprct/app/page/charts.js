@@ -1,6 +1,6 @@
 "use strict";
 // Pictures, drawn as SVG by hand: every text is set as text, and each picture has its numbers
-// beside it as a table.
+// next to it as a table.
 
 const SVG = "http://www.w3.org/2000/svg";
 
