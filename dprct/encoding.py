@@ -2,7 +2,7 @@
 
 What a code means is a function of the schema alone.  Encoding is total: whatever a row holds gets
 a code (numbers are clipped, the rest goes to the nearest level), so that nothing a strict method
-does after the door depends on the data.
+does after the constructor depends on the data.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class ExclusiveEncoding:
         return f"{self.group}: {self.size} groups ({names}, neither)"
 
     def expression(self) -> nw.Expr:
-        """Return the code (int64); total: of several ones, which the door refuses, the last."""
+        """Return the code (int64); total: of several 1s, which are refused before, the last."""
         code = nw.lit(0)
         for k, column in enumerate(self.columns, 1):
             code = nw.when(clipped(column.name, 0.0, 1.0) > 0.5).then(nw.lit(k)).otherwise(code)

@@ -526,7 +526,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         with _charged(spent), self._table.asking("the sums of a fit"):
             drawn = draw(noise)
         receipt.save({**self._state(drawn), _STUDY: self._study(plan)})
-        return self._found(drawn, plan, allocation, receipt, noise)
+        return self._result(drawn, plan, allocation, receipt, noise)
 
     def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Result:
         """Return the result that a ledger entry paid for, from its saved state; this costs nothing.
@@ -563,7 +563,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
             f"entry {entry.id} of data set {ledger.dataset_id!r}; {entry.budget} was charged then, "
             f"nothing now: {self.resumed}; ledger head {ledger.head[:16]}"
         )
-        return self._found(self._revived(state), plan, allocation, Receipt(words), source())
+        return self._result(self._revived(state), plan, allocation, Receipt(words), source())
 
     def _charge(
         self,
@@ -622,7 +622,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         found: Drawn = revived(state["drawn"], self.saved_types)
         return found
 
-    def _found(
+    def _result(
         self,
         drawn: Drawn,
         plan: Plan,

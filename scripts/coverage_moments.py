@@ -41,7 +41,7 @@ from dprct.results.joint import family_pvalues
 OUT = Path(__file__).resolve().parents[1] / "docs" / "coverage_moments.md"
 NONE = Guarantee.none("a simulation")
 DELTA, POOL, DRAWN = 1e-6, 100_000, 20_000
-SCORES = "## Robust errors from scores\n"
+OTHERS = "## Effects within subgroups\n"
 LOW = {0.05: 0.935, 0.01: 0.98}
 
 HEAD = """# How well intervals from released moments cover
@@ -445,9 +445,9 @@ def main() -> None:
     parts = [HEAD.format(runs=runs, large=large), *(row for row, _ in tables[0])]
     parts += [EFFECTS.format(low=said[0]), *(row for row, _ in tables[1])]
     parts += [REST.format(low=said[1]), *(row for row, _ in tables[2]), FOOT.format(low=said[2])]
-    # the last part is that of scripts/coverage_scores.py
-    _, start, scores = (OUT.read_text("utf-8") if OUT.exists() else "").partition(SCORES)
-    OUT.write_text("".join(parts).rstrip() + "\n" + ("\n" * bool(start)) + start + scores, "utf-8")
+    # the last parts are those of scripts/coverage_within.py and scripts/coverage_scores.py
+    _, start, others = (OUT.read_text("utf-8") if OUT.exists() else "").partition(OTHERS)
+    OUT.write_text("".join(parts).rstrip() + "\n" + ("\n" * bool(start)) + start + others, "utf-8")
 
 
 if __name__ == "__main__":

@@ -20,11 +20,19 @@ from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
-from dprct.study.informed_section import InformedSpec
+from dprct.study.informed_section import InformedSection
+from dprct.study.package_section import PackageSpec
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS
 from dprct.study.scope import Scope
-from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, is_required, keys_of, words
+from dprct.study.sections import (
+    DesignSection,
+    ReleaseSection,
+    TotalBudget,
+    is_required,
+    keys_of,
+    words,
+)
 from dprct.study.study import Declaration, Header, parts_read
 
 if TYPE_CHECKING:
@@ -76,15 +84,16 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
         "column's own table goes before the patterns that fit it, and a later pattern before an "
         "earlier one.",
     ),
-    ("[release]", ReleaseSpec, ""),
+    ("[release]", ReleaseSection, ""),
     ("[budget]", TotalBudget, ""),
     ("[unit]", Unit, ""),
     ("[header]", Header, ""),
     ("[declared]", Declaration, ""),
-    ("[design]", DesignSpec, ""),
-    ("[informed]", InformedSpec, "For `published_hybrid` and `published_gen_model`."),
+    ("[design]", DesignSection, ""),
+    ("[informed]", InformedSection, "For `published_hybrid` and `published_gen_model`."),
     ("[[table]]", TableSpec, "One for each table that is made of a protected file."),
     ("[availability]", Availability, ""),
+    ("[package]", PackageSpec, "For `dprct package`, and for the verdicts of `dprct check`."),
 )
 
 
@@ -204,7 +213,7 @@ def page() -> str:
     for title, kind, about in SECTIONS:
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, meanings(kind))
-        if kind is DesignSpec:
+        if kind is DesignSection:
             lines += calibrated()
     for method, model in ESTIMATES.items():
         spec = spec_of(method)

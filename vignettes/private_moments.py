@@ -37,13 +37,15 @@ school = rng.integers(6, 19, n).astype(float)
 female = rng.integers(0, 2, n).astype(float)
 trained = (rng.random(n) < 0.5).astype(float)
 skill = rng.normal(size=n)
+# of those who were offered the training three in four came, the skilled rather than the others
+course = trained * (skill + rng.normal(size=n) > -0.95)
 hours = (38 + 2 * trained - 4 * female + 6 * rng.normal(size=n)).clip(0, 70)
 wage = (
-    4 + 0.5 * school + 0.05 * (age - 40) + 1.5 * trained - female + 2 * skill + rng.normal(size=n)
+    4 + 0.5 * school + 0.05 * (age - 40) + 2 * course - female + 2 * skill + rng.normal(size=n)
 ).clip(0, 40)
 data = pd.DataFrame(
     {"wage": wage, "hours": hours, "age": age, "school": school, "female": female,
-     "trained": trained}
+     "trained": trained, "course": course}
 )  # fmt: skip
 
 # %% [markdown]
@@ -65,11 +67,13 @@ schema = dprct.Schema(
     school={"bounds": (6, 18), **never},
     female={"levels": [0, 1], **never},
     trained={"levels": [0, 1], **never},
+    course={"levels": [0, 1], **never},
 )
 model = dprct.PrivateMoments.from_formulas(
     ["wage ~ trained + age + school", "hours ~ trained + age"],
     data,
     schema,
+    columns=["course"],
     assignment=dprct.Simple("trained", shares=0.5),
     subgroups=["female"],
     sd={"wage": 3, "hours": 7, "age": 12, "school": 4},
@@ -99,6 +103,15 @@ print("among women:", women.params.round(2).to_dict())
 gap = m.ols("wage ~ trained*female")
 print("difference of the effects:", gap.params["trained:female"].round(2), "+-",
       gap.bse["trained:female"].round(2))  # fmt: skip
+
+# %% [markdown]
+# Not everybody who was offered the training came. Those who came are the more skilled, so that
+# wages on `course` say too much; with the offer as instrument it is the effect on those who come
+# when they are asked (2 in these data):
+
+# %%
+print("least squares:", m.ols("wage ~ course + age").params["course"].round(2))
+print(m.iv("wage ~ age + [course ~ trained]").summary())
 
 # %% [markdown]
 # An index of outcomes, and a joint test:

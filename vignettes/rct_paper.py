@@ -40,7 +40,7 @@ from papers.rct import regenerate
 from papers.rct.sources import find_sources
 
 QUICK = bool(os.environ.get("DPRCT_QUICK"))  # fewer repetitions where only the code is checked
-DRAWS = 2 if QUICK else None  # by default 10 runs of the paper's 20, and 100 for Liberia
+DRAWS = 2 if QUICK else None  # by default 5 runs of the paper's 20, and 100 for Liberia
 # one process, because a script is run again by every process that it starts; on all processors:
 # make replicate-rct PAPER_DATA=FOLDER
 

@@ -30,12 +30,12 @@ from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied
 from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
 from dprct.study.header_plan import expected_errors, header_plan
-from dprct.study.informed_section import InformedSpec
+from dprct.study.informed_section import InformedSection
 from dprct.study.package import check_places, declared_tables, header_and_rows
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS
-from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget
+from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget
 from dprct.study.study import Declaration, Header, Study, parts_read, study_from
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ _MORE = ("built_from", "exclusive", "decimals", "integer", "coordinates", "deriv
 _MOST_LABELS = 12
 _MOST_UNDONE = 200
 _KINDS: Mapping[str, type[Any]] = {
-    "release": ReleaseSpec,
+    "release": ReleaseSection,
     "unit": Unit,
     "budget": TotalBudget,
     "header": Header,
     "declared": Declaration,
-    "design": DesignSpec,
+    "design": DesignSection,
     "calibrated": CalibratedSpec,
-    "informed": InformedSpec,
+    "informed": InformedSection,
     **{method: spec_of(method) for method in ESTIMATES},
     "availability": Availability,
     "table": TableSpec,

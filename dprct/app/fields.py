@@ -109,10 +109,10 @@ def section_value(kind: type[Any], key: str, typed: str) -> Any:
 
     Examples
     --------
-    >>> from dprct.study.sections import DesignSpec, ReleaseSpec
-    >>> section_value(ReleaseSpec, "epsilon", "0.5"), section_value(DesignSpec, "arms", "a, b")
+    >>> from dprct.study.sections import DesignSection, ReleaseSection
+    >>> section_value(ReleaseSection, "epsilon", "0.5"), section_value(DesignSection, "arms", "a, b")
     (0.5, ['a', 'b'])
-    >>> section_value(DesignSpec, "block", "site"), section_value(ReleaseSpec, "confirm", "true")
+    >>> section_value(DesignSection, "block", "site"), section_value(ReleaseSection, "confirm", "true")
     ('site', True)
     """
     known = keys_of(kind)

@@ -315,6 +315,62 @@ class PermittedDifference:
     reason: str
 
 
+VERDICTS = ("valid", "effects only", "artefact", "cannot run")
+"""What a regression of a do-file may be worth on a protected file."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionWorth:
+    """What one regression of the study's do-files is worth on the protected file.
+
+    Parameters
+    ----------
+    file, table, command, outcome : str
+    line : int
+    verdict : str
+        valid, effects only, artefact or cannot run.
+    reason : str
+        Why it is not valid; empty where it is.
+    """
+
+    file: str
+    line: int
+    table: str
+    command: str
+    outcome: str
+    verdict: str
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        texts = (self.file, self.table, self.command, self.outcome, self.verdict, self.reason)
+        if type(self.line) is not int or not all(isinstance(text, str) for text in texts):
+            raise TypeError
+        if self.verdict not in VERDICTS:
+            raise TypeError
+
+    def __str__(self) -> str:
+        told = f"{self.file}:{self.line} {self.command} {self.outcome}".rstrip()
+        return f"{told}: {self.verdict}" + (f": {self.reason}" if self.reason else "")
+
+
+def worth_by_table(regressions: Sequence[RegressionWorth]) -> list[str]:
+    """Return how many regressions of each table are worth what, a line for each table.
+
+    Examples
+    --------
+    >>> worth_by_table([RegressionWorth("a.do", 3, "Table 1", "regress", "y", "valid")])
+    ['Table 1: 1 valid']
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for one in regressions:
+        mine = counts.setdefault(one.table or "no table named", dict.fromkeys(VERDICTS, 0))
+        mine[one.verdict] += 1
+    return [
+        f"{table}: {', '.join(f'{number} {verdict}' for verdict, number in mine.items() if number)}"
+        for table, mine in counts.items()
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """The certificate of a protected file.
@@ -347,6 +403,8 @@ class Certificate:
         Digests of the values that do not depend on the file format, once it is written.
     reading : Reading or None
         What Stata and R commands find on a calibrated file.
+    regressions : tuple of RegressionWorth
+        What the regressions of the study's do-files are worth on the file, where it names some.
     """
 
     guarantee: Guarantee
@@ -364,6 +422,7 @@ class Certificate:
     issued: str = ""
     values: ValuesDigest | None = None
     reading: Reading | None = None
+    regressions: tuple[RegressionWorth, ...] = ()
 
     def __post_init__(self) -> None:
         if self.guarantee.simulation:
@@ -397,6 +456,8 @@ class Certificate:
             content["values"] = self.values.to_dict()
         if self.reading is not None:
             content["reading"] = self.reading.to_dict()
+        if self.regressions:
+            content["regressions"] = [asdict(one) for one in self.regressions]
         return content
 
     @classmethod
@@ -432,6 +493,7 @@ class Certificate:
                 issued=content["issued"],
                 values=ValuesDigest.from_dict(content["values"]) if "values" in content else None,
                 reading=Reading.from_dict(content["reading"]) if "reading" in content else None,
+                regressions=tuple(RegressionWorth(**r) for r in content.get("regressions", ())),
             )
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise ParameterError(
@@ -458,6 +520,9 @@ class Certificate:
         if self.limits:
             blocks += ["", "What this file is not good for:", *(f"- {x}" for x in self.limits)]
         blocks += [] if self.reading is None else ["", *self.reading.blocks()]
+        if self.regressions:
+            said = "What the regressions of the do-files are worth on this file (each in the JSON):"
+            blocks += ["", said, *(f"- {line}" for line in worth_by_table(self.regressions))]
         if "sha256" in self.file:
             blocks += ["", f"SHA-256 of the file: {self.file['sha256']}"]
         if self.values is not None:

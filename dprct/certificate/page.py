@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
-from dprct.certificate.certificate import CAVEATS
+from dprct.certificate.certificate import CAVEATS, worth_by_table
 from dprct.certificate.valid_regressions import shown
 
 if TYPE_CHECKING:
@@ -387,6 +387,7 @@ def certificate_page(certificate: Certificate) -> str:
             section("What this certificate cannot know", items(CAVEATS)),
         ),
         *_reading(certificate.reading),
+        *_regressions(certificate),
         section("How it was made", facts(_making(certificate))),
         section("How to check it", _checking(certificate)),
     ]
@@ -445,6 +446,14 @@ def _reading(reading: Reading | None) -> list[str]:
         section("How commands read this file", table),
         section("What breaks on this file", items(reading.breaks)),
     ]
+
+
+def _regressions(certificate: Certificate) -> list[str]:
+    """Return what the regressions of the do-files are worth, by table."""
+    if not certificate.regressions:
+        return []
+    lines = items(worth_by_table(certificate.regressions))
+    return [section("What the regressions of the do-files are worth on this file", lines)]
 
 
 def _making(certificate: Certificate) -> dict[str, str]:

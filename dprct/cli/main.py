@@ -40,6 +40,11 @@ COMMANDS = {
         "protect:protect",
         "Read, plan, ask, release: write the protected file, its certificate and the ledger.",
     ),
+    "package": (
+        "package:package",
+        "Write the replication folder of STUDY with the protected file in place of the "
+        "confidential.",
+    ),
     "app": (
         "app:app",
         "Open a page on this machine to declare FILE in a study file, and to protect it.",

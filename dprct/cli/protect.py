@@ -11,7 +11,7 @@ import typer
 from dprct import disk
 from dprct.cli.show import complain, errors, say, show_verdicts, working
 from dprct.disk import atomic_write, file_error
-from dprct.errors import ConfirmationError, FileError
+from dprct.errors import ConfirmationError, FileError, ParameterError
 from dprct.study.approval import KIND, approval_of, approval_page
 from dprct.study.package import (
     bound_model,
@@ -22,6 +22,7 @@ from dprct.study.package import (
     written_files,
 )
 from dprct.study.protecting import also_charged, offered, refuse_unpromised
+from dprct.study.verdicts import of_study
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
@@ -40,7 +41,9 @@ def check(
     do: Annotated[
         list[Path] | None,
         typer.Option(
-            "--do", help="A do-file: what will its regressions be worth on the file? Repeatable."
+            "--do",
+            help="A do-file: what will its regressions be worth on the file? Repeatable; by "
+            "default those of [package] in STUDY.",
         ),
     ] = None,
 ) -> None:
@@ -56,10 +59,9 @@ def check(
         say(f"- {problem}")
     points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
     say(points if problems else "complete: nothing is open; next: dprct plan")
-    if do:
-        from dprct.study.verdicts import of_study
-
-        show_verdicts(of_study(do, study))
+    files = tuple(do) if do else study.do_files
+    if files:
+        show_verdicts(of_study(files, study))
     if problems:
         raise typer.Exit(1)
 
@@ -138,11 +140,20 @@ def protect(
         ),
     ] = None,
     output: Output = None,
+    do: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--do",
+            help="A do-file: certificate and README say what its regressions are worth. "
+            "Repeatable; by default those of [package] in STUDY.",
+        ),
+    ] = None,
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     study = study_of(study_file, output)
+    files = _do_files(study, do)
     if resume is not None:
-        _resumed(study, resume, approved)
+        _resumed(study, resume, approved, files)
         return
     refuse_unpromised(study, accepted=accept_no_guarantee)
     check_places(study)
@@ -155,14 +166,14 @@ def protect(
     if not yes and not _agreed():
         raise ConfirmationError("not released: the question was answered with no")
     with working("protecting"):
-        made = offer.taken()
+        made = offer.taken(files)
     say(str(made.result.summary()))
     _say_written(study, made.paths)
     if offer.cost is not None:
         say("Running protect again makes another file and charges the ledger again.")
 
 
-def _resumed(study: Study, entry: str, approved: str | None) -> None:
+def _resumed(study: Study, entry: str, approved: str | None, do: tuple[Path, ...]) -> None:
     """Write what a ledger entry charged and saved before; nothing is charged."""
     check_places(study)
     with working("reading"):
@@ -171,7 +182,7 @@ def _resumed(study: Study, entry: str, approved: str | None) -> None:
         approval_of(study, model).check(approved)
     with working("resuming"):
         made = model.resume(entry)
-        paths = written_files(study, model, made)
+        paths = written_files(study, model, made, do)
     say(str(made.summary()))
     _say_written(study, paths, "; nothing was charged")
     if study.estimate is None:
@@ -184,6 +195,27 @@ def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
     say(f"wrote {first}{'' if study.estimate else certificate}{also}")
     for path in others:
         say(f"wrote {path}")
+
+
+def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
+    """Return the do-files whose regressions are judged; they are read before anything is charged.
+
+    Raises
+    ------
+    DprctError
+        If one cannot be read, or the study's method makes no file on which they could run.
+    """
+    if do and study.estimate is not None:
+        raise ParameterError(
+            f"--do: method = {study.release.method!r} makes a document of numbers, on which no "
+            "do-file runs; leave it out, and ask dprct check --do what the release serves"
+        )
+    if study.estimate is not None:
+        return ()
+    files = tuple(do) if do else study.do_files
+    if files:
+        of_study(files, study)
+    return files
 
 
 def _agreed() -> bool:

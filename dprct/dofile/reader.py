@@ -59,11 +59,14 @@ class Reading(Sequence[Regression]):
         What was not read, or not as Stata would.
     passed_over : dict of str to int
         Commands that are not known here, with how often they occur.
+    undefined : tuple of str
+        Globals that the do-files use and none of them defines.
     """
 
     rows: tuple[Regression, ...]
     notes: tuple[str, ...] = ()
     passed_over: Mapping[str, int] = field(default_factory=dict)
+    undefined: tuple[str, ...] = ()
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]  # a row, or a tuple of rows
         return self.rows[index]
@@ -121,7 +124,8 @@ class Reader(Session):
         if undefined := sorted(self.macros.undefined):
             self.note("globals that nothing defines are empty: " + " ".join(undefined[:20]))
         rows = tuple(row for number, row in enumerate(self.rows) if number not in gone)
-        return Reading(rows, tuple(self.notes), dict(sorted(self.passed_over.items())))
+        passed_over = dict(sorted(self.passed_over.items()))
+        return Reading(rows, tuple(self.notes), passed_over, tuple(undefined))
 
     def _run_file(self, path: Path) -> None:
         if path in self.begun or len(self.begun) > _DEEPEST:

@@ -1,4 +1,4 @@
-"""Which file goes through which door, by its extension."""
+"""Which reader and writer a file goes to, by its extension."""
 
 from __future__ import annotations
 

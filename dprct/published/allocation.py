@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,13 @@ class CoefficientShare:
         Epsilon of its private range.
     noise : Fraction
         Epsilon of the Laplace noise on its mean.
+    delta : Fraction
+        Of its private range.
     """
 
     range_: Fraction
     noise: Fraction
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +43,24 @@ class OutcomeShare:
         where the confidential variance is used instead.
     coefficients : mapping of str to CoefficientShare
         By the name of the coefficient.
+    delta : Fraction
+        Of each of the first two of these three steps, which are histograms.
     """
 
     variance: Fraction
     coefficients: Mapping[str, CoefficientShare]
+    delta: Fraction = Fraction(0)
 
     @property
     def epsilon(self) -> Fraction:
         """The sum of the parts."""
         parts = [c.range_ + c.noise for c in self.coefficients.values()]
         return 3 * self.variance + sum(parts, Fraction(0))
+
+    @property
+    def deltas(self) -> Fraction:
+        """The sum of the parts of delta."""
+        return 2 * self.delta + sum((c.delta for c in self.coefficients.values()), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +80,20 @@ class Division:
     @property
     def total(self) -> Budget:
         """The sum of all parts."""
-        parts = (outcome.epsilon for outcome in self.outcomes.values())
-        return self.covariates + Budget(sum(parts, Fraction(0)))
+        parts = [(outcome.epsilon, outcome.deltas) for outcome in self.outcomes.values()]
+        epsilons, deltas = zip(*parts, strict=True)
+        return self.covariates + Budget(sum(epsilons, Fraction(0)), sum(deltas, Fraction(0)))
 
     def entries(self) -> Iterator[tuple[str, Budget]]:
         """Yield what every part is for and what it gets."""
         yield "covariates", self.covariates
         for name, outcome in self.outcomes.items():
             if outcome.variance:
-                for step in ("sd of the variance", "range of the variance", "variance"):
-                    yield f"{name}: {step}", Budget(outcome.variance)
+                for step in ("sd of the variance", "range of the variance"):
+                    yield f"{name}: {step}", Budget(outcome.variance, outcome.delta)
+                yield f"{name}: variance", Budget(outcome.variance)
             for coefficient, share in outcome.coefficients.items():
-                yield f"{name}: range of {coefficient}", Budget(share.range_)
+                yield f"{name}: range of {coefficient}", Budget(share.range_, share.delta)
                 yield f"{name}: {coefficient}", Budget(share.noise)
 
 
@@ -91,7 +104,7 @@ class Allocation:
     Parameters
     ----------
     covariates : Fraction
-        Share of epsilon for X~; all of delta goes there.
+        Share of epsilon for X~; all of delta goes there that ``histograms`` leaves.
     variance : Fraction
         Share of an outcome's epsilon for its residual variance, in three equal parts.
     treatments : Fraction
@@ -101,6 +114,12 @@ class Allocation:
         ``treatments`` is the share of each one instead.
     epsilon_x : Fraction or None
         Epsilon of X~ as a number, instead of the share.
+    own : mapping from coefficient to share
+        Of an outcome's epsilon, for coefficients that get a share of their own, such as
+        ``{"treat": 0.2}``; half for the range, half for the noise.
+    histograms : Fraction
+        Share of delta for the histograms of the private variance and ranges (the delta of
+        Algorithms 4 and 5), in equal parts; 0, as in the paper's experiments, by default.
 
     Raises
     ------
@@ -130,6 +149,8 @@ class Allocation:
     treatments: Fraction = Fraction(3, 10)
     each: bool = False
     epsilon_x: Fraction | None = None
+    own: Mapping[str, Fraction] = field(default_factory=dict)
+    histograms: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         for name in ("covariates", "variance", "treatments"):
@@ -141,6 +162,18 @@ class Allocation:
             object.__setattr__(self, "epsilon_x", exact(self.epsilon_x, "epsilon_x"))
             if self.epsilon_x <= 0:
                 raise ParameterError("epsilon_x must be above 0; it is the epsilon of X~")
+        own = {name: exact(share, "own") for name, share in self.own.items()}
+        for name, share in own.items():
+            if not 0 < share < 1:
+                raise ParameterError(
+                    f"own= gives {name!r} {float(share):g}; give a share between 0 and 1"
+                )
+        object.__setattr__(self, "own", own)
+        object.__setattr__(self, "histograms", exact(self.histograms, "histograms"))
+        if not 0 <= self.histograms < 1:
+            raise ParameterError(
+                f"histograms={float(self.histograms):g}; give a share of delta, from 0 to below 1"
+            )
 
     @classmethod
     def section4(cls) -> Allocation:
@@ -201,18 +234,36 @@ class Allocation:
                 "larger epsilon or a smaller epsilon_x"
             )
         own = (budget.epsilon - x) / len(outcomes)
+        steps = sum(len(coefficients[name]) + 2 * variance for name in outcomes)
+        delta = self.histograms * budget.delta / steps
         shares = {
-            name: self._outcome(own, coefficients[name], treatments, variance) for name in outcomes
+            name: self._outcome(own, coefficients[name], treatments, variance, delta)
+            for name in outcomes
         }
-        return Division(Budget(x, budget.delta), shares)
+        return Division(Budget(x, budget.delta - steps * delta), shares)
 
     def _outcome(
-        self, epsilon: Fraction, names: Sequence[str], treatments: Sequence[str], variance: bool
+        self,
+        epsilon: Fraction,
+        names: Sequence[str],
+        treatments: Sequence[str],
+        variance: bool,
+        delta: Fraction,
     ) -> OutcomeShare:
-        effects = [name for name in names if name in treatments]
-        others = [name for name in names if name not in treatments]
+        for name in self.own:
+            if name not in names:
+                raise ParameterError(
+                    f"own= names {name!r}, which is no coefficient; there are {', '.join(names)}"
+                )
+        effects = [name for name in names if name in treatments and name not in self.own]
+        others = [name for name in names if name not in treatments and name not in self.own]
         step = self.variance / 3 * epsilon if variance else Fraction(0)
-        left = epsilon - 3 * step
+        left = epsilon - 3 * step - sum(self.own.values(), Fraction(0)) * epsilon
+        if left < 0 or bool(effects or others) != bool(left):
+            raise ParameterError(
+                "own= and the variance leave nothing for the other coefficients, or something for "
+                "none; give shares that leave room"
+            )
         for_effects = self.treatments * epsilon * (len(effects) if self.each else bool(effects))
         if not others:
             for_effects = left
@@ -221,14 +272,20 @@ class Allocation:
                 f"{len(effects)} treatments of {float(self.treatments):g} each leave nothing for "
                 "the other coefficients; give Allocation a smaller share of treatments"
             )
-        own = {
-            True: _halves(for_effects, len(effects)),
-            False: _halves(left - for_effects, len(others)),
+        alike = {
+            True: _halves(for_effects, len(effects), delta),
+            False: _halves(left - for_effects, len(others), delta),
         }
-        return OutcomeShare(step, {name: own[name in treatments] for name in names})
+        shares = {
+            name: _halves(self.own[name] * epsilon, 1, delta)
+            if name in self.own
+            else alike[name in treatments]
+            for name in names
+        }
+        return OutcomeShare(step, shares, delta if variance else Fraction(0))
 
 
-def _halves(epsilon: Fraction, coefficients: int) -> CoefficientShare:
+def _halves(epsilon: Fraction, coefficients: int, delta: Fraction) -> CoefficientShare:
     """Return the share of each of so many coefficients: half for its range, half for its noise."""
     half = epsilon / (2 * max(coefficients, 1))
-    return CoefficientShare(half, half)
+    return CoefficientShare(half, half, delta)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dprct.arguments import check_choice
+from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError
 from dprct.published.synthetic_control import objective_of, output_scale
-from dprct.schema.columns import given
 
 PERTURBED = ("output", "objective")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -22,7 +23,6 @@ from dprct.results.covariance import independent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from fractions import Fraction
 
     from dprct.assignment import Design
     from dprct.privacy.budget import Real
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 Array = NDArray[np.float64]
+NOTHING = Fraction(0)
 Sigma = Literal["private", "confidential"]
 From = Literal["last step", "line 17"]
 
@@ -75,13 +76,13 @@ class Settings:
         """Whether a private residual variance is made at all."""
         return self.sigma == "private" or self.confidential_from == "last step"
 
-    def variance(self, epsilon: Fraction) -> DPVariance:
+    def variance(self, epsilon: Fraction, delta: Fraction = NOTHING) -> DPVariance:
         """Return Algorithm 4 with these settings."""
-        return DPVariance(epsilon, 0, self.sigma_min, self.sigma_max, self.noise_on)
+        return DPVariance(epsilon, delta, self.sigma_min, self.sigma_max, self.noise_on)
 
-    def range(self, sd: float, epsilon: Fraction) -> DPRange:
+    def range(self, sd: float, epsilon: Fraction, delta: Fraction = NOTHING) -> DPRange:
         """Return Algorithm 5 with these settings."""
-        return DPRange(sd, epsilon, 0, self.v, self.alpha, self.noise_on)
+        return DPRange(sd, epsilon, delta, self.v, self.alpha, self.noise_on)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,7 +254,7 @@ def sanitised(
     raw, spread = sigma2, sigma2
     floored = sigma2
     if settings.has_private_variance:
-        raw = private_variance(drawn.xi, shares.variance, settings, rng)
+        raw = private_variance(drawn.xi, shares.variance, settings, rng, shares.delta)
         floored = max(raw, settings.sigma_min**2)
         spread = released.rows * floored / released.df_resid
     sds = np.sqrt(spread * released.diagonal)
@@ -268,7 +269,11 @@ def sanitised(
 
 
 def private_variance(
-    xi: Array, epsilon: Fraction, settings: Settings, rng: np.random.Generator
+    xi: Array,
+    epsilon: Fraction,
+    settings: Settings,
+    rng: np.random.Generator,
+    delta: Fraction = NOTHING,
 ) -> float:
     """Return the noisy mean of the mean squared residuals; may be below 0.
 
@@ -277,9 +282,13 @@ def private_variance(
     xi : (B,) array
     epsilon : Fraction
         Of each of the three steps.
+    settings : Settings
+    rng : numpy.random.Generator
+    delta : Fraction
+        Of each of the first two.
     """
-    variance = settings.variance(epsilon).draw(xi, rng)
-    own = settings.range(math.sqrt(variance), epsilon)
+    variance = settings.variance(epsilon, delta).draw(xi, rng)
+    own = settings.range(math.sqrt(variance), epsilon, delta)
     return _clipped_mean(xi, own, epsilon, rng)[0]
 
 
@@ -287,7 +296,7 @@ def noisy_mean(
     x: Array, sd: float, share: CoefficientShare, settings: Settings, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return the noisy mean of one coefficient's proxies (B,), and the sd of its noise."""
-    own = settings.range(sd, share.range_)
+    own = settings.range(sd, share.range_, share.delta)
     return _clipped_mean(x, own, share.noise, rng)
 
 
@@ -395,10 +404,10 @@ class GenModelSpec(InformedSpec):
         found = []
         for share in parts.outcomes.values():
             if share.variance:
-                own = settings.variance(share.variance)
+                own = settings.variance(share.variance, share.delta)
                 found.append((own.mode(settings.B).scale, own.bins.size))
-            smallest = min(c.range_ for c in share.coefficients.values())
-            mode = settings.range(1.0, smallest).mode(settings.B)
+            smallest = min(share.coefficients.values(), key=lambda one: one.range_)
+            mode = settings.range(1.0, smallest.range_, smallest.delta).mode(settings.B)
             found.append((mode.scale, range_bins))
         return max(found, key=lambda one: one[0] * math.log(one[1]))
 
@@ -415,10 +424,10 @@ class GenModelSpec(InformedSpec):
         found = []
         for share in parts.outcomes.values():
             if share.variance:
-                mode = settings.variance(share.variance).mode(settings.B)
+                mode = settings.variance(share.variance, share.delta).mode(settings.B)
                 found.append(_all_lost(mode.scale, mode.values, _POWERS))
             for one in share.coefficients.values():
-                mode = settings.range(1.0, one.range_).mode(settings.B)
+                mode = settings.range(1.0, one.range_, one.delta).mode(settings.B)
                 found.append(_all_lost(mode.scale, mode.values, _UNITS))
         return max(found)
 
@@ -465,7 +474,8 @@ class GenModelSpec(InformedSpec):
         if not facts.covariates.names:
             return Budget(0, budget.delta)
         own = self.rule.epsilon_x
-        return Budget(self.rule.covariates * budget.epsilon if own is None else own, budget.delta)
+        epsilon = self.rule.covariates * budget.epsilon if own is None else own
+        return Budget(epsilon, budget.delta * (1 - self.rule.histograms))
 
     def reason(self, facts: InformedFacts, budget: Budget) -> str:
         """Return why nothing is promised."""

@@ -10,10 +10,9 @@ import numpy as np
 from scipy.special import erfcx, ndtr
 from scipy.stats import chi2
 
-from dprct.arguments import check_choice
+from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError
 from dprct.published.ipw import Estimand
-from dprct.schema.columns import given
 
 MOST_ROWS = 10**12
 """From which on no number of rows is looked for."""

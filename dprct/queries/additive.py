@@ -19,7 +19,6 @@ from dprct.queries.sums import (
     Numbers,
     added,
     at_most,
-    canonical_order,
     compact,
     nearest,
     over,
@@ -27,6 +26,7 @@ from dprct.queries.sums import (
     steps_of,
     within,
 )
+from dprct.queries.weighting import canonical_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ class EngineCodes:
     names : tuple of str
         Columns of codes, of type int64.
     n : int
-        Rows, as counted at the door.
+        Rows, as the constructor counted them.
     """
 
     frame: nw.LazyFrame[Any]

@@ -1,4 +1,4 @@
-"""The door of R: the R package ``dprct`` calls this one inside its own process.
+"""The side of R: the R package ``dprct`` calls this one inside its own process.
 
 reticulate starts Python in the R session, rpy2 attaches to that session, and rpy2 converts every
 value, both ways, once per call.  R says ``dprct_call("ols", formula = "y ~ t", data = d)``; the

@@ -51,7 +51,7 @@ Counts = HistogramRelease | OneWayRelease
 COUNTS = "counts"
 """Name of the mechanism of the counts in the allocation of a histogram."""
 
-Drawn = TypeVar("Drawn", HistogramRelease, OneWayRelease)
+Drawn = TypeVar("Drawn", bound=Counts)
 
 OFFSETS = "offsets"
 """Name of the mechanism of where outcomes lie within their bins, where there is one."""

@@ -42,7 +42,7 @@ class PlannedNumber:
     part : str
         What is drawn, or the name of the coefficient.
     mechanism : str
-        Class of :mod:`dprct.privacy.mechanisms` or :mod:`dprct.privacy.histogram`.
+        Class of :mod:`dprct.privacy.mechanisms` or :mod:`dprct.privacy.histograms`.
     epsilon, delta, rho : float
         The cost of the draw by itself.
     share : float

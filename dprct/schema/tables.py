@@ -3,12 +3,13 @@
 A method whose queries are expressions takes a :func:`table`: in memory (pandas, Polars), or in an
 engine (Polars lazily, DuckDB, PySpark) that keeps the rows.  To make a method accept one:
 
-1. at the door, ``model.bound``: one pass (:func:`counted_once`) counts rows, rows that break the
-   schema, and combinations of public columns; ``names_of(frame)`` instead of ``frame.columns``;
+1. in the constructor, ``model.bound``: one pass (:func:`counted_once`) counts rows, rows that
+   break the schema, and combinations of public columns; ``names_of(frame)`` instead of
+   ``frame.columns``;
 2. in queries, expressions over ``encoding.prepared(frame, columns)``, then :func:`collected` once
    an aggregate (a ``group_by`` or a ``select`` of sums) has made the table small; sums of int64
    come back as Python integers from ``queries.sums``, exact in every engine;
-3. who is in which arm: ``queries.arms.by_cell`` (it knows arms in memory and in an engine).
+3. who is in which arm: ``queries.sums.by_cell`` (it knows arms in memory and in an engine).
 
 A method that needs all rows at once stays with :func:`eager`, which refuses an engine's table and
 says what to do.  :class:`dprct.SyntheticControl` does: panels are small.
@@ -203,13 +204,13 @@ def row_count(frame: Table) -> int:
 
 
 def check_there(frame: Table, n: int) -> None:
-    """Refuse a table that is gone or changed since the door, before it costs anything; one pass.
+    """Refuse a table that is gone or was changed since the constructor; nothing is charged yet.
 
     Parameters
     ----------
     frame : narwhals frame
     n : int
-        Rows that it had at the door; public.
+        Rows that it had in the constructor; public.
 
     Raises
     ------
@@ -220,7 +221,7 @@ def check_there(frame: Table, n: int) -> None:
 
 
 def check_rows(found: int, n: int) -> None:
-    """Refuse a number of rows that is not the one at the door.
+    """Refuse a number of rows that is not the one that the constructor counted.
 
     Raises
     ------
@@ -265,7 +266,7 @@ def missing_code(frame: Table, name: str) -> nw.Expr:
     code = nw.lit(0, nw.Int8)
     if name + COMPANION in names_of(frame):
         given = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
-        # what is not a code is refused at the door; here it is to be cast without an error
+        # the constructor refused other values; here a cast must not fail, whatever stands there
         is_code = (given >= 0) & (given < len(MISSING_CODES))
         code = nw.when(is_code).then(given).otherwise(nw.lit(0.0)).cast(nw.Int8)
     code = nw.when(absent).then(code).otherwise(nw.lit(-1, nw.Int8))

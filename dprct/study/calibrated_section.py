@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from dprct.certificate.valid_regressions import Validity
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, FormulaError, ParameterError, StudyError
+from dprct.estimate.ate import check_relation
 from dprct.estimate.experiment import cluster_unit, levels_of
 from dprct.model import Facts, Spec
 from dprct.privacy.budget import exact
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dprct.release.calibrated.layout import TermSet
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.study.sections import ReleaseSpec
+    from dprct.study.sections import ReleaseSection
 
 GIVEN: tuple[str, ...] = ("outcome", "covariates", "treatment", "assignment", "keep")
 """Options that ``[release]`` and ``[design]`` give, and that are no keys of ``[calibrated]``."""
@@ -175,7 +176,7 @@ def _said(error: DprctError) -> str:
     return f"{_WHERE} {text}" if isinstance(error, ParameterError) else text
 
 
-def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> CalibratedExperiment:
+def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> CalibratedExperiment:
     """Return the experiment of a parsed study file for the calibrated release.
 
     Raises
@@ -185,8 +186,8 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
 
     Examples
     --------
-    >>> from dprct.study.sections import ReleaseSpec
-    >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
+    >>> from dprct.study.sections import ReleaseSection
+    >>> release = ReleaseSection(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"calibrated": {"covariate_release": "filler", "alphas": [0.05, 0.01]}}
     >>> calibrated_from(document, release).calibrated.alphas
     (0.05, 0.01)
@@ -199,6 +200,7 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSpec) -> Calibr
     check_index(spec.index, _WHERE)
     try:
         levels_of(spec.alphas)
+        check_relation(spec.neighbors)
         if share is not None:
             spec = replace(spec, budget_shares=_with_share(spec, share, release.formula))
     except ParameterError as error:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Relation
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
-    from dprct.study.sections import ReleaseSpec
+    from dprct.study.sections import ReleaseSection
 
 AnyModel = Model[Any, Any, Any, Any]
 
@@ -202,7 +202,7 @@ class Estimate:
         return f"{where or f'[{self.method}]'} {text}"
 
 
-def estimate_from(document: Mapping[str, Any], release: ReleaseSpec) -> Estimate:
+def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estimate:
     """Return what a parsed study file asks of the method of ``[release]``, one of ``ESTIMATES``.
 
     Raises
@@ -212,8 +212,8 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSpec) -> Estimate
 
     Examples
     --------
-    >>> from dprct.study.sections import ReleaseSpec
-    >>> release = ReleaseSpec(1.0, "ipw", delta=1e-6, formula="treat ~ age")
+    >>> from dprct.study.sections import ReleaseSection
+    >>> release = ReleaseSection(1.0, "ipw", delta=1e-6, formula="treat ~ age")
     >>> estimate_from({"ipw": {"outcome": "y", "trim": 0.1}}, release).spec.columns
     ('y', 'treat', 'age')
     """

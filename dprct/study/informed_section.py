@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dprct.assignment import Design
     from dprct.published.informed import ModelInformed
     from dprct.schema.schema import Schema
-    from dprct.study.sections import ReleaseSpec
+    from dprct.study.sections import ReleaseSection
 
 Texts = Mapping[str, str]
 
@@ -28,7 +28,7 @@ _OF_GEN_MODEL = ("B", "v", "allocation", "epsilon_x", "sigma", "confidential_fro
 
 
 @dataclass(frozen=True, slots=True)
-class InformedSpec:
+class InformedSection:
     """Options of Hybrid and GenModel; what is left out has the method's default.
 
     Parameters
@@ -72,13 +72,13 @@ class InformedExperiment:
     formula : str or None
     design : Design or None
         None of the two is None once nothing is open.
-    informed : InformedSpec
+    informed : InformedSection
     """
 
     method: str
     formula: str | None
     design: Design | None
-    informed: InformedSpec
+    informed: InformedSection
 
     def problems(self, schema: Schema) -> list[str]:
         """Return open points, and options that do not fit the columns of the file, in words."""
@@ -150,7 +150,7 @@ class InformedExperiment:
         return roles(self.formula, schema, self.design.columns, self.design)
 
 
-def informed_from(document: Mapping[str, Any], release: ReleaseSpec) -> InformedExperiment:
+def informed_from(document: Mapping[str, Any], release: ReleaseSection) -> InformedExperiment:
     """Return the experiment of a parsed study file for Hybrid and GenModel.
 
     Raises
@@ -160,18 +160,18 @@ def informed_from(document: Mapping[str, Any], release: ReleaseSpec) -> Informed
 
     Examples
     --------
-    >>> from dprct.study.sections import ReleaseSpec
-    >>> release = ReleaseSpec(1.0, "published_hybrid", formula="y ~ treat + age")
+    >>> from dprct.study.sections import ReleaseSection
+    >>> release = ReleaseSection(1.0, "published_hybrid", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> informed_from(document, release).design.uses
     ('site',)
     """
-    spec = section(InformedSpec, document.get("informed", {}), "[informed]")
+    spec = section(InformedSection, document.get("informed", {}), "[informed]")
     _check_informed(spec, release)
     return InformedExperiment(release.method, release.formula, design_from(document), spec)
 
 
-def _check_informed(spec: InformedSpec, release: ReleaseSpec) -> None:
+def _check_informed(spec: InformedSection, release: ReleaseSection) -> None:
     method, epsilon = release.method, release.epsilon
     foreign = ("families",) if method == "published_gen_model" else _OF_GEN_MODEL
     for name in foreign:
@@ -205,7 +205,7 @@ def _check_informed(spec: InformedSpec, release: ReleaseSpec) -> None:
         )
 
 
-def _allocation(spec: InformedSpec) -> Allocation:
+def _allocation(spec: InformedSection) -> Allocation:
     if spec.epsilon_x is None:
         return Allocation.section4()
     return Allocation.section5(spec.epsilon_x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk, published
@@ -39,7 +39,7 @@ from dprct.study.moments_tables import (
     moments_files,
     moments_path,
 )
-from dprct.study.readme import TableNote, mark, readme
+from dprct.study.readme import PackageNote, TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
     read_results,
@@ -49,11 +49,12 @@ from dprct.study.results_document import (
     write_results,
 )
 from dprct.study.study import load_study
+from dprct.study.verdicts import of_study, of_table
 
 _MOST_SHOWN = 5
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -200,6 +201,8 @@ def check_places(study: Study) -> None:
         return
     check_target(study.output, study.dataset_id)
     companions(study)
+    if study.do_files:
+        of_study(study.do_files, study)
 
 
 @contextlib.contextmanager
@@ -218,7 +221,10 @@ def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterat
 
 
 def written_files(
-    study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, made: Any
+    study: Study,
+    model: ReleaseModel[Any, Any, Any] | AnyModel,
+    made: Any,
+    do: Sequence[Path] | None = None,
 ) -> tuple[Path, ...]:
     """Write what was protected or resumed; what it was charged for is not charged again.
 
@@ -229,6 +235,9 @@ def written_files(
     made : Release or results
         From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
         with their certificate, and what the study declared of them is read off.
+    do : sequence of Path, optional
+        Do-files, by default those that the study names; certificate and README-data say what their
+        regressions are worth on the file.
 
     Returns
     -------
@@ -241,6 +250,12 @@ def written_files(
         If something cannot be written.
     """
     if study.estimate is None:
+        do = study.do_files if do is None else do
+        if do:
+            fates = made.certificate().fates
+            found = of_table(do, study.data.name, made.protected, made.schema, fates)
+            worth = [one.worth() for one in found]
+            made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
         with writing_at(study.output):
             certificate = made.write_dta(study.output)
             return (study.output, *accompany(study, certificate))
@@ -404,7 +419,7 @@ def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> D
     if on == "confidential":
         data, schema = read(study.data)
         return _tables(study, data, schema, None)
-    certificate = _certificate_beside(study)
+    certificate = protected_certificate(study)
     data, schema = read(study.output)
     return _tables(study, data, schema, certificate)
 
@@ -497,20 +512,50 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
         If it cannot be written.
     """
     places = companions(study)
+    data, schema = read(study.output) if study.tables else (None, None)
+    names = (study.path.name, places.expected.name, places.readme.name)
+    texts = texts_beside(study, certificate, data, schema, names)
+    paths = [study.output.with_name(name) for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        with atomic_write(path, mode="wb") as file:
+            file.write(text.encode("utf-8"))
+    return tuple(paths)
+
+
+def texts_beside(
+    study: Study,
+    certificate: Certificate,
+    data: pd.DataFrame | None,
+    schema: Schema | None,
+    names: tuple[str, str, str],
+    package: PackageNote | None = None,
+) -> dict[str, str]:
+    """Return what goes with a protected file, by name: README-data.md and, with tables, numbers.
+
+    Parameters
+    ----------
+    study : Study
+    certificate : Certificate
+    data, schema : DataFrame, Schema
+        The protected file; needed where the study declares tables.
+    names : tuple of str
+        Of the study file, of ``expected.csv`` and of ``README-data.md``.
+    package : PackageNote, optional
+        The package that the file is part of.
+    """
+    study_name, expected, readme_name = names
     texts = {}
     notes: tuple[TableNote, ...] = ()
     if study.tables:
-        data, schema = read(study.output)
+        assert data is not None
+        assert schema is not None
         found = _tables(study, data, schema, certificate)
-        notes = tuple(_note(spec, found, places.expected.name) for spec in study.tables)
-        texts[places.expected] = written(study.dataset_id, long_form(found.made))
-    texts[places.readme] = readme(
-        study.path.name, certificate, study.availability, notes, places.expected.name
+        notes = tuple(_note(spec, found, expected) for spec in study.tables)
+        texts[expected] = written(study.dataset_id, long_form(found.made))
+    texts[readme_name] = readme(
+        study_name, certificate, study.availability, notes, expected, package
     )
-    for path, text in texts.items():
-        with atomic_write(path, mode="wb") as file:
-            file.write(text.encode("utf-8"))
-    return tuple(texts)
+    return texts
 
 
 def _note(spec: TableSpec, found: DeclaredTables, expected: str) -> TableNote:
@@ -560,8 +605,14 @@ def ledger_words(study: Study) -> str:
     return ""
 
 
-def _certificate_beside(study: Study) -> Certificate:
-    """Return the certificate of the protected file, and refuse a file that is another."""
+def protected_certificate(study: Study) -> Certificate:
+    """Return the certificate of the protected file, and refuse a file that is another.
+
+    Raises
+    ------
+    FileError
+        If there is no protected file, or its certificate describes another.
+    """
     path = certificate_paths(study.output)[1]
     if not study.output.exists():
         raise FileError(

@@ -24,6 +24,7 @@ from dprct.study.package import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dprct.privacy.budget import Budget
@@ -102,8 +103,13 @@ class Offer:
         """
         self.plan.check(confirm=self.study.release.confirm)
 
-    def taken(self) -> Made:
+    def taken(self, do: Sequence[Path] | None = None) -> Made:
         """Charge, release and write; a refusal after the charge says where the numbers are kept.
+
+        Parameters
+        ----------
+        do : sequence of Path, optional
+            Do-files whose regressions are judged, by default those that the study names.
 
         Raises
         ------
@@ -114,7 +120,7 @@ class Offer:
             made = protected(self.study, self.model)
             how = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
             with saying_what_is_kept(self.study, self.cost, how):
-                return Made(made, written_files(self.study, self.model, made))
+                return Made(made, written_files(self.study, self.model, made, do))
 
 
 def refuse_unpromised(study: Study, *, accepted: bool) -> None:

@@ -7,15 +7,16 @@ What the program cannot know stays a visible blank.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dprct import __version__
+from dprct.certificate.certificate import worth_by_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dprct.certificate.certificate import Certificate
+    from dprct.certificate.certificate import Certificate, RegressionWorth
 
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|(?<!\w)_|_(?!\w))")
@@ -113,12 +114,42 @@ class TableNote:
     reproduces: str
 
 
+@dataclass(frozen=True, slots=True)
+class PackageNote:
+    """What a reader is told of the package that a protected file is part of.
+
+    Parameters
+    ----------
+    place : str
+        Where the protected file lies in it.
+    copied : tuple of str
+        Files of the replication folder that are in it, unchanged.
+    left_out : int
+        How many files of that folder are not; their names might tell something.
+    elsewhere : tuple of (str, str, str)
+        Paths of other machines in do-files: where, the path, and the file of the package that has
+        its base name.
+    datasets : mapping of str to str
+        Other data files that regressions use, with what became of each.
+    profile : str
+        Name of the do-file that Stata runs when it starts.
+    """
+
+    place: str
+    copied: tuple[str, ...] = ()
+    left_out: int = 0
+    elsewhere: tuple[tuple[str, str, str], ...] = ()
+    datasets: Mapping[str, str] = field(default_factory=dict)
+    profile: str = "profile.do"
+
+
 def readme(
     study_file: str,
     certificate: Certificate,
     availability: Availability,
     tables: Sequence[TableNote],
     expected: str = "expected.csv",
+    package: PackageNote | None = None,
 ) -> str:
     """Return README-data.md for a protected file.
 
@@ -134,6 +165,8 @@ def readme(
         The declared tables.
     expected : str
         Name of the file with their numbers.
+    package : PackageNote, optional
+        The package that the file is part of.
 
     Returns
     -------
@@ -146,7 +179,11 @@ def readme(
         *_statement(certificate, availability),
         *_data_set(certificate),
         *_tables(command, certificate, tables, expected),
-        *_rerun(f"{command} --expect {_argument(expected)}", certificate, checked=bool(tables)),
+        *_regressions(certificate.regressions),
+        *_package(package),
+        *_rerun(
+            f"{command} --expect {_argument(expected)}", certificate, package, checked=bool(tables)
+        ),
     ]
     return "\n".join(parts) + "\n"
 
@@ -264,7 +301,73 @@ def _tables(
         yield ""
 
 
-def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator[str]:
+def _regressions(found: Sequence[RegressionWorth]) -> Iterator[str]:
+    """Yield what each regression of the do-files is worth, in the order in which they run."""
+    if not found:
+        return
+    yield "## Regressions of the do-files"
+    yield ""
+    yield (
+        "A valid regression returns the released effects of treatment with their errors, which "
+        "hold the noise; of the others it is said why they do not. Numbers of an artefact mean "
+        "nothing, whatever Stata prints."
+    )
+    yield ""
+    yield from (f"- {plain(line)}" for line in worth_by_table(found))
+    yield ""
+    yield "| Do-file and line | Table | Command | On the protected file |"
+    yield "|---|---|---|---|"
+    for one in found:
+        place = code(f"{one.file}:{one.line}", cell=True)
+        command = code(f"{one.command} {one.outcome}".strip(), cell=True)
+        said = f"{one.verdict}: {one.reason}" if one.reason else one.verdict
+        yield f"| {place} | {plain(one.table)} | {command} | {plain(said)} |"
+    yield ""
+
+
+def _package(package: PackageNote | None) -> Iterator[str]:
+    """Yield what is in the package, what is not, and what a reader has to change."""
+    if package is None:
+        return
+    yield "## Files of the package"
+    yield ""
+    yield (
+        f"The protected file stands where the confidential one stood: {code(package.place)}. The "
+        "do-files are unchanged."
+    )
+    yield ""
+    yield f"- {code('valid.do')} runs the regressions that are valid, and no other."
+    yield f"- {code('report.html')} shows every regression with its number, or why it has none."
+    yield f"- {code(package.profile)} is run by Stata when it starts in this folder."
+    yield from (f"- {code(name)}: as it was" for name in package.copied)
+    yield ""
+    if package.left_out:
+        files = "1 file" if package.left_out == 1 else f"{package.left_out} files"
+        yield (
+            f"{files} of the authors' folder are not in the package: programs are copied, and "
+            "what the authors named as public; logs, tables, figures and other data are not."
+        )
+        yield ""
+    if package.datasets:
+        yield "Other data that the regressions of the do-files use:"
+        yield ""
+        yield from (f"- {code(name)}: {plain(what)}" for name, what in package.datasets.items())
+        yield ""
+    if package.elsewhere:
+        yield "Paths of another machine, which have to be changed before these lines run:"
+        yield ""
+        yield "| Do-file and line | Path | In this package |"
+        yield "|---|---|---|"
+        for where, path, here in package.elsewhere:
+            found = code(here, cell=True) if here else "nothing of that name"
+            yield f"| {code(where, cell=True)} | {code(path, cell=True)} | {found} |"
+        yield ""
+
+
+def _rerun(
+    command: str, certificate: Certificate, package: PackageNote | None, *, checked: bool
+) -> Iterator[str]:
+    name = _name(certificate) if package is None else package.place
     yield "## Computational requirements"
     yield ""
     yield (
@@ -277,18 +380,25 @@ def _rerun(command: str, certificate: Certificate, *, checked: bool) -> Iterator
     yield "- `pip install dprct`"
     if checked:
         yield (
-            f"- {code(command)} makes every declared table from {code(_name(certificate))} and "
+            f"- {code(command)} makes every declared table from {code(name)} and "
             "ends with an error if a number differs."
         )
     yield (
-        f"- {code(f'dprct verify {_argument(_name(certificate))}')} says whether the file, or the "
+        f"- {code(f'dprct verify {_argument(name)}')} says whether the file, or the "
         ".tab or .csv that an archive made of it, has the values of its certificate."
     )
-    yield (
-        "- Do-files that ran on the confidential file run on the protected one: change only the "
-        f"name of the file that they `use`, to {code(_name(certificate))}. They need columns that "
-        "are neither withheld nor left out."
-    )
+    if package is None:
+        yield (
+            "- Do-files that ran on the confidential file run on the protected one: change only "
+            f"the name of the file that they `use`, to {code(name)}. They need columns that "
+            "are neither withheld nor left out."
+        )
+    else:
+        yield (
+            "- Start Stata in this folder and run the do-files: the protected file has the name of "
+            "the confidential one. The table of regressions above says which numbers mean "
+            "something."
+        )
     yield (
         "- Do not run `dprct protect` again: that needs the confidential data, gives another file "
         "with other numbers"

@@ -10,7 +10,7 @@ from dprct.privacy.budget import Budget
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.estimates import ESTIMATES
 from dprct.study.results_document import SUFFIX
-from dprct.study.sections import ReleaseSpec, TotalBudget, section
+from dprct.study.sections import ReleaseSection, TotalBudget, section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ UNPROMISED: frozenset[str] = frozenset(
 """Methods without a privacy guarantee: the papers' algorithms as published."""
 
 
-def release_from(document: Mapping[str, Any]) -> ReleaseSpec:
+def release_from(document: Mapping[str, Any]) -> ReleaseSection:
     """Return the section ``[release]`` of a parsed study file.
 
     Raises
@@ -48,7 +48,7 @@ def release_from(document: Mapping[str, Any]) -> ReleaseSpec:
     >>> release_from({"release": {"epsilon": 1.0}}).method
     'mv_histogram'
     """
-    release: ReleaseSpec = section(ReleaseSpec, document.get("release", {}), "[release]")
+    release: ReleaseSection = section(ReleaseSection, document.get("release", {}), "[release]")
     _check_release(release)
     return release
 
@@ -79,7 +79,7 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
     return total
 
 
-def _check_release(release: ReleaseSpec) -> None:
+def _check_release(release: ReleaseSection) -> None:
     if release.method not in METHODS:
         raise StudyError(f"[release] method = {release.method!r}; allowed: {', '.join(METHODS)}")
     _check_budget(release, "[release]")
@@ -137,7 +137,7 @@ def check_printable(name: str, where: str) -> None:
         raise StudyError(f"{where} = {name!r} has characters that cannot be seen; remove them")
 
 
-def _check_estimate(release: ReleaseSpec) -> None:
+def _check_estimate(release: ReleaseSection) -> None:
     """Refuse what belongs to a protected file."""
     for key in ("zeta", "keep", "outcome_share"):
         if getattr(release, key) not in (None, ()):
@@ -163,7 +163,7 @@ def _check_beside_moments(output: str) -> None:
         )
 
 
-def _check_budget(spec: ReleaseSpec | TotalBudget, where: str) -> None:
+def _check_budget(spec: ReleaseSection | TotalBudget, where: str) -> None:
     try:
         Budget.asked(spec.epsilon, spec.delta)
     except ParameterError as error:

@@ -199,9 +199,9 @@ def _any_of(value: object, hint: Any) -> Any:
 
 
 _FOLLOWS = {
-    "neighbors": "which data sets are neighbours follows from [release] method (calibrated: "
-    "replace-one-design-public, because its file shows who is in which arm; an estimate: "
-    "its own section; any other: replace-one), and of a ledger from [budget] relation; remove it",
+    "neighbors": "which data sets are neighbours follows from [release] method (calibrated and "
+    "estimates: their own section; any other: replace-one), and of a ledger from [budget] "
+    "relation; remove it",
 }
 """Keys that people look for, and where what they say comes from."""
 
@@ -237,7 +237,7 @@ _KINDS = (*_DESIGNS, "factorial")
 
 
 @dataclass(frozen=True, slots=True)
-class DesignSpec:
+class DesignSection:
     """How treatments were assigned.
 
     Parameters
@@ -289,10 +289,10 @@ def design_from(document: Mapping[str, Any]) -> Design | None:
     """
     if "design" not in document:
         return None
-    return _design(section(DesignSpec, document["design"], "[design]"), "[design]")
+    return _design(section(DesignSection, document["design"], "[design]"), "[design]")
 
 
-def _design(spec: DesignSpec, where: str) -> Design:
+def _design(spec: DesignSection, where: str) -> Design:
     """Return the design that a section spells."""
     check_choice(spec.kind, _KINDS, f"{where} kind")
     try:
@@ -301,7 +301,7 @@ def _design(spec: DesignSpec, where: str) -> Design:
         raise StudyError(f"{where} {error}") from None
 
 
-def _plain(spec: DesignSpec, where: str) -> Design:
+def _plain(spec: DesignSection, where: str) -> Design:
     kind, needed = _DESIGNS[spec.kind]
     _check_belongs(spec, ("arms", "arm", "shares", "control_share", *needed), where)
     _check_there(spec, ("arms", *needed), where)
@@ -319,7 +319,7 @@ def _plain(spec: DesignSpec, where: str) -> Design:
     return design
 
 
-def _factorial(spec: DesignSpec, where: str) -> Design:
+def _factorial(spec: DesignSection, where: str) -> Design:
     _check_belongs(spec, ("arms", "factors"), where)
     _check_there(spec, ("factors",), where)
     assert spec.factors is not None
@@ -331,13 +331,13 @@ def _factorial(spec: DesignSpec, where: str) -> Design:
     found = []
     for name, table in spec.factors.items():
         place = f"{where[:-1]}.factors.{name}]"
-        factor = section(DesignSpec, {"arms": [name], **table}, place)
+        factor = section(DesignSection, {"arms": [name], **table}, place)
         check_choice(factor.kind, tuple(_DESIGNS), f"{place} kind")
         found.append(_design(factor, place))
     return Factorial(found, spec.arms)
 
 
-def _check_belongs(spec: DesignSpec, known: tuple[str, ...], where: str) -> None:
+def _check_belongs(spec: DesignSection, known: tuple[str, ...], where: str) -> None:
     for f in fields(spec):
         if f.name not in ("kind", *known) and getattr(spec, f.name) is not None:
             raise StudyError(
@@ -346,7 +346,7 @@ def _check_belongs(spec: DesignSpec, known: tuple[str, ...], where: str) -> None
             )
 
 
-def _check_there(spec: DesignSpec, needed: tuple[str, ...], where: str) -> None:
+def _check_there(spec: DesignSection, needed: tuple[str, ...], where: str) -> None:
     for name in needed:
         if getattr(spec, name) is None:
             raise StudyError(f"{where} of kind = {spec.kind!r} lacks {name}; write {name} = ...")
@@ -390,7 +390,7 @@ def check_index(index: object, where: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseSpec:
+class ReleaseSection:
     """What is released, and at what price.
 
     Parameters

@@ -36,6 +36,7 @@ from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, in_toml, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
+from dprct.study.package_section import PackageSpec, package_from
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
     METHODS,
@@ -46,7 +47,7 @@ from dprct.study.release_section import (
 )
 from dprct.study.results_document import SUFFIX
 from dprct.study.scope import Scope, named, unmatched
-from dprct.study.sections import ReleaseSpec, TotalBudget, check_keys, section
+from dprct.study.sections import ReleaseSection, TotalBudget, check_keys, section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 _OWN_SECTIONS = ("design", "informed", "calibrated", *ESTIMATES)
 
 
-def check_parts(document: Mapping[str, Any], release: ReleaseSpec) -> None:
+def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
     """Refuse parts of a parsed study file that belong to another method.
 
     Raises
@@ -92,7 +93,7 @@ def check_parts(document: Mapping[str, Any], release: ReleaseSpec) -> None:
         )
 
 
-def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experiment | None:
+def experiment_from(document: Mapping[str, Any], release: ReleaseSection) -> Experiment | None:
     """Return the experiment of a parsed study file, None where the method knows of none.
 
     Raises
@@ -102,8 +103,8 @@ def experiment_from(document: Mapping[str, Any], release: ReleaseSpec) -> Experi
 
     Examples
     --------
-    >>> from dprct.study.sections import ReleaseSpec
-    >>> release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat + age")
+    >>> from dprct.study.sections import ReleaseSection
+    >>> release = ReleaseSection(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
     >>> experiment_from(document, release).design.uses
     ('site',)
@@ -152,6 +153,7 @@ _SECTIONS = (
     "columns",
     "table",
     "availability",
+    "package",
 )
 
 
@@ -198,7 +200,7 @@ class Study:
     ----------
     data : Path
         The confidential file.
-    release : ReleaseSpec
+    release : ReleaseSection
     dataset_id : str
         Name under which privacy charges of this data set are kept.
     columns : mapping of str to mapping
@@ -225,10 +227,12 @@ class Study:
         Hash of what the file says, whatever its comments, layout and order.
     chosen : Path or None
         Where the output goes, if that was said on the command line.
+    package : PackageSpec or None
+        The replication folder and its do-files.
     """
 
     data: Path
-    release: ReleaseSpec
+    release: ReleaseSection
     dataset_id: str
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
@@ -243,6 +247,12 @@ class Study:
     declaration: Declaration = field(default_factory=Declaration)
     sha256: str = ""
     chosen: Path | None = None
+    package: PackageSpec | None = None
+
+    @property
+    def do_files(self) -> tuple[Path, ...]:
+        """The do-files that the study names, or folders of them."""
+        return () if self.package is None else self.package.files(self.path.parent)
 
     @property
     def promises(self) -> bool:
@@ -259,8 +269,10 @@ class Study:
         """Which data sets are neighbours under the promise of the method."""
         if self.estimate is not None:
             return self.estimate.neighbors
-        design_public = self.release.method == "calibrated"
-        return "replace-one-design-public" if design_public else "replace-one"
+        calibrated = self.experiment if self.release.method == "calibrated" else None
+        if isinstance(calibrated, CalibratedExperiment):
+            return cast("Relation", calibrated.calibrated.neighbors)
+        return "replace-one"
 
     @property
     def protected(self) -> Unit:
@@ -519,6 +531,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         path=path,
         declaration=section(Declaration, document.get("declared", {}), "[declared]"),
         sha256=_sha256(document),
+        package=package_from(document),
     )
 
 

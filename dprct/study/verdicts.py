@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 import re
-from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from dprct.certificate.certificate import Certificate
+from dprct import disk
+from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile.varlists import bare_names
+from dprct.estimate.moments.model import MomentsSpec
+from dprct.estimate.moments.results import Moments
+from dprct.io.stata import read_dta
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.do_files import read_do
+from dprct.study.moments_tables import SUFFIX, moments_path
+from dprct.study.moments_verdicts import Served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    import pandas as pd
 
     from dprct.dofile import Regression
     from dprct.study.study import Study
@@ -36,8 +45,21 @@ _STEPS = {
     "expand": "rows are repeated",
     "sample": "the rows are a random sample of the released ones",
 }
+_COMPARISON = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)(?P<how>==|!=|~=|<=|>=|<|>)(?P<number>-?\d+(?:\.\d*)?|\.)"
+)
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "~=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
 _COARSE = "the file keeps the distribution of its columns, coarsely, and no coefficient"
 _NUMBERS = "the method makes a document of numbers, on which no do-file runs"
+_MOST_LEVELS = 50
 _ONLY = "the effects are the released ones"
 
 
@@ -55,12 +77,39 @@ class Released:
         The regressions that it was calibrated for; None for a file that was not.
     instead : str
         Why it has no valid regression, where that is so.
+    values : mapping of str to tuple of float
+        Public columns without missing values, each with the few values that it can have.
+    served : Served or None
+        What moments hold, where the release is of moments.
     """
 
     name: str
     fates: Mapping[str, str]
     valid: Validity | None = None
     instead: str = _COARSE
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    served: Served | None = None
+
+    def holds(self, condition: str) -> bool:
+        """Whether a condition on rows holds for every row by public facts: it selects nothing.
+
+        What is not comparisons of public columns with numbers, joined by ``&``, is not known.
+
+        Examples
+        --------
+        >>> file = Released("a.dta", {}, values={"round": (2.0,)})
+        >>> file.holds("round == 2 & round<3"), file.holds("round==1"), file.holds("age > 18")
+        (True, False, False)
+        """
+        return all(self._always(part) for part in condition.split("&"))
+
+    def _always(self, part: str) -> bool:
+        found = _COMPARISON.fullmatch(part.replace(" ", "").removeprefix("(").removesuffix(")"))
+        if found is None or not self.values.get(found["name"]):
+            return False
+        number = math.inf if found["number"].startswith(".") else float(found["number"])
+        compare = _COMPARE[found["how"]]
+        return all(compare(value, number) for value in self.values[found["name"]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +143,24 @@ class Verdict:
             + (f"; {self.remedy}" if self.remedy else "")
         )
 
+    def worth(self) -> RegressionWorth:
+        """Return what a certificate says of it."""
+        row = self.regression
+        outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
+        texts = (row.file, row.table, row.command, outcome, self.reason)
+        file, table, command, outcome, reason = map(_printable, texts)
+        return RegressionWorth(file, row.line, table, command, outcome, self.kind, reason)
+
     def to_dict(self) -> dict[str, object]:
         """Return the keys of the regression, and those of the verdict."""
         said = {"verdict": self.kind, "reason": self.reason, "remedy": self.remedy}
         return {**self.regression.to_dict(), **said}
+
+
+def _printable(text: str) -> str:
+    """Return text of a do-file, which may hold anything, as a certificate can show it."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return shown.encode("utf-8", "replace").decode("utf-8")
 
 
 def verdicts(rows: Sequence[Regression], released: Released) -> list[Verdict]:
@@ -119,16 +182,16 @@ def verdicts(rows: Sequence[Regression], released: Released) -> list[Verdict]:
 
 def summary(found: Sequence[Verdict]) -> list[str]:
     """Return how many regressions of each table are worth what, a line for each table."""
-    tables = dict.fromkeys(one.regression.table for one in found)
-    lines = []
-    for table in tables:
-        counts = Counter(one.kind for one in found if one.regression.table == table)
-        said = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
-        lines.append(f"{table or 'no table named'}: {said}")
-    return lines
+    return worth_by_table([one.worth() for one in found])
 
 
 def _verdict(row: Regression, released: Released) -> Verdict:
+    if released.served is not None:
+        for first in (_cannot_run, _not_read):
+            if (found := first(row, released)) is not None:
+                return found
+        kind, reason, remedy = released.served.verdict(row, terms_of(row))
+        return Verdict(row, cast("Kind", kind), reason, remedy)
     for rule in _RULES:
         if (found := rule(row, released)) is not None:
             return found
@@ -180,17 +243,30 @@ def _of_another_kind(row: Regression, _: Released) -> Verdict | None:
     return Verdict(row, "artefact", f"{row.command} is not ordinary least squares")
 
 
-def _changed_rows(row: Regression, _: Released) -> Verdict | None:
+def _changed_rows(row: Regression, released: Released) -> Verdict | None:
     for step in row.steps:
         remedy = "merge before the release" if step == "merge" else ""
         return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
-    if row.sample or row.groups:
+    if (row.sample and not released.holds(row.sample)) or row.groups:
         where = row.sample or f"by {row.groups}"
-        remedy = 'release these rows alone, or declared subgroups by method = "moments"'
-        return Verdict(
-            row, "artefact", f"it uses the rows with {where}; subgroups were not released", remedy
-        )
+        reason = f"it uses the rows with {where}; subgroups were not released"
+        return Verdict(row, "artefact", reason, _for_subgroups(row, released))
     return None
+
+
+def _for_subgroups(row: Regression, released: Released) -> str:
+    """Say which columns would have to make groups, and whether these would be private."""
+    said = set(re.findall(r"[A-Za-z_]\w*", f"{row.sample} {row.groups}"))
+    named = [name for name in released.fates if name in said]
+    if not named:
+        return 'release these rows alone, or declared subgroups by method = "moments"'
+    hidden = [name for name in named if released.fates[name] != "public"]
+    kind = f"private cells of {', '.join(hidden)}" if hidden else "public groups"
+    listed = ", ".join(f'"{name}"' for name in named)
+    return (
+        f'release these rows alone, or method = "moments" with subgroups = [{listed}], which are '
+        f"{kind}"
+    )
 
 
 def _made_columns(row: Regression, _: Released) -> Verdict | None:
@@ -214,7 +290,7 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     several = len(row.cluster) > 1
     spec = Specification(
         outcome=row.outcome,
-        terms=_terms(row),
+        terms=terms_of(row),
         cov_type=_ERRORS.get(row.vce, row.vce.upper()),
         cluster=row.cluster[0] if row.cluster else None,
         weighted=bool(row.weights),
@@ -239,7 +315,7 @@ def _remedy(reason: str, row: Regression) -> str:
     return ""
 
 
-def _terms(row: Regression) -> tuple[str, ...]:
+def terms_of(row: Regression) -> tuple[str, ...]:
     """Return the right side in the words of a formula: ``i.v`` is ``C(v)``, ``a#b`` is ``a:b``."""
     found: dict[str, None] = {}
     for word in row.regressors:
@@ -304,8 +380,89 @@ def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
             return []
         treatments, valid = [*experiment.design.columns], experiment.valid()
     rows = read_do(do, schema, treatments=treatments, dataset=study.data.name)
+    if study.estimate is not None and isinstance(study.estimate.spec, MomentsSpec):
+        spec, served = study.estimate.spec, dict.fromkeys(fates, "modelled")
+        name = moments_path(study.output).name
+        design = () if spec.assignment is None else spec.assignment.columns
+        rows = read_do(do, schema, treatments=[*design], dataset=study.data.name)
+        moments = Served.planned(name, spec, schema)
+        return verdicts(rows, Released(study.data.name, served, served=moments))
     instead = _COARSE if study.estimate is None else _NUMBERS
-    return verdicts(rows, Released(study.data.name, fates, valid, instead))
+    return verdicts(rows, Released(study.data.name, fates, valid, instead, _declared(schema)))
+
+
+def _declared(schema: Schema) -> dict[str, tuple[float, ...]]:
+    """Return public columns that are never missing, with their declared levels."""
+    found = {}
+    for column in schema.columns:
+        if column.fate != "public" or column.missing != () or not column.levels:
+            continue
+        levels = [level for level in column.levels if not isinstance(level, str)]
+        if len(levels) == len(column.levels) and all(float(x).is_integer() for x in levels):
+            found[column.name] = tuple(map(float, levels))
+    return found
+
+
+def of_table(
+    do: Sequence[Path],
+    name: str,
+    table: pd.DataFrame,
+    schema: Schema,
+    fates: Mapping[str, str],
+) -> list[Verdict]:
+    """Return what the regressions of do-files are worth on a protected table.
+
+    Parameters
+    ----------
+    do : sequence of Path
+    name : str
+        Of the confidential file, which do-files use.
+    table, schema : DataFrame, Schema
+        The protected table.
+    fates : mapping of str to str
+        Of the columns of the confidential file, as the certificate says.
+
+    Raises
+    ------
+    DprctError
+        If a do-file cannot be read.
+    """
+    return _on_schema(do, name, schema, fates, _shown(table, fates))
+
+
+def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+    """Return the public columns of a protected table with their values, where these are few."""
+    found = {}
+    for name in table.columns:
+        if fates.get(name) != "public" or table[name].dtype.kind != "f":
+            continue
+        values = table[name].drop_duplicates()
+        if len(values) <= _MOST_LEVELS and not values.isna().any():
+            found[str(name)] = tuple(map(float, values))
+    return found
+
+
+def _on_moments(do: Sequence[Path], file: Path) -> list[Verdict]:
+    moments = Moments.load(file)
+    name = file.name.removesuffix(SUFFIX)
+    fates = {column.name: "modelled" for column in moments.schema.columns}
+    rows = read_do(do, treatments=[*moments.treatment])
+    served = Served.released(file.name, moments)
+    return verdicts(rows, Released(name, fates, served=served))
+
+
+def _on_schema(
+    do: Sequence[Path],
+    name: str,
+    schema: Schema,
+    fates: Mapping[str, str],
+    values: Mapping[str, tuple[float, ...]],
+) -> list[Verdict]:
+    """Return the verdicts on a file that says itself what it is calibrated for."""
+    valid = Validity.of(schema)
+    treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
+    rows = read_do(do, schema, treatments=treatments, dataset=name)
+    return verdicts(rows, Released(name, fates, valid, values=values))
 
 
 def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> list[Verdict]:
@@ -318,13 +475,16 @@ def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> 
     DprctError
         If a file cannot be read.
     """
+    if file.name.endswith(SUFFIX):
+        return _on_moments(do, file)
     schema = Schema.from_dta(file)
     fates = {column.name: "modelled" for column in schema.columns}
+    values: Mapping[str, tuple[float, ...]] = {}
     beside = certificate or file.with_suffix(".certificate.json")
     if beside.is_file():
-        fates |= Certificate.from_dict(json.loads(beside.read_text("utf-8"))).fates
+        told = Certificate.from_dict(json.loads(disk.content(beside, disk.MOST_JSON)))
+        fates |= told.fates
+        if "public" in told.fates.values():
+            values = _shown(read_dta(file)[0], told.fates)
     name = file.name.removesuffix(".dta").removesuffix("_protected")
-    valid = Validity.of(schema)
-    treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
-    rows = read_do(do, schema, treatments=treatments, dataset=name)
-    return verdicts(rows, Released(name, fates, valid))
+    return _on_schema(do, name, schema, fates, values)

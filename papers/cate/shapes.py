@@ -65,7 +65,8 @@ class Shapes(Settings):
     def compute(self, design: Design) -> pd.DataFrame:
         """Return ``form, epsilon, age, effect``: the effect along age, less its mean."""
         frame = framed(design, design.train(self.n, stream(self.seed, 1, self.n)))
-        schema, options = schema_of(design), {"outcome": "y", "treatment": "t"}
+        schema = schema_of(design)
+        options: dict[str, Any] = {"outcome": "y", "treatment": "t"}
         low, high = next(f[1:] for f in design.features if f[0] == AGE)
         ages = np.linspace(low, high, 200)
         rows = pd.DataFrame({AGE: ages, **OTHERS})[list(design.names)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from papers.ippw.samples import Study
     from papers.runner import Progress
 
-DRAWS = {"synthetic": 100, "ihdp": 500, "lalonde": 500}
+DRAWS = {"synthetic": 100, "ihdp": 300, "lalonde": 300}
 FULL_DRAWS = DRAWS | {"ihdp": 1000, "lalonde": 1000}
 """As in the paper."""
 
@@ -99,7 +99,7 @@ def rerun(
         Folder with ``ihdp_npci_1-100.npz`` and ``nsw.dta``, or one of them; without it only the
         synthetic designs are run.
     draws : int, optional
-        Of each set-up and study; 100 of the synthetic designs and 500 of the others by default.
+        Of each set-up and study; 100 of the synthetic designs and 300 of the others by default.
     jobs : int
         Processes.
     seed : int

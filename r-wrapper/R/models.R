@@ -462,3 +462,51 @@ finished <- function(found, model) {
 
 #' @export
 print.dprct_plan <- function(x, ...) print_text(x, ...)
+
+#' The private variance and range of a normal sample, as published
+#'
+#' Algorithms 4 and 5 of "Assessing Utility of Differential Privacy for RCTs" (Karwa and Vadhan
+#' 2017): both look for the fullest bin of a histogram with noisy shares. As printed an empty bin
+#' gets no noise and cannot win, which keeps no promise; `noise_on = "every bin"` is the form whose
+#' privacy is proved, for one value of the sample and for exact draws, which these are not. Nothing
+#' is promised and nothing charged.
+#'
+#' @param x A numeric vector without `NA`.
+#' @param epsilon,delta Parameters of the noise.
+#' @param sd Of a value, known or private already.
+#' @param ... Further options by their names in Python: `sigma_min`, `sigma_max`, `v`, `alpha`,
+#'   `noise_on`.
+#' @param rng A seed, for simulation.
+#' @return `published_variance()`: a power of 4. `published_range()`: its two ends.
+#' @examples
+#' if (dprct_available()) {
+#'   x <- rnorm(1000, 20, 2)
+#'   published_variance(x, epsilon = 1)
+#'   published_range(x, sd = 2, epsilon = 1)
+#' }
+#' @name published_parameters
+NULL
+
+#' @rdname published_parameters
+#' @export
+published_variance <- function(x, epsilon, delta = 0, ..., rng = NULL) {
+  only_known(..., .also = c("sigma_min", "sigma_max", "noise_on"))
+  parameter_of("variance", x, list(epsilon = epsilon, delta = delta), list(...), rng)
+}
+
+#' @rdname published_parameters
+#' @export
+published_range <- function(x, sd, epsilon, delta = 0, ..., rng = NULL) {
+  only_known(..., .also = c("v", "alpha", "noise_on"))
+  parameter_of("range", x, list(sd = sd, epsilon = epsilon, delta = delta), list(...), rng)
+}
+
+parameter_of <- function(kind, x, ours, more, rng, call = sys.call(-1L)) {
+  check_seed(rng)
+  if (!is.numeric(x) || !length(x) || !is.null(dim(x))) {
+    refuse("parameter", "x is no numeric vector; give the values of a sample", call)
+  }
+  as.vector(dprct_call("published_parameter",
+    kind = kind, x = as.double(x), options = c(ours, more), rng = rng, .call = call
+  ))
+}

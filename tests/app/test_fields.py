@@ -7,7 +7,7 @@ import pytest
 from dprct.app.fields import fact, form, section_value, shown_fact
 from dprct.errors import StudyError
 from dprct.schema.schema import DECLARABLE
-from dprct.study.sections import DesignSpec, ReleaseSpec, TotalBudget, keys_of
+from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget, keys_of
 
 
 @pytest.mark.parametrize(
@@ -35,17 +35,17 @@ def test_what_is_shown_of_a_fact_is_read_as_that_fact(name: str, value: object) 
 @pytest.mark.parametrize(
     ("kind", "key", "text", "value"),
     [
-        (ReleaseSpec, "epsilon", "0.5", 0.5),
-        (ReleaseSpec, "output", "a, b.dta", "a, b.dta"),
-        (ReleaseSpec, "confirm", "false", False),
-        (DesignSpec, "arms", "a", ["a"]),
-        (DesignSpec, "arms", "a, b", ["a", "b"]),
-        (DesignSpec, "shares", "0.5", 0.5),
-        (DesignSpec, "shares", "0.5, 0.25", [0.5, 0.25]),
-        (DesignSpec, "cluster", "village", "village"),
-        (DesignSpec, "cluster", "village, year", ["village", "year"]),
-        (DesignSpec, "factors", '{t = {kind = "simple"}}', {"t": {"kind": "simple"}}),
-        (DesignSpec, "block", "", None),
+        (ReleaseSection, "epsilon", "0.5", 0.5),
+        (ReleaseSection, "output", "a, b.dta", "a, b.dta"),
+        (ReleaseSection, "confirm", "false", False),
+        (DesignSection, "arms", "a", ["a"]),
+        (DesignSection, "arms", "a, b", ["a", "b"]),
+        (DesignSection, "shares", "0.5", 0.5),
+        (DesignSection, "shares", "0.5, 0.25", [0.5, 0.25]),
+        (DesignSection, "cluster", "village", "village"),
+        (DesignSection, "cluster", "village, year", ["village", "year"]),
+        (DesignSection, "factors", '{t = {kind = "simple"}}', {"t": {"kind": "simple"}}),
+        (DesignSection, "block", "", None),
     ],
 )
 def test_fields_take_what_their_keys_take(
@@ -57,10 +57,10 @@ def test_fields_take_what_their_keys_take(
 @pytest.mark.parametrize("key", ["epsilon", "confirm", "keep", "colour"])
 def test_what_cannot_be_read_is_refused_or_left_to_the_specification(key: str) -> None:
     if key == "keep":
-        assert section_value(ReleaseSpec, key, "note1, note2") == ["note1", "note2"]
+        assert section_value(ReleaseSection, key, "note1, note2") == ["note1", "note2"]
         return
     with pytest.raises(StudyError, match=key):
-        section_value(ReleaseSpec, key, "much")
+        section_value(ReleaseSection, key, "much")
 
 
 def test_a_form_has_every_key_and_what_it_takes() -> None:
@@ -68,5 +68,5 @@ def test_a_form_has_every_key_and_what_it_takes() -> None:
     assert [one["key"] for one in fields] == [*keys_of(TotalBudget)]
     assert [one["value"] for one in fields] == ["2.0", "", "", ""]
     assert [one["required"] for one in fields] == [True, False, False, False]
-    (confirm,) = [one for one in form(ReleaseSpec, {}) if one["key"] == "confirm"]
+    (confirm,) = [one for one in form(ReleaseSection, {}) if one["key"] == "confirm"]
     assert confirm["choices"] == ["true", "false"]

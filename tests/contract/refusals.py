@@ -463,6 +463,11 @@ file_case(
     covariate_release="histogram",
     **ON_T,
 )
+file_case("jointly", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
+          sd={"y": 1.0}, centre={"y": 0.0}, radius=3.0, **ON_T)  # fmt: skip
+file_case("treatment private", "y x t", used="y x t", covariates=["x"], outcome="y", delta=1e-3,
+          covariate_release="filler", neighbors="replace-one", lists=HIDDEN["lists"],
+          assignment=HALF)  # fmt: skip
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
 file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster", largest_cluster=4,

@@ -253,6 +253,26 @@ def _(data: pd.DataFrame) -> Any:
     )  # fmt: skip
 
 
+@subject("Calibrated, jointly", modelled=("y", "w"), design=("t", "block"), delta=1e-6)
+def _(data: pd.DataFrame) -> Any:
+    return dprct.Calibrated(
+        data, designed_schema(), outcome=["y", "w"], treatment="t", covariate_release="filler",
+        centre={"y": 1000.0}, radius="box",
+    )  # fmt: skip
+
+
+@subject(
+    "Calibrated, treatment private", modelled=("y", "w", "t"), assigned=("t",), delta=1e-6,
+    tail_draws=True, **CONFIRMED,
+)  # fmt: skip
+def _(data: pd.DataFrame) -> Any:
+    return dprct.Calibrated(
+        data, released_schema("y", "w", "t"), outcome="y", covariates=["w"],
+        covariate_release="histogram", assignment=dprct.Complete("t", shares=0.5),
+        neighbors="replace-one",
+    )  # fmt: skip
+
+
 @subject(
     "Calibrated, clusters", modelled=("y",), design=("t", "block"), may_miss=("y",), **CONFIRMED
 )

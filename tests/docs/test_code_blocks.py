@@ -70,6 +70,16 @@ def test_a_calibrated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert verify(folder / "nsw_protected.dta")
 
 
+def test_a_base_learner_of_your_own(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks("docs/heterogeneous_effects.md", "python")
+    ran(block)
+    printed = capsys.readouterr().out
+    assert "outcome: PrivateAdditive, epsilon=1, delta=1e-06, replace-one" in printed
+    young, old = map(float, re.findall(r"\[\s*(\S+)\s+(\S+)\s*\]", printed)[-1])
+    # the noise of a shape at epsilon 4 and 10,000 rows is a tenth of their distance
+    assert old - young > 0.1
+
+
 def test_voters_in_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pl = pytest.importorskip("polars")
     pytest.importorskip("duckdb")
@@ -112,6 +122,7 @@ def test_no_block_of_python_is_left_out() -> None:
     assert with_code - set(RUN_ELSEWHERE) == {
         "README.md",
         "first_file.md",
+        "heterogeneous_effects.md",
         "large_data.md",
         "private_moments.md",
         "which_correction.md",

@@ -26,7 +26,7 @@ def cate() -> pd.DataFrame:
              "ebm dr": "DP-EBM DR, mended", "constant": "constant effect"}  # fmt: skip
     rows = [
         {"design": design, "form": form, "title": title, "n": n, "epsilon": epsilon, "draws": 4,
-         "mse": k + epsilon / 100, "bias2": 0.25, "variance": 0.5}
+         "mse": k + epsilon / 100, "se": 0.01, "bias2": 0.25, "variance": 0.5}
         for design in ("B", "voting")
         for k, (form, title) in enumerate(forms.items())
         for n, epsilon in ((4000, 1.0), (16_000, 1.0), (16_000, 4.0))

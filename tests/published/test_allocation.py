@@ -9,6 +9,7 @@ import pytest
 from dprct.errors import BudgetError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.published import Allocation
+from dprct.published.allocation import CoefficientShare
 
 ONE = {"y": ["Intercept", "t", *(f"x{k}" for k in range(8))]}
 
@@ -115,3 +116,46 @@ def test_too_many_treatments():
     arms = [f"t{k}" for k in range(9)]
     with pytest.raises(ParameterError, match="9 treatments"):
         Allocation.section5(0.5).divide(Budget(1), ["y"], arms, {"y": ["Intercept", *arms]})
+
+
+NAMES = {"y": ["Intercept", "t", "x"]}
+
+
+def test_coefficients_may_have_shares_of_their_own() -> None:
+    rule = Allocation(own={"t": 0.25, "x": Fraction(1, 4)})
+    parts = rule.divide(Budget(2), ["y"], ["t"], NAMES)
+    y = parts.outcomes["y"]
+    assert y.coefficients["t"] == CoefficientShare(Fraction(1, 8), Fraction(1, 8))
+    assert y.coefficients["x"] == y.coefficients["t"]
+    # what the variance and these leave: .4 of 1, for the intercept alone
+    assert y.coefficients["Intercept"].noise == Fraction(1, 5)
+    assert parts.total == Budget(2)
+    for own, words in (
+        ({"z": 0.1}, "'z', which is no coefficient"),
+        ({"t": 0.5, "x": 0.45}, "leave nothing for the other coefficients"),
+        ({"t": 0.5, "x": 0.4}, "leave nothing for the other coefficients"),
+        ({"t": 0.3, "x": 0.3, "Intercept": 0.2}, "or something for none"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            Allocation(own=own).divide(Budget(2), ["y"], ["t"], NAMES)
+    with pytest.raises(ParameterError, match="own= gives 't' 1; give a share"):
+        Allocation(own={"t": 1})
+
+
+def test_histograms_share_a_part_of_delta() -> None:
+    budget = Budget(1, Fraction(1, 1000))
+    parts = Allocation(histograms=Fraction(1, 2)).divide(budget, ["y"], ["t"], NAMES)
+    y = parts.outcomes["y"]
+    # two of the variance, one of each of three coefficients
+    assert y.delta == y.coefficients["x"].delta == Fraction(1, 10_000)
+    assert parts.covariates.delta == Fraction(1, 2000)
+    assert parts.total == budget
+    assert sum(one.delta for _, one in parts.entries()) == budget.delta
+    assert sum(one.epsilon for _, one in parts.entries()) == budget.epsilon
+    without = Allocation(histograms=Fraction(1, 2)).divide(
+        budget, ["y"], ["t"], NAMES, variance=False
+    )
+    assert without.outcomes["y"].delta == 0
+    assert without.total == budget
+    with pytest.raises(ParameterError, match="histograms=1; give a share of delta"):
+        Allocation(histograms=1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.queries.sums import canonical_order
+from dprct.queries.weighting import canonical_order
 
 
 def _rows(n: int, seed: int) -> list[np.ndarray]:

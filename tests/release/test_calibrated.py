@@ -361,13 +361,14 @@ def test_the_certificate_names_the_seal_of_the_declaration(
     assert certificate.seal_sha256 == schema.seal_of.sha256
 
 
-def test_delta_buys_covariates_only(trial: pd.DataFrame, trial_schema: Schema) -> None:
+def test_delta_buys_covariates_or_effects(trial: pd.DataFrame, trial_schema: Schema) -> None:
     release = calibrated(trial, trial_schema, covariate_release="histogram").fit(
         2, 1e-6, confirm=True
     )
     assert release.guarantee.measure == "approximate"
-    with pytest.raises(ParameterError, match="nothing of this release uses it"):
-        calibrated(trial, trial_schema, covariate_release="filler").plan(2, 1e-6)
+    plan = calibrated(trial, trial_schema, covariate_release="filler").plan(2, 1e-6)
+    assert "all of it, epsilon=2, delta=1e-06, on effects" in plan.facts["budget"]
+    assert "Gaussian noise" in plan.facts["released"]
 
 
 def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schema) -> None:
@@ -399,7 +400,7 @@ def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schem
             {"budget_shares": {"covariates": 1}, "covariate_release": "marginals"},
             "a positive share for each of covariates, moments, earn",
         ),
-        ("earn ~ t + t2 + age", {"covariate_release": "filler"}, "nothing of this release uses it"),
+        ("earn ~ t + t2 + age", {"covariate_release": "filler"}, "carry no information"),
     ],
 )
 def test_slopes_that_nobody_could_see_are_refused(
@@ -558,7 +559,7 @@ def test_rehearsal_writes_the_header_that_the_file_will_have(
         ("earn ~ t + t2 + age", {"legal": "loose"}, ParameterError, "allowed: calibrated"),
         ("earn ~ t + t2 + age", {"budget_shares": {"covariates": 1}}, ParameterError,
          "budget_shares"),
-        ("earn ~ t + t2", {"neighbors": "replace-one"}, ParameterError, "who is in which arm"),
+        ("earn ~ t + t2", {"neighbors": "replace-one"}, ParameterError, "needs assignment="),
         ("earn ~ t + t2 + I(2 * old) + old",
          {"budget_shares": {"covariates": 0.1, "earn": 0.9}, "covariate_release": "filler"},
          ParameterError, "a positive share for each of earn"),

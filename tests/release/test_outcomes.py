@@ -10,12 +10,12 @@ from dprct.errors import ParameterError
 from dprct.release.calibrated.layout import continuous, differences_of, regressions_of
 from dprct.release.calibrated.outcomes import (
     PublicRows,
-    Target,
     check_room,
     constructed,
     covariate_matrices,
     legalised,
 )
+from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
 
 RNG = np.random.Generator(np.random.PCG64(1))

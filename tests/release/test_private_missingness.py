@@ -20,7 +20,8 @@ from dprct.estimate.ate.release import restored, states_of
 from dprct.missing import tagged
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure
-from dprct.release.calibrated.outcomes import PublicRows, Target, constructed_anywhere
+from dprct.release.calibrated.outcomes import PublicRows, constructed_anywhere
+from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

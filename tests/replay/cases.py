@@ -314,6 +314,60 @@ for words, index in INDEX.items():
                bounds=(NARROW, SIGNED))  # fmt: skip
 
 
+def together(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of Calibrated whose effects are one Gaussian release."""
+    # no sampler reaches epsilon 50 at delta 1e-9 on so fine a grid: refused before a charge
+    reached = {"deltas": DELTAS[:2], "epsilons": (1.0, 0.5, 3.0, 0.01, 50.0)}
+    options = {"covariate_release": "filler", **given}
+    calibrated(
+        f"jointly, {name}", options, **{"bounds": (NARROW, SIGNED, WIDE), **reached, **facts}
+    )
+
+
+together("the box", {"radius": "box"})
+together("in Polars", {}, engine=True)
+together("two outcomes, covariates, scales, centres, a radius",
+         {"outcome": ["y", "y2"], "covariates": ["w"], "covariate_release": "marginals",
+          "sd": {"y": 0.2, "y2": 2.0}, "centre": {"y": 0.5, "y2": 4.0}, "radius": 0.7},
+         private="y y2 w", facts=_fates(y2="modelled"), sizes=(60,))  # fmt: skip
+together("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments",
+         "radius": "box"})  # fmt: skip
+together("missing public", {"missing": "public"}, may_miss={"y": "public"})
+together("missing is a number, legal", {"missing": 0.5, "legal": "strict"},
+         may_miss={"y": "private"})  # fmt: skip
+together("blocks", {"covariates": ["C(block)"], "treatment": None,
+         "assignment": dprct.Block("t", block="block")},
+         private="y", public="t block", facts=_fates(block="public"))  # fmt: skip
+HIDDEN = {"treatment": None, "assignment": dprct.Complete("t", shares=0.5), **PRIVATE}
+DRAWN = {"private": "y w x t", "public": "", "facts": _fates(t="modelled"),
+         "arms": ("alternate", "one", "none")}  # fmt: skip
+for engine in (False, True):
+    together("treatment private" + ", in Polars" * engine, HIDDEN, engine=engine, **DRAWN)
+together("treatment private, drawn covariates", {**HIDDEN, "covariate_release": "histogram"},
+         **DRAWN)  # fmt: skip
+together("treatment private, coefficients of covariates",
+         {**HIDDEN, "covariate_release": "marginals", "gamma": "moments"}, **DRAWN)  # fmt: skip
+together("treatment private, who has a value public", {**HIDDEN, "missing": "public"},
+         may_miss={"y": "public"}, **DRAWN)  # fmt: skip
+together("treatment private, simple, two outcomes",
+         {**HIDDEN, "assignment": dprct.Simple("t"), "outcome": ["y", "y2"], "covariates": ["w"],
+          "neighbors": "replace-one"},
+         **{**DRAWN, "private": "y y2 w t",
+            "facts": _fates(t="modelled", y2="modelled")})  # fmt: skip
+together("treatment private, three arms",
+         {**HIDDEN, "assignment": dprct.Simple(["t", "t2"], shares=[0.3, 0.3])},
+         **{**DRAWN, "private": "y w x t t2", "arms": ("three",),
+            "facts": {name: {"fate": "modelled", "exclusive": "arm"}
+                      for name in ("t", "t2")}})  # fmt: skip
+together("treatment private, blocks public",
+         {**HIDDEN, "assignment": dprct.Block("t", block="block", shares=0.5),
+          "covariates": ["C(block)"]},
+         private="y t", public="block", facts=_fates(t="modelled", block="public"),
+         arms=("alternate", "one", "none"))  # fmt: skip
+calibrated("treatment public, as by default",
+           {"covariate_release": "filler", "neighbors": "replace-one-design-public"})  # fmt: skip
+
+
 def weighting(name: str, given: dict[str, Any], **facts: Any) -> None:
     """Register a case of IPW."""
     case(

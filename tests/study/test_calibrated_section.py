@@ -22,7 +22,7 @@ from dprct.schema import Column, Schema, Unit
 from dprct.schema.tables import eager
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
-from dprct.study.sections import ReleaseSpec
+from dprct.study.sections import ReleaseSection
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:
@@ -187,15 +187,12 @@ def test_missing_policies_are_accepted(study, policy):
         ({"budget_shares": {"income": "half"}}, "a table of numbers"),
         ({"privacy_unit": "village"}, "allowed: person, cluster"),
         ({"legall": "strict"}, "did you mean 'legal'"),
-        (
-            {"neighbors": "replace-one"},
-            r"follows from \[release\] method \(calibrated: .*remove it",
-        ),
+        ({"neighbors": "add-remove"}, "allowed: 'replace-one-design-public'"),
     ],
 )
 def test_what_is_not_allowed_is_refused(section, words):
     with pytest.raises(StudyError, match=words):
-        calibrated_from({"calibrated": section}, ReleaseSpec(1.0, "calibrated", formula="y ~ t"))
+        calibrated_from({"calibrated": section}, ReleaseSection(1.0, "calibrated", formula="y ~ t"))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +205,7 @@ def test_what_is_not_allowed_is_refused(section, words):
     ],
 )
 def test_keys_of_earlier_versions_are_read(old, new, value):
-    release = ReleaseSpec(1.0, "calibrated", formula="y ~ t")
+    release = ReleaseSection(1.0, "calibrated", formula="y ~ t")
     written = list(value) if isinstance(value, tuple) else value
     found = [calibrated_from({"calibrated": {key: written}}, release) for key in (old, new)]
     assert found[0] == found[1]
@@ -231,7 +228,7 @@ def test_keys_of_earlier_versions_are_read(old, new, value):
 def test_the_share_of_covariates_of_earlier_versions_is_one_of_the_shares(old, new):
     """Exactly: what each part of a fit may spend is what it was."""
     document = {"calibrated": old, "design": {"kind": "complete", "arms": ["t"]}}
-    release = ReleaseSpec(1.0, "calibrated", formula="y + z ~ t + age")
+    release = ReleaseSection(1.0, "calibrated", formula="y + z ~ t + age")
     shares = calibrated_from(document, release).calibrated.budget_shares
     assert shares == {name: exact(share, name) for name, share in new.items()}
     same = {key: value for key, value in old.items() if key == "gamma"} | {"budget_shares": new}
@@ -305,10 +302,40 @@ def test_from_the_shell(study, capsys):
     assert robust["largest"] <= np.sqrt(398 / 397) + 1e-5
 
 
+PRIVATE = (
+    ("epsilon = 4.0", "epsilon = 4.0\ndelta = 1e-6"),
+    ('arms = ["treat"]\n[cal', 'arms = ["treat"]\nshares = 0.5\n[cal'),
+    ("[calibrated]", '[calibrated]\nneighbors = "replace-one"\ncentre = {income = 15}'),
+    ('treat = {fate = "public"', 'treat = {fate = "modelled"'),
+)
+
+
+def test_treatment_is_private_from_the_shell(study, capsys):
+    path = study(*PRIVATE)
+    for command in ("check", "plan"):
+        assert run(command, path) == 0
+    assert run("protect", path, "--yes") == 0
+    assert "who is in which arm" not in capsys.readouterr().out
+    certificate = json.loads((path.parent / "survey_protected.certificate.json").read_text("utf-8"))
+    assert certificate["guarantee"]["relation"] == "replace-one"
+    assert not any("treat" in x for x in certificate["guarantee"]["not_covered"])
+    assert certificate["fates"]["treat"] == "modelled"
+    assert run("verify", path.parent / "survey_protected.dta") == 0
+    assert load_study(path).neighbors == "replace-one"
+
+
+def test_a_private_treatment_needs_a_delta_in_the_study(study, capsys):
+    path = study(*PRIVATE[1:])
+    assert run("check", path) == 1
+    assert "needs a delta above 0" in " ".join(capsys.readouterr().out.split())
+    with_public = study(*PRIVATE[:3])
+    assert any("the treatment, which is private" in x for x in problems(with_public))
+
+
 def test_one_ledger_takes_a_histogram_and_effects(study):
     spec = load_study(study(("[header]", "[budget]\nepsilon = 9.0\n[header]")))
     assert spec.relation is None
-    histogram = replace(spec, release=ReleaseSpec(1.0))
+    histogram = replace(spec, release=ReleaseSection(1.0))
     for one in (histogram, spec):
         assert unaffordable(one) == []
         ledger(one).charge(Budget(1), method="m", relation=one.neighbors, unit=one.protected.name)

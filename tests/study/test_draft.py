@@ -15,7 +15,7 @@ from dprct.privacy.ledger import checked_id
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.columns import Fate
 from dprct.study.draft import draft
-from dprct.study.sections import ReleaseSpec
+from dprct.study.sections import ReleaseSection
 from dprct.study.study import experiment_from, load_study, study_from
 
 if TYPE_CHECKING:
@@ -139,5 +139,5 @@ def test_a_draft_offers_the_calibrated_release_as_blanks() -> None:
     end = next(k for k in range(begin, len(blanks)) if blanks[k] == "")
     document = tomllib.loads("\n".join(blanks[begin:end]))
     document["design"] = {"kind": document["design"]["kind"], "arms": ["treat"]}
-    release = ReleaseSpec(1.0, "calibrated", formula="y ~ treat")
+    release = ReleaseSection(1.0, "calibrated", formula="y ~ treat")
     assert experiment_from(document, release).calibrated.missing == "public"

@@ -21,7 +21,7 @@ from dprct.study.estimates import (
     spec_of,
     spelled,
 )
-from dprct.study.sections import ReleaseSpec, keys_of, section
+from dprct.study.sections import ReleaseSection, keys_of, section
 
 NEVER_RENAMED = {"moments"}
 
@@ -96,7 +96,7 @@ def test_an_old_name_is_answered_with_the_new_one_everywhere(method: str) -> Non
             model(None, None, **{old: 1})
         words = f"{model.__name__} has no option {old}=; it is called {new}= now"
         assert str(caught.value) == words
-        release = ReleaseSpec(1.0, method, formula=spec.formula_like or None)
+        release = ReleaseSection(1.0, method, formula=spec.formula_like or None)
         with pytest.raises(StudyError) as found:
             estimate_from({method: {old: 1}}, release)
         words = f"unknown key {old!r} in [{method}]; it is called {new!r} now"
@@ -113,7 +113,7 @@ def test_an_unknown_option_is_refused_in_a_sentence(model: Any) -> None:
 
 def test_a_formula_is_asked_for_only_where_no_key_can_stand_for_it() -> None:
     assert [method for method in ESTIMATES if needs_formula(method)] == ["ipw"]
-    release = ReleaseSpec(1.0, "cate")
+    release = ReleaseSection(1.0, "cate")
     table = {"outcome": "y", "features": ["x"], "treatment": "t"}
     assert estimate_from({"cate": table}, release).spec.columns == ("y", "x", "t")
     with pytest.raises(StudyError, match=r"formula = \"y ~ age .*\", or outcome = \.\.\. below"):
@@ -121,7 +121,7 @@ def test_a_formula_is_asked_for_only_where_no_key_can_stand_for_it() -> None:
 
 
 def test_a_study_file_opens_no_other_file() -> None:
-    release = ReleaseSpec(1.0, "private_ate", formula="y ~ t")
+    release = ReleaseSection(1.0, "private_ate", formula="y ~ t")
     for index in ("pilot.csv", {"y": "/etc/pilot.dta"}):
         with pytest.raises(StudyError, match=r"\[private_ate\] index names a file"):
             estimate_from({"private_ate": {"index": index}}, release)

@@ -17,7 +17,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.published import GenModel, Hybrid
 from dprct.schema import Column, Schema
 from dprct.study.package import bound_model, planned
-from dprct.study.sections import ReleaseSpec
+from dprct.study.sections import ReleaseSection
 from dprct.study.study import experiment_from, load_study
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ def flat(text: str) -> str:
 
 def experiment(text: str, method: Any = "published_hybrid", formula: str | None = "y ~ t",
                **more: Any) -> Any:  # fmt: skip
-    return experiment_from(tomllib.loads(text), ReleaseSpec(4.0, method, formula=formula, **more))
+    return experiment_from(
+        tomllib.loads(text), ReleaseSection(4.0, method, formula=formula, **more)
+    )
 
 
 def test_hybrid_needs_the_word_and_then_says_what_it_is(study, tmp_path, capsys):

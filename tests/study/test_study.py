@@ -13,7 +13,7 @@ from dprct.schema import Column, Schema, Unit
 from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.informed_section import InformedExperiment
 from dprct.study.package import read_header
-from dprct.study.sections import ReleaseSpec
+from dprct.study.sections import ReleaseSection
 from dprct.study.study import Study, experiment_from, load_study, study_from
 
 
@@ -269,7 +269,7 @@ DESIGN = {"kind": "complete", "arms": ["t"]}
 
 
 def experiment(method, formula="y ~ t", **sections):
-    return experiment_from(sections, ReleaseSpec(1.0, method, formula=formula))
+    return experiment_from(sections, ReleaseSection(1.0, method, formula=formula))
 
 
 def test_each_method_has_its_experiment():

@@ -1,17 +1,27 @@
 """Private average treatment effects of an experiment."""
 
 from dprct.estimate.ate.facts import ATEFacts, Bounds, IndexRule
-from dprct.estimate.ate.model import ATESpec, PrivateATE, public_facts
+from dprct.estimate.ate.joint import (
+    JointATEResults,
+    drawn_jointly,
+    smallest_arm,
+    standard_error,
+    with_pairs,
+)
+from dprct.estimate.ate.joint import results as results_jointly
+from dprct.estimate.ate.model import ATESpec, PrivateATE, check_relation, public_facts
 from dprct.estimate.ate.plan import check_outcomes, promise_of
 from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
+    HiddenOutcome,
     Released,
     released,
 )
 from dprct.estimate.ate.results import PrivateATEResults, results_of
 from dprct.estimate.ate.states import drawn_of, state_of, states_of
 from dprct.estimate.experiment import BlockRule, UnitRule, levels_of, with_bounds
+from dprct.estimate.moments.release import DrawnMoments
 
 __all__ = [
     "ATEAllocation",
@@ -20,19 +30,28 @@ __all__ = [
     "BlockRule",
     "Bounds",
     "CountedOutcome",
+    "DrawnMoments",
+    "HiddenOutcome",
     "IndexRule",
+    "JointATEResults",
     "PrivateATE",
     "PrivateATEResults",
     "Released",
     "UnitRule",
     "check_outcomes",
+    "check_relation",
+    "drawn_jointly",
     "drawn_of",
     "levels_of",
     "promise_of",
     "public_facts",
     "released",
+    "results_jointly",
     "results_of",
+    "smallest_arm",
+    "standard_error",
     "state_of",
     "states_of",
     "with_bounds",
+    "with_pairs",
 ]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome
 from dprct.estimate.ate.results import TITLE, compared_words, parse_contrast
@@ -26,6 +27,7 @@ from dprct.estimate.ate.within import (
 )
 from dprct.estimate.experiment import Experiment
 from dprct.estimate.moments.effects import (
+    LEAST_ROWS,
     CellMeans,
     Combinations,
     EffectResults,
@@ -34,11 +36,16 @@ from dprct.estimate.moments.effects import (
 )
 from dprct.estimate.moments.groups import Group, Grouping, cells_of
 from dprct.estimate.moments.layout import layout_of, places_of, radius_of, scales_of
-from dprct.estimate.moments.release import DrawnMoments, moments_of
+from dprct.estimate.moments.release import (
+    DrawnMoments,
+    count_noise,
+    drawn_moments,
+    gaussian_of,
+    moments_of,
+)
 from dprct.estimate.moments.variables import Variable
 from dprct.queries import observed_together
 from dprct.queries.ball import MOST_ROWS, MomentCells, Part
-from dprct.schema.columns import given
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +60,9 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.model import BoundTable
-    from dprct.privacy.budget import Guarantee
+    from dprct.privacy.budget import Guarantee, Relation
+    from dprct.privacy.mechanisms import Allocation
+    from dprct.privacy.noise import NoiseSource
     from dprct.schema import Column
 
     Array = NDArray[np.floating[Any]]
@@ -232,6 +241,32 @@ def together(table: BoundTable, facts: ATEFacts) -> NDArray[np.int64] | None:
     columns = [o.column if o.among_observed else None for o in facts.outcomes]
     size = sum(len(row) for row in everybody.sizes)
     return observed_together(table.frame, columns, everybody, size)
+
+
+def with_pairs(facts: ATEFacts, table: BoundTable) -> ATEFacts:
+    """Return the facts with who has a value of two outcomes, where that is public."""
+    if facts.together is not None:
+        return facts
+    return replace(facts, together=together(table, facts))
+
+
+def drawn_jointly(
+    layout: Layout, facts: ATEFacts, table: BoundTable, allocation: Allocation, noise: NoiseSource
+) -> DrawnMoments:
+    """Draw the release of all outcomes; the caller has charged it."""
+    hidden = isinstance(facts.outcomes[0], HiddenOutcome)
+    relation: Relation = "replace-one" if hidden else "replace-one-design-public"
+    return drawn_moments(table, layout, grouping(facts), relation, allocation, noise)
+
+
+def smallest_arm(layout: Layout, facts: ATEFacts, allocation: Allocation) -> tuple[float, float]:
+    """Return how many people the smallest private arm has by the design, and the fewest read.
+
+    An arm of fewer, by its released noisy number, is not estimated.
+    """
+    expected_sizes = sorted(_sizes(facts.outcomes[0]))
+    noise = count_noise(layout, gaussian_of(allocation).noise_sd)
+    return expected_sizes[0], LEAST_ROWS * noise
 
 
 def cell_means(moments: NoisyMoments, counts: NDArray[np.int64] | None) -> CellMeans:

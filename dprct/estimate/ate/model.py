@@ -27,7 +27,9 @@ from dprct.estimate.ate.facts import (
 )
 from dprct.estimate.ate.plan import (
     check_outcomes,
+    joint_is_better,
     joint_plan,
+    joint_power_table,
     plan_of,
     power_table,
     promise_of,
@@ -75,7 +77,6 @@ from dprct.estimate.moments.release import (
     MOST_NUMBERS,
     DrawnMoments,
     allocation_of,
-    drawn_moments,
 )
 from dprct.estimate.moments.variables import check_count
 from dprct.formula import parse
@@ -97,7 +98,7 @@ if TYPE_CHECKING:
     from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout
-    from dprct.privacy.budget import Guarantee, Real, Relation
+    from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.horvitz_thompson import PrivateArms
@@ -359,12 +360,32 @@ class ATESpec(Spec[ATEFacts]):
         if not budget.delta:
             joint.check_pure(self.centre, self.radius, self.subgroups)
             return allocated(facts.outcomes, budget)
-        clustered = bool(clusters_of(self.design))
-        private = facts.private_subgroups
-        joint.check_joint(facts.outcomes, self.budget_shares, clustered, facts.n, private)
+        refused = self.not_joint(facts)
+        if refused is not None:
+            raise refused
         groups = joint.groups(facts.outcomes) * facts.inner
         check_count(facts.outcomes, groups, MOST_NUMBERS)
         return allocation_of(self.layout(facts).grid, groups, budget)
+
+    def not_joint(self, facts: ATEFacts) -> ParameterError | None:
+        """Return why a delta buys no joint release of these outcomes; None where it does."""
+        clustered = bool(clusters_of(self.design))
+        try:
+            joint.check_joint(
+                facts.outcomes, self.budget_shares, clustered, facts.n, facts.private_subgroups
+            )
+        except ParameterError as refused:
+            return refused
+        return None
+
+    def prefers_joint(self, facts: ATEFacts, budget: Budget) -> bool:
+        """Whether a budget with a delta finds most effects better than its epsilon alone does."""
+        try:
+            allocation = self.allocation(facts, budget)
+        except ParameterError:  # no sampler reaches the scale
+            return False
+        sds = sds_of(self.sd, self.outcome)
+        return joint_is_better(facts, self.layout(facts), allocation, sds, self.alphas)
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
@@ -386,6 +407,8 @@ class ATESpec(Spec[ATEFacts]):
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table."""
         sds = sds_of(self.sd, self.outcome)
+        if allocation.budget.delta:
+            return joint_power_table(facts, self.layout(facts), allocation, sds, self.alphas)
         epsilon = allocation.budget.epsilon
         return power_table(facts.outcomes, facts.contrasts, epsilon, sds, self.alphas)
 
@@ -638,9 +661,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         return joint.METHOD if bought is not None and bought[0].delta else self.spec.method
 
     def _allocated(self, budget: Budget) -> Allocation:
-        if budget.delta and self.facts.together is None:
-            # of public columns: who has a value of two outcomes
-            self.facts = replace(self.facts, together=joint.together(self._table, self.facts))
+        if budget.delta:
+            self.facts = joint.with_pairs(self.facts, self._table)
         return super()._allocated(budget)
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], AnyDrawn]:
@@ -653,14 +675,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         self, allocation: Allocation, noise: NoiseSource, sums: Rows | None = None
     ) -> AnyDrawn:
         if allocation.budget.delta:
-            facts = self.facts
-            relation: Relation = (
-                "replace-one" if self.spec.treatment_private else "replace-one-design-public"
-            )
-            return drawn_moments(
-                self._table, self.spec.layout(facts), joint.grouping(facts), relation, allocation,
-                noise,
-            )  # fmt: skip
+            layout = self.spec.layout(self.facts)
+            return joint.drawn_jointly(layout, self.facts, self._table, allocation, noise)
         assert isinstance(allocation, ATEAllocation)
         return released(self.facts.outcomes, allocation, self._table, noise, sums)
 

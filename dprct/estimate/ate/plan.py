@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy import optimize, special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
@@ -18,7 +19,8 @@ from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.within import condition, known_levels
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import quantile
-from dprct.privacy.budget import Guarantee, exact
+from dprct.privacy.budget import Budget, Guarantee, exact
+from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries import EXTREMES
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.effects import Contrast, NoisyEffect
+    from dprct.estimate.moments.effects import Combined
     from dprct.estimate.moments.layout import Layout
-    from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import Allocation
 
 
@@ -439,6 +441,8 @@ def joint_plan(
             )  # fmt: skip
     shown |= _within_said(facts, layout, mechanism.noise_sd, sds, alphas, numbers)
     shown["better"] = _better(better, len(effects))
+    if facts.subgroups:
+        shown["better"] += "; effects within subgroups there are with delta alone"
     shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
     hidden = isinstance(outcomes[0], HiddenOutcome)
     kind = "of released sums over released numbers of people" if hidden else "in means"
@@ -449,6 +453,97 @@ def joint_plan(
         f"the estimand is the effect on outcomes clipped to their bounds{moved}",
     )
     return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+
+
+def joint_is_better(
+    facts: ATEFacts,
+    layout: Layout,
+    allocation: Allocation,
+    sds: Mapping[str, float],
+    alphas: Sequence[float],
+) -> bool:
+    """Whether the release is as precise as epsilon alone for more than half of the effects."""
+    outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
+    sigma = gaussian_of(allocation).noise_sd
+    here = joint.expected(outcomes, layout, sigma, sds, contrasts)
+    alone = [
+        effect
+        for outcome in outcomes
+        for effect in expected(outcome, budget.epsilon, sds.get(outcome.column.name), contrasts)
+    ]
+    levels = tuple(alphas)
+    better = sum(
+        joint.standard_error(a, alphas) <= _alone(b, levels)
+        for a, b in zip(here, alone, strict=True)
+    )
+    return 2 * better > len(here)
+
+
+def joint_power_table(
+    facts: ATEFacts,
+    layout: Layout,
+    allocation: Allocation,
+    sds: Mapping[str, float],
+    alphas: Sequence[float],
+) -> pd.DataFrame:
+    """Return :func:`power_table` of the release that a delta buys, delta being the same throughout.
+
+    Where noise equals sampling error, mu is known, and epsilon is what it means at this delta.
+    """
+    outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
+    mechanism = gaussian_of(allocation)
+
+    def at(times: Fraction) -> list[Combined]:
+        asked = Budget(budget.epsilon * times, budget.delta)
+        drawn = AnalyticGaussian(asked, mechanism.l2_squared, mechanism.size)
+        return list(joint.expected(outcomes, layout, drawn.noise_sd, sds, contrasts))
+
+    mu = math.sqrt(mechanism.l2_squared) / mechanism.noise_sd
+    records, index = [], []
+    names = [(o, c) for o in outcomes for c in contrasts]
+    each = zip(names, at(Fraction(1)), at(Fraction(1, 2)), at(Fraction(2)), strict=True)
+    for (outcome, contrast), now, half, double in each:
+        sampling = math.sqrt(float(now.parts.sum()))
+        found = joint.detectable(now, alphas[0], _POWER)
+        spread = joint.spread_of(outcome, sds)
+        equal = np.inf
+        if sampling:
+            equal = epsilon_of(mu * now.noise_sd / sampling, float(budget.delta))
+        records.append(
+            (
+                joint.standard_error(now, alphas), now.noise_sd, sampling, found,
+                joint.standard_error(half, alphas), joint.standard_error(double, alphas),
+                joint.detectable(half, alphas[0], _POWER),
+                joint.detectable(double, alphas[0], _POWER), equal, spread, found <= spread,
+            )
+        )  # fmt: skip
+        index.append((outcome.column.name, contrast.name))
+    labels = pd.MultiIndex.from_tuples(index, names=["outcome", "effect"])
+    return pd.DataFrame(records, index=labels, columns=list(COLUMNS))
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    """Return the epsilon of Gaussian noise with this mu at this delta, for plans.
+
+    References
+    ----------
+    Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022), Corollary 2.13.
+
+    Examples
+    --------
+    >>> round(epsilon_of(0.237, 1e-6), 2)
+    1.0
+    """
+
+    def excess(epsilon: float) -> float:
+        first = special.ndtr(mu / 2 - epsilon / mu)
+        return float(first - np.exp(epsilon + special.log_ndtr(-mu / 2 - epsilon / mu))) - delta
+
+    if excess(0.0) <= 0:
+        return 0.0
+    # delta < Phi(mu / 2 - epsilon / mu)
+    most = mu * (mu / 2 - float(special.ndtri(delta)))
+    return float(optimize.brentq(excess, 0.0, most))
 
 
 def _within_said(

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import given
 from dprct.encoding import encoding
 from dprct.errors import ParameterError
 from dprct.estimate.experiment import Experiment, blocks_of
 from dprct.estimate.moments.effects import CellMeans, Combinations
 from dprct.estimate.moments.groups import check_subgroups
-from dprct.schema.columns import check_own, given
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

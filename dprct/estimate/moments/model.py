@@ -48,6 +48,7 @@ from dprct.estimate.moments.results import Moments
 from dprct.estimate.moments.scores import DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
+    check_outcome,
     checked_column,
     instrumented,
     key_of,
@@ -111,7 +112,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     @cached_property
     def parsed(self) -> tuple[Formula, ...]:
         """The formulas that are to be served best."""
-        return tuple(parse(formula, structural=True) for formula in self.formulas)
+        return tuple(check_outcome(parse(text, structural=True)) for text in self.formulas)
 
     @property
     def group_columns(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
+    check_outcome,
     instrumented,
     key_of,
     listed_terms,
@@ -433,7 +434,7 @@ class Moments(ReleasedMoments):
 
     def _parsed(self, formula: str, fit: str) -> Formula:
         """Return a formula of one outcome whose columns are all in the release."""
-        parsed = parse(formula, structural=True)
+        parsed = check_outcome(parse(formula, structural=True))
         if len(parsed.outcomes) != 1:
             raise FormulaError(
                 f"{fit} fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write "

@@ -310,6 +310,21 @@ def main_part(parsed: Formula) -> Formula:
     return replace(parsed, terms=terms, endogenous=(), instruments=(), effects=())
 
 
+def check_outcome(parsed: Formula) -> Formula:
+    """Return a formula, or refuse one in which an outcome is a regressor, too.
+
+    Raises
+    ------
+    FormulaError
+    """
+    for name in parsed.outcome_names:
+        if name in parsed.regressor_names:
+            raise FormulaError(
+                f"{parsed.text!r} explains {name!r} by itself; leave it out of the right side"
+            )
+    return parsed
+
+
 def instrumented(parsed: Formula) -> tuple[Formula, Formula] | None:
     """Return the endogenous column and the instruments as formulas; None where there are none."""
     if not parsed.endogenous:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.model import BoundTable
-    from dprct.privacy.budget import Budget
+    from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.mechanisms import NoisyVector
     from dprct.privacy.noise import NoiseSource
     from dprct.results.plan import Plan
@@ -339,6 +339,7 @@ class Slopes:
     n : int
     rows : int
         Most rows of one protected unit, of whose budget each row gets its part.
+    relation : {"replace-one-design-public", "replace-one"}
 
     Notes
     -----
@@ -351,13 +352,20 @@ class Slopes:
     outcomes: tuple[Column, ...]
     n: int
     rows: int = 1
+    relation: Relation = "replace-one-design-public"
 
     @classmethod
-    def of(cls, covariates: Covariates, outcomes: Sequence[Column]) -> Slopes:
+    def of(
+        cls,
+        covariates: Covariates,
+        outcomes: Sequence[Column],
+        relation: Relation = "replace-one-design-public",
+    ) -> Slopes:
         """Return the slopes of the covariates that declared regressions use."""
         schema = covariates.schema
         names = [name for name in schema.names if name in covariates.complete]
-        return cls(encodings(schema, names), tuple(outcomes), covariates.n, covariates.rows)
+        codes = encodings(schema, names)
+        return cls(codes, tuple(outcomes), covariates.n, covariates.rows, relation)
 
     def mechanism(self, budget: Budget) -> AnalyticGaussian:
         """Return the noise that a unit's budget with a delta buys."""
@@ -373,9 +381,7 @@ class Slopes:
         self, table: BoundTable, allocation: Allocation, noise: NoiseSource
     ) -> tuple[dict[str, Any], NDArray[np.float64]]:
         """Return the released state and coefficients (p, q); the caller has charged them."""
-        sealed = moments(
-            table.frame, self.covariates, self.outcomes, relation="replace-one-design-public"
-        )
+        sealed = moments(table.frame, self.covariates, self.outcomes, relation=self.relation)
         mechanism = allocation["moments"]
         assert isinstance(mechanism, AnalyticGaussian)
         drawn = mechanism.release(sealed, noise)

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 TermSet = tuple[str, ...]
 
-RELATION = "replace-one-design-public"
-"""The relation of a calibrated release."""
-
 
 @dataclass(frozen=True, slots=True)
 class Regressions:
@@ -353,11 +350,14 @@ class Layout:
     regressions : Regressions
     strict : bool
         Outcomes take legal values only.
+    hidden : tuple of str
+        Columns of the treatment, where it is private: drawn by released numbers of people.
     """
 
     schema: Schema
     regressions: Regressions
     strict: bool
+    hidden: tuple[str, ...] = ()
 
     @property
     def outcomes(self) -> list[Column]:
@@ -442,6 +442,10 @@ class Layout:
             "many as were released, but never so many that a declared regression loses its room"
             for name in hidden
         )
+        drawn = (
+            f"who has which {', '.join(self.hidden)}, and how many: arms were drawn at random, of "
+            "about the released noisy numbers of people",
+        )
         return (
             f"only the coefficients of {arms} in the declared regressions carry information",
             "coefficients of covariates, R-squared, subgroups, interactions, logit and probit are "
@@ -451,6 +455,7 @@ class Layout:
             "intervals are valid at the declared levels only",
             *moved,
             *scattered,
+            *(drawn if self.hidden else ()),
         )
 
     def differences(self) -> Iterable[PermittedDifference]:
@@ -464,13 +469,15 @@ class Layout:
 
     def _is_covariate(self, column: Column) -> bool:
         modelled = column.fate == "modelled" and column.derived is None
-        return modelled and column.name not in self.regressions.outcomes
+        return modelled and column.name not in (*self.regressions.outcomes, *self.hidden)
 
     def _with(self, change: Any) -> Schema:
         return replace(self.schema, columns=tuple(change(c) for c in self.schema.columns))
 
 
-def prepared_schema(schema: Schema, regressions: Regressions, public: Iterable[str]) -> Schema:
+def prepared_schema(
+    schema: Schema, regressions: Regressions, public: Iterable[str], hidden: Iterable[str] = ()
+) -> Schema:
     """Return the schema with the fates of outcomes, design and covariates.
 
     Parameters
@@ -478,7 +485,9 @@ def prepared_schema(schema: Schema, regressions: Regressions, public: Iterable[s
     schema : Schema
     regressions : Regressions
     public : iterable of str
-        The columns of the design.
+        The columns of the design, where it is public.
+    hidden : iterable of str
+        The columns of the treatment, where it is private.
 
     Raises
     ------
@@ -489,6 +498,10 @@ def prepared_schema(schema: Schema, regressions: Regressions, public: Iterable[s
     for problem in design_problems(schema, public):
         raise SchemaError(problem)
     new += [_fated(schema.column(name), "public", "part of the design") for name in public]
+    new += [
+        _fated(schema.column(name), "modelled", "the treatment, which is private")
+        for name in hidden
+    ]
     known = {column.name for column in new}
     for name in regressions.columns:
         column = schema.column(name)

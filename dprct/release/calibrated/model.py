@@ -16,17 +16,22 @@ from dprct.errors import EngineError, ParameterError
 from dprct.estimate.ate import (
     BlockRule,
     Bounds,  # read from annotations
+    DrawnMoments,
+    HiddenOutcome,
     IndexRule,
     UnitRule,
+    drawn_jointly,
     drawn_of,
     public_facts,
+    results_jointly,
     results_of,
     state_of,
     states_of,
     with_bounds,
+    with_pairs,
 )
 from dprct.estimate.ate import released as released_effects
-from dprct.model import BoundTable, Facts
+from dprct.model import BoundTable, Facts, revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.covariates import with_clipped
@@ -35,10 +40,8 @@ from dprct.release.calibrated.layout import check_arms, check_covariates, treatm
 from dprct.release.calibrated.outcomes import (
     Calibration,
     PublicRows,
-    Target,
     check_room,
     reading_of,
-    targets_of,
 )
 from dprct.release.calibrated.spec import (
     CalibratedAllocation,
@@ -49,6 +52,13 @@ from dprct.release.calibrated.spec import (
     MissingRule,
     Wanted,
     written_of,
+)
+from dprct.release.calibrated.targets import (
+    FEWEST,
+    Target,
+    assigned,
+    joint_targets,
+    targets_of,
 )
 from dprct.release.columns import key_limits
 from dprct.release.release import Release, ReleaseModel, released
@@ -77,7 +87,7 @@ class Drawn:
     rule: Rule
     covariates: DrawnCovariates
     slopes: NDArray[np.float64] | None
-    effects: Sequence[Any]
+    effects: Sequence[Any] | DrawnMoments
     state: Mapping[str, Any]
 
 
@@ -132,7 +142,13 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     missing : {"public", "private"}, number, or mapping from outcome to these, optional
         What to do with missing outcomes, as for :class:`dprct.PrivateATE`.
     sd : mapping from outcome to number, optional
-        Standard deviations known from elsewhere, for :meth:`plan` and :meth:`power` only.
+        Standard deviations known from elsewhere, for :meth:`plan` and :meth:`power`.  With
+        ``delta`` they are the scales of the outcomes too.
+    centre : mapping from outcome to number, optional
+        With ``delta``, where outcomes are about, as for :class:`dprct.PrivateATE`.
+    radius : number or "box", optional
+        With ``delta``, rows further from the centres than this, in units of ``sd``, are moved to
+        that distance, as for :class:`dprct.PrivateATE`.
     control : str or float, optional
         The arm to compare the others with, if the design assigns every row to an arm.
     blocks : {"weight", "ignore"} or mapping from block to name of a pool
@@ -155,6 +171,11 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Whether rows were lost after the assignment.  If so, arm sizes need not match the shares.
     keep : iterable of str
         Characteristics of the .dta file to keep in addition to those on the allow-list.
+    neighbors : {"replace-one-design-public", "replace-one"}
+        Which data sets are neighbours.  By default, treatment is public.  With ``"replace-one"`` it
+        is private too, which needs a ``delta`` and a declared ``assignment`` whose probabilities
+        are the same for everybody: arms of the file are then drawn at random, of sizes about the
+        released noisy numbers.
 
     Raises
     ------
@@ -164,12 +185,18 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
 
     Notes
     -----
-    Relation: replace-one with the design public.  The price of covariates (their histogram,
-    replace-one) and that of the effects (and moments, with ``gamma="moments"``) add up by
-    sequential composition.  Everything else is post-processing.  With ``W = [T, 1, X]``, outcomes
-    are ``y = m_0 + sum_j tau_j T_j + e``, where e is orthogonal to W and makes the HC1 errors (CR1
-    if clusters were assigned) equal to those of the released effects, which contain sampling and
-    privacy noise.
+    Relation: replace-one with the design public, or replace-one where that is asked for.  The price
+    of covariates (their histogram, replace-one) and that of the effects (and moments, with
+    ``gamma="moments"``) add up by sequential composition.  Everything else is post-processing.
+    With ``W = [T, 1, X]``, outcomes are ``y = m_0 + sum_j tau_j T_j + e``, where e is orthogonal to
+    W and makes the HC1 errors (CR1 if clusters were assigned) equal to those of the released
+    effects, which contain sampling and privacy noise.
+
+    With a ``delta`` above 0, the effects are those of one Gaussian release of all outcomes and arms
+    (:class:`dprct.PrivateATE` has the proof); every part of the budget gets its share of epsilon
+    and of delta.  If covariates or moments can use the delta too and effects are more precise
+    without it, they stay without it, unless ``centre``, ``radius`` or ``neighbors`` asks for that
+    release.  The file then returns the errors of the control means as well.
 
     With ``missing="private"``, rows with an outcome are drawn at random within arms, as many as the
     released noisy counts say and at least as many as the declared regressions need; this is
@@ -221,6 +248,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         clip: Sequence[str] = (),
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         sd: Mapping[str, float] | None = None,
+        centre: Mapping[str, float] | None = None,
+        radius: float | str | None = None,
         control: Level | None = None,
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
@@ -230,14 +259,16 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         index_bounds: Bounds | Mapping[str, Bounds] | None = None,
         attrition: bool = False,
         keep: Iterable[str] = (),
+        neighbors: str = "replace-one-design-public",
     ) -> None:
         spec = CalibratedSpec.of(
             outcome=outcome, treatment=treatment, covariates=covariates, assignment=assignment,
             covariate_release=covariate_release, specifications=specifications,
             budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma, clip=clip,
-            missing=missing, sd=sd, control=control, blocks=blocks, privacy_unit=privacy_unit,
-            largest_cluster=largest_cluster, index=index, index_columns=index_columns,
-            index_bounds=index_bounds, attrition=attrition, keep=keep,
+            missing=missing, sd=sd, centre=centre, radius=radius, control=control, blocks=blocks,
+            privacy_unit=privacy_unit, largest_cluster=largest_cluster, index=index,
+            index_columns=index_columns, index_bounds=index_bounds, attrition=attrition, keep=keep,
+            neighbors=neighbors,
         )  # fmt: skip
         check_schema(schema)
         declared = self._bind(spec, _clipped(BoundTable(data), schema, spec.clip), schema)
@@ -287,9 +318,17 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         allocation = self._allocated(Budget.asked(epsilon, delta))
         assert isinstance(allocation, CalibratedAllocation)
         part = allocation.division
+        if part.jointly:
+            return self.spec.effects.power(self.facts.effects, allocation.effects)
         table = self.spec.effects.power(self.facts.effects, allocation.effects)
         table["equal_epsilon"] *= float(part.whole.epsilon / part.effects.epsilon)
         return table
+
+    def _allocated(self, budget: Budget) -> Allocation:
+        effects = self.facts.effects
+        if budget.delta and self.spec.effects.not_joint(effects) is None:
+            self.facts = replace(self.facts, effects=with_pairs(effects, self._table))
+        return super()._allocated(budget)
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Drawn:
         assert isinstance(allocation, CalibratedAllocation)
@@ -302,13 +341,16 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         slopes = None
         if facts.slopes is not None:
             states["slopes"], slopes = facts.slopes.draw(rows, allocation.moments, noise)
+        of_slopes = None if slopes is None else slopes.tolist()
+        if allocation.division.jointly:
+            layout = self.spec.effects.layout(facts.effects)
+            moments = drawn_jointly(layout, facts.effects, rows, allocation.effects, noise)
+            states["drawn"] = {"jointly": saved(moments), "slopes": of_slopes}
+            return Drawn(rule, covariates, slopes, moments, states)
         outcomes = facts.effects.outcomes
-        effects = released_effects(outcomes, allocation.effects, rows, noise)
+        effects = released_effects(outcomes, allocation.single_effects, rows, noise)
         states["effects"] = state_of(outcomes, effects)
-        states["drawn"] = {
-            "effects": states_of(effects),
-            "slopes": None if slopes is None else slopes.tolist(),
-        }
+        states["drawn"] = {"effects": states_of(effects), "slopes": of_slopes}
         return Drawn(rule, covariates, slopes, effects, states)
 
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:
@@ -318,6 +360,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         drawn, rule = state["drawn"], state["covariates"]["rule"]
         slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
         covariates = self.facts.covariates.revived(state["covariates"])
+        if "jointly" in drawn:
+            moments = revived(drawn["jointly"], (DrawnMoments,))
+            return Drawn(rule, covariates, slopes, moments, state)
         effects = drawn_of(self.facts.effects.outcomes, drawn["effects"])
         return Drawn(rule, covariates, slopes, effects, state)
 
@@ -335,15 +380,16 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         noise: NoiseSource,
     ) -> Release:
         rng = noise.post_processing_rng()
-        estimates = results_of(
-            drawn.effects, self.facts.effects, self.spec.alphas, guarantee, ledger
-        )
         columns, indices = self._columns(drawn, noise), None
         if self.facts.slopes is not None and drawn.slopes is not None:
             indices = self.facts.slopes.indices(columns, drawn.slopes)
-        found = self._calibrated(columns, targets_of(estimates, drawn.effects, indices), rng)
+        estimates, targets, sizes = self._told(drawn, indices, guarantee, ledger)
+        found = self._calibrated(columns, targets, rng, sizes)
         schema = self.facts.layout.fated(drawn.rule)
-        plan = replace(plan, facts={**plan.facts, "calibration": found.words()})
+        facts = {**plan.facts, "calibration": found.words()}
+        if isinstance(drawn.effects, DrawnMoments):
+            facts["control means"] = found.control_words()
+        plan = replace(plan, facts=facts)
         limits = (*self.spec.limits(self.facts), *key_limits(schema))
         made = released(
             found.table, schema, guarantee, plan, ledger, limits, self.spec.keep,
@@ -352,15 +398,61 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
         valid = found.valid(self.spec.alphas, subsets=not self.spec.has_slopes)
-        return _announced(replace(made, estimates=estimates), valid, self.facts.layout)
+        made = replace(made, estimates=estimates)
+        return _announced(made, valid, self.facts.layout, targets)
+
+    def _told(
+        self,
+        drawn: Drawn,
+        indices: NDArray[np.float64] | None,
+        guarantee: Guarantee,
+        ledger: str,
+    ) -> tuple[Any, list[Target], tuple[float, ...]]:
+        """Return estimates, what regressions are to return, and released sizes of private arms."""
+        facts, spec = self.facts.effects, self.spec
+        if not isinstance(drawn.effects, DrawnMoments):
+            single = results_of(drawn.effects, facts, spec.alphas, guarantee, ledger)
+            return single, targets_of(single, drawn.effects, indices), ()
+        layout = spec.effects.layout(facts)
+        found = results_jointly(drawn.effects, facts, layout, spec.alphas, guarantee, ledger)
+        outcomes = [outcome.column for outcome in facts.outcomes]
+        sizes: tuple[float, ...] = ()
+        if spec.treatment_private:  # else the sizes are public, and those of each outcome
+            sizes = tuple(float(cell.rows) for cell in found.means.cells)
+        return found, joint_targets(found, outcomes, indices), sizes
 
     def _calibrated(
         self,
         columns: Mapping[str, NDArray[Any]],
         targets: Sequence[Target],
         rng: np.random.Generator,
+        sizes: Sequence[float],
     ) -> Calibration:
-        rows = self._rows().shuffled(rng).reassigned(self.facts.effects.experiment.design, rng)
+        """Return the file; ``sizes`` are those of the arms, where these are private."""
+        if not self.spec.treatment_private:
+            design = self.facts.effects.experiment.design
+            rows = self._rows().shuffled(rng).reassigned(design, rng)
+            return self._constructed(columns, rows, targets, rng)
+        compared, rows = self.facts.effects.comparison, self._rows().shuffled(rng)
+        there = np.logical_and.reduce(rows.observed)
+        least, most = FEWEST, self.n // len(sizes)
+        while True:
+            arms, treatment = assigned(there, compared.design, compared.order, sizes, least, rng)
+            treated = replace(rows, arms=arms, columns={**rows.columns, **treatment})
+            try:
+                return self._constructed(columns, treated, targets, rng)
+            except ParameterError:  # too few people for the regressions in some arm
+                if least >= most:
+                    raise
+            least = (least + most + 1) // 2
+
+    def _constructed(
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        rows: PublicRows,
+        targets: Sequence[Target],
+        rng: np.random.Generator,
+    ) -> Calibration:
         return Calibration.of(self.facts.layout, columns, rows, targets, self.spec.cluster, rng)
 
     def _rows(self) -> PublicRows:
@@ -370,6 +462,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             self._present.get(outcome.column.name, everybody)
             for outcome in self.facts.effects.outcomes
         ]
+        if self.spec.treatment_private:
+            nobody = np.zeros(self.n, np.int64)
+            return PublicRows(self._public, nobody, tuple(with_value), None)
         codes, clusters = self._codes()
         return PublicRows(self._public, codes, tuple(with_value), clusters)
 
@@ -397,12 +492,21 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         effects = len(self.facts.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0)
         filler = self.facts.covariates.columns(None, rng)
-        found = self._calibrated(filler, [nothing] * len(self.facts.effects.outcomes), rng)
+        targets = [nothing] * len(self.facts.effects.outcomes)
+        found = self._calibrated(filler, targets, rng, self._likely())
         fewest = min(found.rows)
         check_room(
             self.facts.regressions, found.table, self.facts.layout.schema, self._public, fewest
         )
         return found
+
+    def _likely(self) -> tuple[float, ...]:
+        """Return the sizes of arms that their declared probabilities make likely, where private."""
+        if not self.spec.treatment_private:
+            return ()
+        (outcome, *_) = self.facts.effects.outcomes
+        assert isinstance(outcome, HiddenOutcome)
+        return tuple(float(outcome.arms.n * share) for share in outcome.arms.shares)
 
     def _announced(self, guarantee: Guarantee) -> Schema:
         """Return the schema that the protected file will have, its longest note included."""
@@ -410,14 +514,18 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         return self._valid.stamped(announced)
 
 
-def _announced(release: Release, valid: Validity, layout: Layout) -> Release:
+def _announced(
+    release: Release, valid: Validity, layout: Layout, released_as: Sequence[Target]
+) -> Release:
     """Return the release with the columns' new facts, and what its readers will find."""
     coded = [c.name for c in layout.outcomes if c.is_integer or c.levels is not None]
     schema = valid.stamped(layout.released(release.schema), coded)
     issued = release.issued
     if issued is not None:
-        errors = np.split(release.estimates.bse.to_numpy(), len(valid.outcomes))
-        targets = {y: part.tolist() for y, part in zip(valid.outcomes, errors, strict=True)}
+        targets = {
+            outcome: np.sqrt(np.diag(target.covariance)).tolist()
+            for outcome, target in zip(valid.outcomes, released_as, strict=True)
+        }
         issued = replace(
             issued,
             differences=(*issued.differences, *layout.differences()),

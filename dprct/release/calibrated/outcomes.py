@@ -21,7 +21,7 @@ from dprct.formula import design, parse
 from dprct.formula.design_matrix import is_missing
 from dprct.missing import tagged
 from dprct.release.calibrated.layout import right_side
-from dprct.release.calibrated.residuals import Specification, residuals
+from dprct.release.calibrated.residuals import Residuals, Specification, residuals
 from dprct.release.columns import assembled
 from dprct.results.covariance import Weighting, classical, cr1, fit_several, hc0, hc1, leverage
 from dprct.results.ols import cluster_codes, ols
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dprct.formula.design_matrix import Design as DesignMatrix
     from dprct.formula.design_matrix import Mask
     from dprct.release.calibrated.layout import Layout, Regressions, TermSet
+    from dprct.release.calibrated.targets import Target
     from dprct.results.covariance import Codes, FeRule, LeastSquares
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
@@ -122,58 +123,6 @@ _FEWEST = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """What was released of one outcome.
-
-    Parameters
-    ----------
-    effects : (K - 1,) array
-    covariance : (K - 1, K - 1) array
-    control : float
-        Mean of the control group.
-    index : (n,) array or None
-        What covariates contribute to the outcome of each row; nothing if None.
-    counts : tuple of K int
-        Released numbers of values in all arms, control first, where it is private who has one.
-    """
-
-    effects: Array
-    covariance: Array
-    control: float
-    index: Array | None = None
-    counts: tuple[int, ...] = ()
-
-
-def targets_of(
-    estimates: Any, released: Sequence[Any], indices: Array | None = None
-) -> list[Target]:
-    """Return what the regressions of each outcome are to return.
-
-    Parameters
-    ----------
-    estimates : PrivateATEResults
-        Effects of each arm against control, by outcome.
-    released : sequence of Released
-        What they were made of.
-    indices : (n, q) array or None
-        What covariates contribute to each outcome.
-    """
-    effects = np.split(estimates.params.to_numpy(np.float64), len(released))
-    cov = estimates.cov.to_numpy(np.float64)
-    size = len(effects[0])
-    return [
-        Target(
-            np.asarray(effects[q], np.float64),
-            cov[q * size : (q + 1) * size, q * size : (q + 1) * size],
-            float(estimates.control["mean"].iloc[q]),
-            None if indices is None else indices[:, q],
-            one.counts,
-        )
-        for q, one in enumerate(released)
-    ]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Constructed:
     """One outcome of the file.
 
@@ -187,12 +136,15 @@ class Constructed:
         Errors over released errors.
     classical : tuple of float or None
         Per covariate set: classical error over released error, where there is one effect.
+    control : float or None
+        Error of the control mean over its released error, where it has a target.
     """
 
     values: Array
     exact: tuple[bool, ...]
     ratios: tuple[Array, ...]
     classical: tuple[float | None, ...] = ()
+    control: float | None = None
 
 
 def covariate_matrices(
@@ -300,7 +252,10 @@ def constructed(
     -----
     ``y = m_0 + (X - mean_control X) g + sum_j tau_j T_j + e`` (docs/methods.md, section 5), with e
     orthogonal to the arms, so that the control group's mean is m_0.  X g is an index of which only
-    what the first covariate set explains is used.
+    what the first covariate set explains is used.  Where the control mean has an error to be found,
+    the robust error of the constant in the regression on the arms alone is a condition on e besides
+    those of the effects, in place of the classical error; where no residuals meet all of them, the
+    effects come first.
     """
     arms = rows.arms[observed]
     treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
@@ -314,7 +269,9 @@ def constructed(
         )
         for matrix in matrices
     ]
-    found = residuals(specifications, _start(len(arms), groups, rng))
+    start = _start(len(arms), groups, rng)
+    error = target.control_error if target.index is None and groups is None else None
+    found, control = _with_control(specifications, treated.astype(np.float64), error, start)
     y = target.control + treated @ target.effects + found.values
     if target.index is not None:
         X = matrices[0][observed]
@@ -323,7 +280,37 @@ def constructed(
         y = y + explained - explained[arms == 0].mean()
     values = tagged(np.zeros(len(observed)))
     values[observed] = y
-    return Constructed(values, found.exact, found.ratios, found.classical)
+    return Constructed(values, found.exact, found.ratios, found.classical, control)
+
+
+_DEARER = 1.01
+"""By how much larger the errors of effects may be for the control mean to have its own."""
+
+
+def _with_control(
+    specifications: Sequence[Specification], treated: Array, error: float | None, start: Array
+) -> tuple[Residuals, float | None]:
+    """Return residuals, and the error of the control mean that they lead to over its target."""
+    if error is None:
+        return residuals(specifications, start), None
+    constant = np.column_stack([np.ones(len(treated)), treated])
+    mean = Specification(constant, 1, np.array([[error**2]]))
+    both = residuals([*specifications, mean], start, classical=False)
+    if not all(both.exact):
+        alone = residuals(specifications, start, classical=False)
+        if all(alone.exact) or _worst(both.ratios) > _DEARER * _worst(alone.ratios):
+            control = treated.sum(axis=1) == 0
+            here = alone.values[control]
+            factor = len(treated) / (len(treated) - constant.shape[1])
+            return alone, math.sqrt(factor * float(here @ here)) / len(here) / error
+    of_sets = slice(len(specifications))
+    found = Residuals(both.values, both.exact[of_sets], both.ratios[of_sets],
+                      both.classical[of_sets])  # fmt: skip
+    return found, float(both.ratios[-1][0])
+
+
+def _worst(ratios: Sequence[Array]) -> float:
+    return float(np.linalg.norm(np.concatenate(ratios), np.inf))
 
 
 def constructed_anywhere(
@@ -519,6 +506,24 @@ class Calibration:
             f"the declared regressions return the released effects exactly, and {kind} errors of "
             f"at least the released ones, up to {100 * (self.largest - 1):.2g} % larger: "
             "conservative"
+        )
+
+    def control_words(self) -> str:
+        """Return what a reader finds of the control means, where these have released errors."""
+        if self.errors:
+            return "those of the estimates; rounding to legal values moved those of the file"
+        names = self.layout.regressions.outcomes
+        found = {name: one.control for name, one in zip(names, self.outcomes, strict=True)}
+        other = [
+            f"{name} has {ratio:.3g} times the released error"
+            for name, ratio in found.items()
+            if ratio is not None and abs(ratio - 1) >= _EQUAL
+        ]
+        other += [f"{name} has another error" for name, ratio in found.items() if ratio is None]
+        return (
+            "the constant of each outcome on the arms alone is the released mean of the control "
+            "group, and its robust error is the released one, sampling and privacy noise together"
+            + (f", except: {'; '.join(other)}" if other else "")
         )
 
     def valid(self, levels: tuple[float, ...], *, subsets: bool) -> Validity:

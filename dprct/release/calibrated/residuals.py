@@ -582,7 +582,9 @@ _ROUNDING = 1e-20
 _LEAST_EIGENVALUE = 1e-3
 
 
-def residuals(specifications: Sequence[Specification], start: Array) -> Residuals:
+def residuals(
+    specifications: Sequence[Specification], start: Array, *, classical: bool = True
+) -> Residuals:
     """Return residuals e such that ``y = W b + e`` has the errors that are asked for.
 
     Parameters
@@ -591,6 +593,8 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
         What a reader may run on one outcome of one file: covariate sets, clustered or not.
     start : (n,) array
         Standard normal noise, by which residuals of two files differ; no guarantee rests on it.
+    classical : bool
+        Whether the classical error of one effect is asked for.
 
     Returns
     -------
@@ -640,7 +644,7 @@ def residuals(specifications: Sequence[Specification], start: Array) -> Residual
     bases, influences = zip(*map(factored, specifications), strict=True)
     basis = joined(bases)
     _check_room(basis)
-    conditions = _conditions(specifications, influences, unit)
+    conditions = _conditions(specifications, influences, unit, classical=classical)
     noise = basis.without(start)
     _check_movable(conditions, noise)
     e, exact = _solved(specifications, conditions, basis, noise)
@@ -702,7 +706,11 @@ def _nothing(specifications: Sequence[Specification]) -> Residuals:
 
 
 def _conditions(
-    specifications: Sequence[Specification], influences: Sequence[Influence], unit: float
+    specifications: Sequence[Specification],
+    influences: Sequence[Influence],
+    unit: float,
+    *,
+    classical: bool,
 ) -> list[Errors]:
     """Return the conditions, in units of the largest error.
 
@@ -710,7 +718,7 @@ def _conditions(
     """
     alone = [i for i, s in enumerate(specifications) if s.effects == 1 and s.groups is None]
     return [
-        Errors.of(s, influence, unit, classical=alone[:1] == [i])
+        Errors.of(s, influence, unit, classical=classical and alone[:1] == [i])
         for i, (s, influence) in enumerate(zip(specifications, influences, strict=True))
     ]
 

@@ -23,8 +23,10 @@ from dprct.estimate.ate import (
     IndexRule,
     UnitRule,
     check_outcomes,
+    check_relation,
     levels_of,
     promise_of,
+    smallest_arm,
     with_bounds,
 )
 from dprct.privacy.budget import Budget, Real
@@ -33,7 +35,6 @@ from dprct.privacy.mechanisms import Allocation
 from dprct.privacy.mechanisms import split as split_budget
 from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
 from dprct.release.calibrated.layout import (
-    RELATION,
     Layout,
     arm_terms,
     check_covariates,
@@ -53,11 +54,11 @@ if TYPE_CHECKING:
 
     from dprct.estimate.ate import ATEFacts
     from dprct.model import Facts
-    from dprct.privacy.budget import Guarantee
+    from dprct.privacy.budget import Guarantee, Relation
     from dprct.privacy.mechanisms import Mechanism
     from dprct.release.calibrated.covariates import Covariates, Rule
     from dprct.release.calibrated.layout import Regressions, TermSet
-    from dprct.schema.columns import Unit
+    from dprct.schema.columns import Column, Unit
     from dprct.schema.schema import Schema
 
 Wanted = Literal["auto", "histogram", "marginals", "filler"]
@@ -75,6 +76,8 @@ class Division:
     rule : {"histogram", "marginals", "filler"}
     reason : str
     covariates, effects, slopes : Budget
+    jointly : bool
+        Whether the effects are those of one Gaussian release, to which their delta belongs.
     """
 
     rule: Rule
@@ -82,6 +85,7 @@ class Division:
     covariates: Budget
     effects: Budget
     slopes: Budget
+    jointly: bool = False
 
     @property
     def whole(self) -> Budget:
@@ -150,12 +154,7 @@ def division(
             "gamma='zero'"
         )
     part = Budget(budget.epsilon * share, 0 if slopes else budget.delta)
-    if not covariates.names:
-        rule, reason = "filler", "no covariate is modelled"  # type: tuple[Rule, str]
-    elif wanted == "auto":
-        rule, reason = covariates.chosen(part)
-    else:
-        rule, reason = wanted, "as asked"
+    rule, reason = _rule(wanted, covariates, part)
     if rule != "filler":
         of_slopes = Budget(budget.epsilon * slopes, budget.delta if slopes else 0)
         rest = Budget(budget.epsilon * (1 - share - slopes))
@@ -166,6 +165,42 @@ def division(
             f"filler: {reason}); leave delta out" + (", and gamma='moments'" if slopes else "")
         )
     return Division(rule, reason, Budget(0), budget, Budget(0))
+
+
+def joint_division(
+    budget: Budget, shares: Mapping[str, Fraction], wanted: Wanted, covariates: Covariates
+) -> Division:
+    """Divide a budget of which the effects need a delta too, by public facts.
+
+    Every part gets its share of epsilon and the same share of delta.
+
+    Raises
+    ------
+    ParameterError
+        If coefficients are asked for of covariates that are not drawn.
+    """
+    share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
+    part = _share_of(budget, share)
+    rule, reason = _rule(wanted, covariates, part)
+    if rule != "filler":
+        rest = _share_of(budget, 1 - share - slopes)
+        return Division(rule, reason, part, rest, _share_of(budget, slopes), jointly=True)
+    if slopes:
+        raise ParameterError(
+            "gamma='moments' gives covariates coefficients, and they carry no information "
+            f"(covariates are filler: {reason}); leave gamma='moments' out"
+        )
+    return Division(rule, reason, Budget(0), budget, Budget(0), jointly=True)
+
+
+def _share_of(budget: Budget, share: Fraction) -> Budget:
+    return Budget(budget.epsilon * share, budget.delta * share)
+
+
+def _rule(wanted: Wanted, covariates: Covariates, part: Budget) -> tuple[Rule, str]:
+    if not covariates.names:
+        return "filler", "no covariate is modelled"
+    return covariates.chosen(part) if wanted == "auto" else (wanted, "as asked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -205,9 +240,16 @@ class CalibratedAllocation(Allocation):
     division: Division
 
     @property
-    def effects(self) -> ATEAllocation:
+    def effects(self) -> Allocation:
         """The mechanisms of the effects."""
         found = self.parts["effects"]
+        assert isinstance(found, Allocation)
+        return found
+
+    @property
+    def single_effects(self) -> ATEAllocation:
+        """The mechanisms of the effects, where each outcome has its own."""
+        found = self.effects
         assert isinstance(found, ATEAllocation)
         return found
 
@@ -244,8 +286,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         "share": "budget_shares",
     }
     fixed: ClassVar[Mapping[str, str]] = {
-        "neighbors": "a calibrated file shows who is in which arm, so it is offered under "
-        f"{RELATION!r} only; leave it out, or use dprct.PrivateATE",
         "effects": "a calibrated regression returns each arm against control; take other contrasts "
         "from the estimates, where they are free",
     }
@@ -263,6 +303,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     clip: tuple[str, ...] = ()
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     sd: Mapping[str, float] | None = None
+    centre: Mapping[str, float] | None = None
+    radius: float | str | None = None
     control: Level | None = None
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
@@ -271,6 +313,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     index_columns: tuple[str, ...] = ()
     index_bounds: Bounds | Mapping[str, Bounds] | None = None
     attrition: bool = False
+    neighbors: str = "replace-one-design-public"
 
     @classmethod
     def of(
@@ -305,9 +348,17 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     @property
     def parts(self) -> tuple[dict[str, Fraction], dict[str, Fraction] | None]:
         """The shares of covariates and moments, and how outcomes divide what these leave."""
-        return shares_of(
+        parts, outcomes = shares_of(
             self.budget_shares, self.covariate_release, self.outcome, moments=self.has_slopes
         )
+        # equal shares are the default, and divide nothing where one release serves all outcomes
+        equal = outcomes is not None and len(set(outcomes.values())) == 1
+        return parts, None if equal else outcomes
+
+    @property
+    def treatment_private(self) -> bool:
+        """Whether who is in which arm is protected."""
+        return self.neighbors == "replace-one"
 
     @property
     def has_slopes(self) -> bool:
@@ -326,6 +377,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return ATESpec.of(
             outcome=self.outcome, treatment=self.treatment, assignment=self.assignment,
             control=self.control, missing=self.missing, budget_shares=self.parts[1], sd=self.sd,
+            centre=self.centre, radius=self.radius, neighbors=self.neighbors,
             blocks=self.blocks, privacy_unit=self.privacy_unit,
             largest_cluster=self.largest_cluster, index=self.index,
             index_columns=self.index_columns, index_bounds=self.index_bounds, alphas=self.alphas,
@@ -366,11 +418,18 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     def prepared(self, schema: Schema) -> Schema:
         """Return the schema with the fates of outcomes, design and covariates."""
+        if self.treatment_private:
+            return prepared_schema(schema, self.regressions, (), self.hidden)
         return prepared_schema(schema, self.regressions, self.effects.design_columns)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns of the treatment, where they are private."""
+        return tuple(self.effects.design.columns) if self.treatment_private else ()
 
     def layout(self, schema: Schema) -> Layout:
         """Return what fills every column of the file."""
-        return Layout(schema, self.regressions, self.legal == "strict")
+        return Layout(schema, self.regressions, self.legal == "strict", self.hidden)
 
     def drawn_covariates(self, facts: Facts) -> Covariates:
         """Return the modelled covariates, by public facts; the schema is one from ``prepared``."""
@@ -406,6 +465,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def _check_words(self) -> None:
         for name, kind in (("covariate_release", Wanted), ("legal", Legal), ("gamma", Gamma)):
             check_choice(name, getattr(self, name), get_args(kind))
+        check_relation(self.neighbors)
 
     def _check_clipped(self, schema: Schema) -> None:
         check_outcomes("clip", dict.fromkeys(self.clip), self.outcome)
@@ -422,8 +482,14 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return CalibratedFacts(
             schema=facts.schema, n=facts.n, effects=effects, regressions=self.regressions,
             layout=self.layout(facts.schema), covariates=covariates,
-            slopes=Slopes.of(covariates, columns) if self.has_slopes else None,
+            slopes=self._slopes(covariates, columns) if self.has_slopes else None,
         )  # fmt: skip
+
+    def _slopes(self, covariates: Covariates, outcomes: Sequence[Column]) -> Slopes:
+        relation: Relation = (
+            "replace-one" if self.treatment_private else "replace-one-design-public"
+        )
+        return Slopes.of(covariates, outcomes, relation)
 
     def guesses(self, facts: Facts) -> Iterator[CalibratedFacts]:
         """Yield an experiment of this design whose groups are all of the same size."""
@@ -433,7 +499,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     def allocation(self, facts: CalibratedFacts, budget: Budget) -> CalibratedAllocation:
         """Return the mechanisms, each calibrated to all rows of one protected unit."""
-        part = division(budget, self.parts[0], self.covariate_release, facts.covariates)
+        part = self.divided(facts, budget)
         parts: dict[str, Mechanism] = {
             "effects": self.effects.allocation(facts.effects, part.effects)
         }
@@ -443,10 +509,62 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             parts[MOMENTS] = facts.slopes.allocation(part.slopes)
         return CalibratedAllocation(budget=budget, parts=parts, division=part)
 
+    def divided(self, facts: CalibratedFacts, budget: Budget) -> Division:
+        """Return how a budget is divided, and from which release effects come; public facts decide.
+
+        With a delta they come from one release of all outcomes.  Where covariates can use the delta
+        instead, effects come from it only if that makes most of them more precise, or if treatment
+        is private, or ``centre`` or ``radius`` is given.
+
+        Raises
+        ------
+        ParameterError
+            If a part of the budget is of no use, or lacks what it needs.
+        """
+        parts = self.parts[0], self.covariate_release, facts.covariates
+        if not budget.delta:
+            if self.treatment_private:
+                raise ParameterError(
+                    "neighbors='replace-one' needs a delta above 0, far below 1/n: the file's arms "
+                    "have released noisy sizes, which only the joint release of effects has; give "
+                    "a delta, or leave neighbors= out"
+                )
+            return division(budget, *parts)
+        refused = self.effects.not_joint(facts.effects)
+        asked = self.treatment_private or not (self.centre is None and self.radius is None)
+        if refused is None and asked:
+            return joint_division(budget, *parts)
+        try:
+            single = division(budget, *parts)
+        except ParameterError:  # nothing but effects can use the delta
+            if refused is None:
+                return joint_division(budget, *parts)
+            if self.has_slopes:
+                raise
+            raise refused from None
+        if refused is not None:
+            if asked:
+                raise refused
+            return single
+        together = joint_division(budget, *parts)
+        return together if self.effects.prefers_joint(facts.effects, together.effects) else single
+
+    def guarantee(self, facts: CalibratedFacts, allocation: Allocation) -> Guarantee:
+        """Return what a release with these mechanisms promises."""
+        assert isinstance(allocation, CalibratedAllocation)
+        return self._promised(facts, allocation.budget, jointly=allocation.division.jointly)
+
     def promise(self, facts: CalibratedFacts, budget: Budget) -> Guarantee:
         """Return what a release promises: effects and file together."""
-        effects = promise_of(budget, facts.effects)
-        file = super().promise(facts, budget)
+        # treatment is private in no other release, and no other release is rehearsed with a delta
+        jointly = self.treatment_private
+        if budget.delta and not jointly:
+            jointly = self.divided(facts, budget).jointly
+        return self._promised(facts, budget, jointly=jointly)
+
+    def _promised(self, facts: CalibratedFacts, budget: Budget, *, jointly: bool) -> Guarantee:
+        effects = promise_of(budget, facts.effects, jointly=jointly)
+        file = ReleaseSpec.promise(self, facts, budget)
         shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
         hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
         return replace(effects, public_facts=tuple(shown), not_covered=tuple(hidden))
@@ -459,8 +577,10 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         shown = {"budget": _budget(part)}
         shown |= {"regressions": "; ".join(facts.regressions.formulas())}
         shown |= effects.facts
+        if self.treatment_private:  # without a delta there is no file to compare with
+            shown.pop("better", None)
         shown |= {"covariates": f"{part.rule}: {part.reason}"}
-        warnings, refusal = list(effects.warnings), ""
+        warnings, refusal = list(effects.warnings), self._too_few(facts, allocation)
         if part.rule != "filler":
             drawn = facts.covariates.plan(part.rule, allocation.covariates)
             shown |= price_of(drawn, facts.covariates.names)
@@ -471,7 +591,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                     "covariates: price of clusters": f"each row gets 1/{rows} of their epsilon"
                 }
             warnings += drawn.warnings
-            refusal = drawn.refusal
+            refusal = refusal or drawn.refusal
         return Plan(
             self.method,
             part.whole,
@@ -480,6 +600,20 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             tuple(warnings),
             refusal,
             effects.numbers,
+        )
+
+    def _too_few(self, facts: CalibratedFacts, allocation: CalibratedAllocation) -> str:
+        """Return why arms are too small to divide by their noisy sizes; nothing if they are not."""
+        if not self.treatment_private:
+            return ""
+        layout = self.effects.layout(facts.effects)
+        expected, fewest = smallest_arm(layout, facts.effects, allocation.effects)
+        if expected >= fewest:
+            return ""
+        return (
+            f"the smallest arm has about {expected:.4g} people, and arms of fewer than "
+            f"{fewest:.4g} (as released) are not estimated; raise epsilon, or leave "
+            "neighbors='replace-one' out"
         )
 
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:

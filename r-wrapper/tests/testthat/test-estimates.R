@@ -246,9 +246,9 @@ test_that("ggplot2 draws effects with their intervals, and paths", {
   built <- ggplot2::ggplot_build(drawn)
   expect_identical(length(built$data), 4L)
   rows <- panel()
-  model <- synthetic_control(rows,
-    outcome = "y", treated = "treated", treatment_time = 9, unit = "unit", time = "year",
-    bound = c(0, 2)
+  facts <- declare(schema(rows), y = list(bounds = c(0, 2), missing = "never"))
+  model <- synthetic_control(rows, facts,
+    outcome = "y", treated = "treated", treatment_time = 9, unit = "unit", time = "year"
   )
   path <- ggplot2::autoplot(fit(model, 1, rng = 1))
   expect_identical(nlevels(path$data$series), 2L)

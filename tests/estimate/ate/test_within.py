@@ -240,4 +240,5 @@ def test_the_guarantee_says_what_is_public_of_subgroups() -> None:
         assert "the declared levels of g" in facts
     plan = model(trial(200)).plan(1, DELTA)
     assert "3 of each arm, by g" in plan.facts["cells"]
+    assert "within subgroups there are with delta alone" in plan.facts["better"]
     assert "if all levels are as frequent" in plan.facts["y if g=1: t"]

@@ -284,6 +284,14 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ),
     ({"columns": ROWS["wage"]}, ParameterError, "columns="),
     ({"columns": ["wage"], "missing": {"ag": 1}}, ParameterError, "no column of this release"),
+    ({"columns": ["wage"], "weights": "age"}, ParameterError, "no option weights="),
+    ({"columns": ["wage"], "sd": {"wage": math.inf}}, ParameterError, "give a finite number"),
+    ({"columns": ["wage"], "sd": {"wage": 1e-300}}, ParameterError, "scale is above 0"),
+    ({"formulas": ["wage ~ C(age)"]}, SchemaError, "factor without levels"),
+    ({"formulas": ["town ~ age"]}, FormulaError, "holds text or categories"),
+    ({"formulas": ["log(wage) ~ age"]}, FormulaError, "uses log()"),
+    ({"formulas": ["wage ~ wage + age"]}, FormulaError, "explains 'wage' by itself"),
+    ({"formulas": ["wage ~ age + [age ~ wage]"]}, FormulaError, "explains 'wage' by itself"),
 ]
 
 
@@ -309,15 +317,48 @@ def test_delta_is_needed_and_hundreds_of_columns_are_refused() -> None:
     assert "10,200 numbers" in str(few.plan(1, 1e-6))
 
 
+def test_delta_of_0_is_refused() -> None:
+    with pytest.raises(ParameterError, match="delta > 0"):
+        model(columns=["wage"]).plan(1, 0)
+
+
+@pytest.mark.parametrize("value", [2.5, 3.0])
+def test_a_column_that_does_not_vary_is_not_estimated_and_nobody_is_told(value: float) -> None:
+    """Neither plan nor warning shows it: whether a column varies is confidential."""
+    rows = ROWS.assign(flat=value)
+    rows.loc[0, "flat"] = 2.0 + (value == 2.5)
+    made = [PrivateMoments(data, SCHEMA, formulas=["wage ~ flat + age"]) for data in (ROWS, rows)]
+    assert str(made[0].plan(2, 1e-6)) == str(made[1].plan(2, 1e-6))
+    fit = made[1].fit(epsilon=2, delta=1e-6).ols("wage ~ flat + age")
+    ends = fit.conf_int().loc["flat"]
+    assert not fit.estimated["flat"] or ends.iloc[0] < 0 < ends.iloc[1]
+
+
+def test_a_column_without_any_value() -> None:
+    rows = ROWS.assign(late=np.nan)
+    filled = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing=0.0)
+    m = filled.fit(epsilon=2, delta=1e-6)
+    assert abs(float(m.ols("late ~ 1").params.iloc[0])) < 0.2
+    known = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing="public")
+    m = known.fit(epsilon=2, delta=1e-6)
+    assert [group.name for group in m.groups] == ["without late"]
+    with pytest.raises(ParameterError, match="no group of the release has values of all"):
+        m.ols("wage ~ late")
+    assert np.isfinite(m.ols("wage ~ 1").params).all()
+
+
 def test_questions_to_a_release_that_it_cannot_answer() -> None:
     m = model(columns=["wage", "C(region)"], assignment=HALF).fit(epsilon=1, delta=1e-6)
+    more = model(columns=["wage", "age", "C(region)"], assignment=HALF).fit(1, 1e-6)
     for ask, words in (
         (lambda: m.ols("salary ~ wage"), "'salary' was not released; released: wage"),
         (lambda: m.ols("wage ~ age"), "'age' was not released"),
-        (lambda: m.ols("wage ~ wage:C(region)"), "was not released"),
+        (lambda: m.ols("wage ~ wage"), "explains 'wage' by itself"),
+        (lambda: m.ols("wage ~ C(region) + wage:trained"), "'wage' by itself"),
+        (lambda: more.ols("wage ~ age:C(region)"), "was not released"),
         (lambda: m.effects("age"), "was not released"),
         (lambda: m.iv("wage ~ 1"), "names no instruments"),
-        (lambda: m.ols("wage ~ [wage ~ trained]"), "fit it with iv"),
+        (lambda: more.ols("wage ~ [age ~ trained]"), "fit it with iv"),
         (lambda: m.effects(where={"age": 1}), "makes no groups"),
         (lambda: m.effects(where={"trained": 7}), "levels are 0.0, 1.0"),
         (lambda: m.ols("wage + wage ~ 1", cov_type="HC1"), "allowed: by group"),

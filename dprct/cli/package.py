@@ -1,0 +1,123 @@
+"""``dprct package``: the replication folder with the protected file in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dprct import disk
+from dprct.cli.protect import StudyFile, protect
+from dprct.cli.show import complain, say, working
+from dprct.disk import atomic_write, file_error
+from dprct.errors import FileError
+from dprct.io import read
+from dprct.study.package import check_places, protected_certificate, study_of
+from dprct.study.replication import check_package, is_made, write_package
+from dprct.study.replication_page import CUSTODIAN_KIND, custodian_page
+from dprct.study.verdicts import summary
+
+if TYPE_CHECKING:
+    from dprct.study.replication import Contents
+    from dprct.study.study import Study
+    from dprct.study.verdicts import Verdict
+
+_MOST_SHOWN = 20
+
+
+def package(
+    study_file: StudyFile,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask. It does not confirm a refused plan.")
+    ] = False,
+    approved: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HASH", help="Refuse unless STUDY is still the one with this hash (dprct plan)."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FOLDER", help="Where the package goes, if not where STUDY says."
+        ),
+    ] = None,
+    custodian: Annotated[
+        Path | None,
+        typer.Option(
+            "--custodian",
+            metavar="PAGE",
+            help="Write the report with the confidential numbers, too; it stays with the data.",
+        ),
+    ] = None,
+) -> None:
+    """Write the replication folder of STUDY with the protected file in place of the confidential.
+
+    A protected file that is there already is taken, and nothing is charged; else it is made first,
+    as by dprct protect. What is copied is on an allow-list, what is not is said.
+    """
+    study = study_of(study_file)
+    contents = check_package(study, output)
+    if custodian is not None:
+        _check_custodian(custodian, contents)
+    if not is_made(study):
+        protect(study_file, yes=yes, approved=approved)
+    with working("packing"):
+        check_places(study)
+        found, target = write_package(study, contents)
+    _say(found, contents)
+    say(f"wrote {target}")
+    if custodian is not None:
+        _write_custodian(study, found, custodian)
+
+
+def _say(found: list[Verdict], contents: Contents) -> None:
+    for line in summary(found):
+        say(f"- {line}")
+    many = len(contents.folder.copied)
+    files = "1 file" if many == 1 else f"{many} files"
+    say(f"{files} copied, {len(contents.folder.left_out)} left out")
+    for name, why in list(contents.folder.left_out.items())[:_MOST_SHOWN]:
+        complain(f"left out: {name}: {why}", "yellow")
+    if len(contents.folder.left_out) > _MOST_SHOWN:
+        complain(f"left out: and {len(contents.folder.left_out) - _MOST_SHOWN} more", "yellow")
+    for name, what in contents.datasets.items():
+        complain(f"data {name}: {what}", "yellow")
+    for one in contents.elsewhere[:_MOST_SHOWN]:
+        here = one.here or "nothing in the package"
+        complain(f"path of another machine: {one.file}:{one.line}: {one.path} ({here})", "yellow")
+
+
+def _check_custodian(page: Path, contents: Contents) -> None:
+    """Refuse a place where the confidential report would be published, or replace another file."""
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"{page.name!r} is not the name of a page; let it end in .html")
+    for folder in (contents.target, contents.folder.root):
+        if page.resolve().is_relative_to(folder.resolve()):
+            raise FileError(
+                f"{page.name!r} would lie in {folder.name!r}, which is published; the report with "
+                "confidential numbers stays with the confidential data"
+            )
+    if not page.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(page)!r} does not exist; create it or choose another place"
+        )
+    if page.is_symlink():
+        raise FileError(f"{page.name!r} is a link; give another name")
+    try:
+        with disk.opened(page) as file:
+            start = file.read(2000)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise file_error(error, page, "read") from None
+    if f"<title>{CUSTODIAN_KIND}".encode() not in start:
+        raise FileError(f"{page.name!r} exists and is no such page; give another name or remove it")
+
+
+def _write_custodian(study: Study, found: list[Verdict], page: Path) -> None:
+    text = custodian_page(found, read(study.output), read(study.data), protected_certificate(study))
+    with atomic_write(page, mode="wb") as file:
+        file.write(text.encode("utf-8"))
+    say(f"wrote {page}: CONFIDENTIAL, not to be published")

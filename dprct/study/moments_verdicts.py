@@ -1,0 +1,274 @@
+"""Which regressions of do-files released moments serve, from public facts alone.
+
+No do-file runs on moments: a valid regression is one that ``dprct ols`` reads off the release, with
+its coefficients and errors.  Conditions on rows are groups of the release, public ones or private
+cells, and a product of columns is one that was released, or has treatment or a subgroup in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import ColumnError, DprctError
+from dprct.estimate.moments.scores import Scored
+from dprct.estimate.moments.variables import (
+    instrumented,
+    key_of,
+    listed_terms,
+    main_part,
+    regressors_of,
+)
+from dprct.formula import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dprct.dofile import Regression
+    from dprct.estimate.moments.model import MomentsSpec
+    from dprct.estimate.moments.results import Moments
+    from dprct.schema.schema import Schema
+
+_EQUAL = re.compile(r"\(?(?P<name>[A-Za-z_]\w*)==(?P<level>-?\d+(?:\.\d*)?)\)?")
+_PRODUCT = re.compile(r"[A-Za-z_]\w*(?:\s*\*\s*[A-Za-z_]\w*)+")
+_IV = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
+_LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
+_COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a release of moments holds, planned or made.
+
+    Parameters
+    ----------
+    file : str
+        Name of the release.
+    schema : Schema
+    keys : frozenset
+        What is released, each a product of columns and levels.
+    groups : mapping of str to tuple
+        Treatment and subgroups, with their levels.
+    scored : frozenset of Scored
+        Regressions whose robust errors are released.
+    filled : tuple of str
+        Columns in which a declared number stands for missing values.
+    unit : str or None
+        The column of the units, where these have several rows.
+    columns : tuple of str
+        Names of what is released.
+    """
+
+    file: str
+    schema: Schema
+    keys: frozenset[Any]
+    groups: Mapping[str, tuple[Any, ...]]
+    scored: frozenset[Scored] = frozenset()
+    filled: tuple[str, ...] = ()
+    unit: str | None = None
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
+        """Return what a study's release will hold."""
+        variables = spec.variables(schema)
+        return cls(
+            file=file,
+            schema=schema,
+            keys=frozenset(one.key for one in variables),
+            groups={name: schema.column(name).levels or () for name in spec.group_columns},
+            scored=frozenset(one for one, _ in spec.scored(schema)),
+            filled=tuple(spec.fills(schema)),
+            unit=(schema.unit.id or schema.unit.name) if schema.unit.max_rows > 1 else None,
+            columns=tuple(one.name for one in variables),
+        )
+
+    @classmethod
+    def released(cls, file: str, moments: Moments) -> Served:
+        """Return what a release holds.
+
+        A column that may be missing, and of which no group has none, is taken to be filled.
+        """
+        places = [place.variable for place in moments.layout.places]
+        absent = {name for group in moments.groups for name in group.absent}
+        used = dict.fromkeys(name for one in places for name in one.columns)
+        unit, several = moments.schema.unit, moments.layout.grid.rows > 1
+        return cls(
+            file=file,
+            schema=moments.schema,
+            keys=frozenset(one.key for one in places),
+            groups={
+                name: tuple(dict.fromkeys(group.value(name) for group in moments.groups))
+                for name in moments.group_columns
+            },
+            scored=frozenset(Scored(one.outcome, one.regressors) for one in moments.drawn.scores),
+            filled=tuple(
+                name for name in used if moments.schema.column(name).missing and name not in absent
+            ),
+            unit=(unit.id or unit.name) if several else None,
+            columns=tuple(one.name for one in places),
+        )
+
+    def verdict(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str]:
+        """Return what a regression is worth, why, and what would change it or how it is read off.
+
+        Parameters
+        ----------
+        row : Regression
+            Wholly read, on the file itself.
+        terms : tuple of str
+            Its right side, as a formula has it.
+        """
+        if (why := self._another_estimator(row)) is not None:
+            return "artefact", *why
+        where = self._where(row)
+        if where is None:
+            said = row.sample or f"by {row.groups}"
+            return (
+                "artefact",
+                f"it uses the rows with {said}; no such group is released",
+                f"name its columns as subgroups of [moments]{self._kinds(row)}",
+            )
+        made = self._products(row)
+        if isinstance(made, str):
+            return (
+                "artefact",
+                f"the do-file makes {made} ({row.derived[made]}), which was not released",
+                f"make {made} before the release and declare it",
+            )
+        formula = _formula(row, [made.get(term, term) for term in terms])
+        try:
+            name, names = self._checked(formula)
+        except DprctError as error:
+            return "artefact", str(error), ""
+        if lost := [one for one in names if one in self.filled]:
+            return (
+                "artefact",
+                f"a declared number stands for missing values of {', '.join(lost)}, whose rows "
+                "the do-file leaves out",
+                'missing = "public" makes groups of them, where who has a value is public',
+            )
+        fixed = [one.partition("=")[0] for one in where]
+        if constant := [one for one in fixed if one in parse(formula, structural=True).names]:
+            said = f"{', '.join(constant)} is the same in all rows of a group"
+            return "artefact", said, "leave it out"
+        command = f'dprct ols {self.file} "{formula}"' + "".join(f" --where {w}" for w in where)
+        if row.endogenous:
+            command = f'Moments.load("{self.file}").iv("{formula}")'
+        return self._errors(row, name, bool(where), command)
+
+    def _another_estimator(self, row: Regression) -> tuple[str, str] | None:
+        known = _IV if row.endogenous else _LEAST_SQUARES
+        if row.command not in known or isinstance(row.outcome, list):
+            return f"{row.command} is not a linear regression that moments serve", ""
+        if row.command == "xtreg" and not row.absorb:
+            return "random effects are no function of these moments", ""
+        if row.steps:
+            said = f"after {row.steps[0]}: the release is of the rows as they are in its file"
+            return said, "do that before the release"
+        if row.weights:
+            return f"it is weighted ({row.weights}), and the moments are not", ""
+        if not row.intercept:
+            return "it has no intercept", ""
+        if row.endogenous and self.unit is not None:
+            return "instruments are not served where a unit has several rows", ""
+        return None
+
+    def _where(self, row: Regression) -> list[str] | None:
+        """Return the groups that a regression is run on; None where these are not released."""
+        found = []
+        for part in row.sample.split("&") if row.sample else ():
+            said = _EQUAL.fullmatch(part.replace(" ", ""))
+            if said is None or float(said["level"]) not in self.groups.get(said["name"], ()):
+                return None
+            found.append(f"{said['name']}={float(said['level']):g}")
+        for name in row.groups.split():
+            if name not in self.groups:
+                return None
+            found.append(f"{name}=LEVEL")
+        return found
+
+    def _kinds(self, row: Regression) -> str:
+        """Say of columns in a condition whether their groups would be public or private cells."""
+        said = set(re.findall(r"[A-Za-z_]\w*", f"{row.sample} {row.groups}"))
+        named = [column for column in self.schema.columns if column.name in said]
+        hidden = [column.name for column in named if column.fate != "public"]
+        if not named or not hidden:
+            return ""
+        return f": {', '.join(hidden)} would make private cells, whose numbers of rows are noisy"
+
+    def _products(self, row: Regression) -> dict[str, str] | str:
+        """Return the terms that do-files make as products of columns, or the one that is none."""
+        found = {}
+        for name, expression in row.derived.items():
+            parts = [part.strip() for part in expression.split("*")]
+            plain = _PRODUCT.fullmatch(expression.strip()) is not None
+            # a factor that the do-file changed would be derived itself, if the regression has it
+            if not plain or any(p in row.derived or p not in row.regressors for p in parts):
+                return name
+            found[name] = ":".join(parts)
+        return found
+
+    def _checked(self, formula: str) -> tuple[Scored, list[str]]:
+        """Return a formula as its scores are named, and its columns; refuse what was not released.
+
+        Raises
+        ------
+        DprctError
+        """
+        parsed = parse(formula, structural=True)
+        main = regressors_of(main_part(parsed), self.schema)
+        terms = [*listed_terms(parsed.outcome_names, self.schema), *main]
+        for part in instrumented(parsed) or ():
+            terms += [one for one in regressors_of(part, self.schema) if one.atoms]
+        for term in terms:
+            rest = term.without(self.groups)
+            if rest and key_of(rest) not in self.keys:
+                said = ":".join(atom.column for atom in rest)
+                raise ColumnError(
+                    f"{said} was not released; released: {', '.join(self.columns)}"
+                    + (f"; groups: {', '.join(self.groups)}" if self.groups else "")
+                )
+        score = Scored(parsed.outcome_names[0], tuple(one.name for one in main))
+        return score, [name for name in parsed.names if name not in self.groups]
+
+    def _errors(
+        self, row: Regression, score: Scored, where: bool, command: str
+    ) -> tuple[str, str, str]:
+        """Return whether the errors that a regression asks for are served, too."""
+        there = score in self.scored and not where
+        mine = "the coefficients are served, their errors are not"
+        if self.unit is not None and not there:
+            return (
+                "artefact",
+                "a unit has several rows, and the scores of this regression are not released",
+                "name it among the formulas of [moments]",
+            )
+        if row.command in _COUNTS:
+            said = f"{mine}: {row.command} counts absorbed effects otherwise than dummies"
+            return "effects only", said, command
+        if row.vce == "cluster":
+            if there and row.cluster == (self.unit,):
+                return "valid", "", command
+            return "effects only", f"{mine}: clusters {' '.join(row.cluster)} are no units", command
+        if there:
+            if row.vce == "robust":
+                return "valid", "", command
+            return "effects only", f"{mine}: robust ones are released for it", command
+        if row.vce in ("", "classical"):
+            return "valid", "", f"{command} --cov-type nonrobust"
+        return (
+            "effects only",
+            f"{mine}: those of {row.vce} need its scores",
+            'cov_type = "HC1" in [moments], and this regression among its formulas',
+        )
+
+
+def _formula(row: Regression, terms: list[str]) -> str:
+    """Return a regression as a formula; instruments stand in brackets."""
+    if not row.endogenous:
+        return f"{row.outcome} ~ {' + '.join(terms) or '1'}"
+    exogenous = [term for term in terms if term not in row.endogenous]
+    inner = f"[{' + '.join(row.endogenous)} ~ {' + '.join(row.instruments)}]"
+    return f"{row.outcome} ~ {' + '.join([*exogenous, inner])}"

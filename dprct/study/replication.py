@@ -1,0 +1,482 @@
+"""A replication package: the folder as it may be published, with the protected file in its place.
+
+Nothing is spent here: the protected file is there already.  A package is made in a folder of its
+own and takes its name at the end, or nothing is left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import tomlkit
+
+from dprct import disk
+from dprct.certificate.page import certificate_page
+from dprct.disk import file_error
+from dprct.dofile.reader import decoded
+from dprct.errors import FileError, StudyError
+from dprct.io import read
+from dprct.release.writing import certificate_paths, check_free_of_case
+from dprct.schema.toml import read_toml
+from dprct.study.do_files import read_do
+from dprct.study.package import protected_certificate, read_header, texts_beside
+from dprct.study.readme import PackageNote
+from dprct.study.replication_folder import Elsewhere, Folder, content, elsewhere, folder_of, roots
+from dprct.study.replication_page import report_page
+from dprct.study.verdicts import Verdict, of_study, of_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dprct.certificate.certificate import Certificate
+    from dprct.study.study import Study
+
+MANIFEST = "package.json"
+README, EXPECTED, STUDY_FILE = "README-data.md", "expected.csv", "study.toml"
+VALID, PROFILE, REPORT = "valid.do", "profile.do", "report.html"
+_OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, REPORT)
+_OTHER_PROFILE = "dprct_profile.do"
+_EXPANDED = frozenset('"`$')
+"""What Stata expands in a name, and what ends one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a package will hold; it follows from public files and from the header of the data.
+
+    Parameters
+    ----------
+    target : Path
+        The folder that will be written.
+    folder : Folder
+    place : str
+        Where the protected file goes in it: under the name of the confidential one.
+    profile : str
+        Name of the do-file that Stata runs when it starts.
+    texts : mapping of str to str
+        The do-files, by their path.
+    elsewhere : tuple of Elsewhere
+    roots : tuple of str
+        Globals for folders that no do-file defines.
+    datasets : mapping of str to str
+        Other data files that regressions use, with what became of each.
+    """
+
+    target: Path
+    folder: Folder
+    place: str
+    profile: str
+    texts: Mapping[str, str]
+    elsewhere: tuple[Elsewhere, ...]
+    roots: tuple[str, ...]
+    datasets: Mapping[str, str]
+
+
+def contents_of(study: Study, target: Path | None = None) -> Contents:
+    """Return what the package of a study will hold; nothing is written or charged.
+
+    Raises
+    ------
+    StudyError
+        If the study has no package to be made.
+    FileError
+        If something cannot be read or may not be written.
+    """
+    spec = study.package
+    if spec is None or spec.folder is None:
+        raise StudyError(
+            'the study names no replication folder; write [package] folder = "..." in it'
+        )
+    if study.estimate is not None or not study.promises:
+        lacks = "makes no protected file" if study.estimate else "has no privacy guarantee"
+        raise StudyError(
+            f"[release] method = {study.release.method!r} {lacks}, and a package has one under the "
+            'name of the confidential file; take method = "calibrated" for one that returns effects'
+        )
+    if study.data.suffix.lower() != ".dta":
+        raise StudyError(
+            f"data = {study.data.name!r} is no Stata file, and a package is for do-files; convert "
+            "it before (dprct convert)"
+        )
+    home = study.path.parent
+    root = home / spec.folder
+    _check_within(root, home, "[package] folder")
+    header = read_header(study)
+    folder = folder_of(root, spec.public, study.data, header.names, study.unit.id)
+    place = _place(study.data, root)
+    if _EXPANDED & set(place):
+        raise FileError(
+            f"{place!r} has a quote, a backtick or a dollar in its name, which Stata does not take "
+            "as it is; rename the confidential file, and the place in the do-files"
+        )
+    taken = {name.casefold() for name in folder.copied}
+    profile = PROFILE if PROFILE not in taken else _OTHER_PROFILE
+    certificates = [path.as_posix() for path in certificate_paths(Path(place))]
+    for name in (*_OWN, profile, place, *certificates):
+        if name.casefold() in taken:
+            raise FileError(
+                f"{name!r} of the folder {root.name!r} has a name that the package needs for its "
+                "own file; give it another name"
+            )
+    files = study.do_files
+    reading = read_do(files, study.declared(header), dataset=study.data.name)
+    texts = {
+        name: decoded(content(root / name))
+        for name in folder.copied
+        if name.lower().endswith((".do", ".ado"))
+    }
+    _check_do_files(files, folder)
+    there = [place, *folder.copied]
+    target = home / (spec.output or f"{study.data.stem}_package") if target is None else target
+    _check_target(target, home, root, study.dataset_id)
+    used = {source for row in reading for source in (*row.sources, row.dataset) if source}
+    return Contents(
+        target=target,
+        folder=folder,
+        place=place,
+        profile=profile,
+        texts=texts,
+        elsewhere=tuple(elsewhere(texts, there)),
+        roots=roots(texts, reading.undefined),
+        datasets=_datasets(used, place, folder),
+    )
+
+
+def _check_within(place: Path, home: Path, what: str) -> None:
+    if not place.resolve().is_relative_to(home.resolve()):
+        raise FileError(
+            f"{what} {place.name!r} lies outside the folder of the study file, through a link; put "
+            "the folder itself there"
+        )
+
+
+def _place(data: Path, root: Path) -> str:
+    """Return where the confidential file lies in the folder; its base name if it lies elsewhere."""
+    real, inside = os.path.abspath(data), os.path.abspath(root)
+    if real.startswith(inside + os.sep):
+        return Path(real).relative_to(inside).as_posix()
+    return data.name
+
+
+def _check_do_files(files: Sequence[Path], folder: Folder) -> None:
+    """Refuse do-files that the package would not hold."""
+    root = folder.root.resolve()
+    for path in files:
+        whole = path.resolve()
+        if not whole.is_relative_to(root):
+            raise FileError(
+                f"[package] do names {path.name!r}, which is not in the folder {folder.root.name!r}"
+                "; put it there"
+            )
+        name = whole.relative_to(root).as_posix()
+        if name in folder.left_out:
+            raise FileError(
+                f"the do-file {name!r} would be left out: {folder.left_out[name]}; look at it, and "
+                "name it under [package] public if it may be published"
+            )
+
+
+def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None:
+    """Refuse a place where the package may not be written."""
+    if not target.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(target)!r} does not exist; create it or choose another place"
+        )
+    made, of = target.resolve(), root.resolve()
+    if made.is_relative_to(of) or of.is_relative_to(made):
+        raise FileError(
+            f"the package {target.name!r} and the folder {root.name!r} lie inside each other; give "
+            "a name next to the folder"
+        )
+    if made == home.resolve():
+        raise FileError("the package would replace the folder of the study file; give a new name")
+    disk.sweep(target.parent)
+    check_free_of_case(target)
+    if not os.path.lexists(target):
+        return
+    if target.is_symlink() or not target.is_dir():
+        raise FileError(f"{target.name!r} exists and is no folder; give another name")
+    changed = _changed(target, dataset_id)
+    if changed is not None:
+        raise FileError(
+            f"the folder {target.name!r} exists and is not this study's package as it was written"
+            f"{changed}; move it away, or give another name with [package] output"
+        )
+
+
+def _changed(target: Path, dataset_id: str) -> str | None:
+    """Return how a folder differs from the package that its manifest lists; None if it does not."""
+    try:
+        stated: Any = json.loads(content(target / MANIFEST))
+        if stated["dataset_id"] != dataset_id:
+            return f" (it is that of data set {str(stated['dataset_id'])[:80]!r})"
+        files = {str(name): str(sha256) for name, sha256 in stated["files"].items()}
+    except (FileError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return f" (it has no {MANIFEST})"
+    found = {
+        (Path(place) / name).relative_to(target).as_posix()
+        for place, folders, names in os.walk(target)
+        for name in [*names, *(one for one in folders if (Path(place) / one).is_symlink())]
+    }
+    extra = sorted(found ^ {*files, MANIFEST})
+    if extra:
+        return f" ({extra[0]!r} was added or removed)"
+    for name, sha256 in files.items():
+        if hashlib.sha256(content(target / name)).hexdigest() != sha256:
+            return f" ({name!r} was changed)"
+    return None
+
+
+def _datasets(used: set[str], place: str, folder: Folder) -> dict[str, str]:
+    """Return what became of each other data file that the regressions of the do-files use."""
+    mine = PurePosixPath(place).stem.casefold()
+    copied = {PurePosixPath(name).stem.casefold() for name in folder.copied}
+    left = {PurePosixPath(name).stem.casefold() for name in folder.left_out}
+    found = {}
+    for name in sorted(used):
+        stem = PurePosixPath(name.replace("\\", "/")).stem.casefold()
+        if stem == mine:
+            continue
+        if stem in copied:
+            found[name] = "public, and in the package"
+        elif stem in left:
+            found[name] = (
+                "not in the package: it is neither protected nor named as public; if it is about "
+                "the same people, merge it into the data before the release"
+            )
+        else:
+            found[name] = "not in the folder; the do-files make it, or it is missing"
+    return found
+
+
+def is_made(study: Study) -> bool:
+    """Whether the study's protected file is there, from this version of the study.
+
+    Raises
+    ------
+    FileError
+        If something else is there, or a file of another version.
+    """
+    if not os.path.lexists(study.output):
+        return False
+    certificate = protected_certificate(study)
+    schema = study.declared(read_header(study))
+    # a fate that the study leaves out is filled in by some methods
+    fates = {c.name: "derived" if c.derived is not None else c.fate for c in schema.columns}
+    same = set(fates) == set(certificate.fates) and all(
+        fate in (None, certificate.fates[name]) for name, fate in fates.items()
+    )
+    if certificate.dataset_id != study.dataset_id or not same:
+        raise FileError(
+            f"{study.output.name!r} was made from another version of the study, with other fates "
+            "of its columns; take the study file of then, or give [release] output another name "
+            "and protect again, which charges the ledger again"
+        )
+    return True
+
+
+def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path]:
+    """Write the package of a study whose protected file is there; return its verdicts.
+
+    Raises
+    ------
+    FileError
+        If something cannot be written; then what was there before is there again.
+    """
+    certificate = protected_certificate(study)
+    data, schema = read(study.output)
+    found = of_table(study.do_files, study.data.name, data, schema, certificate.fates)
+    signed = replace(
+        certificate,
+        file={**certificate.file, "name": PurePosixPath(contents.place).name},
+        regressions=tuple(one.worth() for one in found),
+    )
+    files = _certificates(contents.place, signed)
+    files[contents.place] = content(study.output)
+    if hashlib.sha256(files[contents.place]).hexdigest() != certificate.file["sha256"]:
+        raise FileError(f"{study.output.name!r} was replaced while the package was made; try again")
+    note = PackageNote(
+        place=contents.place,
+        left_out=len(contents.folder.left_out),
+        copied=tuple(contents.folder.copied),
+        elsewhere=tuple(
+            (f"{one.file}:{one.line}", one.path, one.here) for one in contents.elsewhere
+        ),
+        datasets=contents.datasets,
+        profile=contents.profile,
+    )
+    papers = texts_beside(study, signed, data, schema, (STUDY_FILE, EXPECTED, README), note)
+    texts = {
+        **papers,
+        STUDY_FILE: _study_text(study, contents.place),
+        VALID: valid_do(found, contents.place, study.dataset_id),
+        contents.profile: profile_do(contents, study.dataset_id),
+        REPORT: report_page(found, data, schema, signed),
+    }
+    files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+    for name, sha256 in contents.folder.copied.items():
+        files[name] = content(contents.folder.root / name)
+        if hashlib.sha256(files[name]).hexdigest() != sha256:
+            raise FileError(f"{name!r} was changed while the package was made; try again")
+    _write(files, contents.target, study)
+    return found, contents.target
+
+
+def _certificates(place: str, signed: Certificate) -> dict[str, bytes]:
+    texts = (
+        signed.to_text(),
+        json.dumps(signed.to_dict(), indent=2, ensure_ascii=False),
+        certificate_page(signed),
+    )
+    names = [path.as_posix() for path in certificate_paths(Path(place))]
+    return {
+        name: (text.rstrip("\n") + "\n").encode("utf-8")
+        for name, text in zip(names, texts, strict=True)
+    }
+
+
+def _write(files: Mapping[str, bytes], target: Path, study: Study) -> None:
+    """Write all files into a new folder, which then takes its name."""
+    from dprct import __version__
+
+    listed = {name: hashlib.sha256(raw).hexdigest() for name, raw in sorted(files.items())}
+    manifest = {
+        "dprct_package": 1,
+        "dprct": __version__,
+        "dataset_id": study.dataset_id,
+        "files": listed,
+    }
+    whole = {**files, MANIFEST: (json.dumps(manifest, indent=2) + "\n").encode("ascii")}
+    try:
+        with disk.writing_into(target.parent), disk.drafts(target.parent) as place:
+            for name, raw in whole.items():
+                path = place / "new" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("xb") as file:
+                    file.write(raw)
+                    file.flush()
+                    os.fsync(file.fileno())
+            _exchange(place, target, study.dataset_id)
+    except FileError:
+        raise
+    except OSError as error:
+        raise file_error(error, target, "written") from None
+
+
+def _exchange(place: Path, target: Path, dataset_id: str) -> None:
+    """Put the new folder where the old one is; if that fails, the old one is there again."""
+    with disk.uninterrupted():
+        if os.path.lexists(target):
+            if target.is_symlink() or _changed(target, dataset_id) is not None:
+                raise FileError(
+                    f"{target.name!r} was changed while the package was made; try again"
+                )
+            os.rename(target, place / "old")
+        try:
+            os.rename(place / "new", target)
+        except OSError:
+            if (place / "old").is_dir():
+                os.rename(place / "old", target)
+            raise
+        disk.sync_folder(target.parent)
+
+
+def _study_text(study: Study, place: str) -> str:
+    """Return the study file for readers: without comments, and for the file under its new name."""
+    document: dict[str, Any] = dict(read_toml(study.path, StudyError))
+    document.pop("package", None)
+    document["data"] = f"confidential/{study.data.name}"
+    document["release"] = {**document["release"], "output": place}
+    head = (
+        "# The study file of this package, for dprct table and for reading: what was declared\n"
+        "# before the release. The confidential file that it names is not here.\n"
+    )
+    return head + tomlkit.dumps(document)
+
+
+def valid_do(found: Sequence[Verdict], place: str, dataset_id: str) -> str:
+    """Return a do-file that runs the valid regressions of the do-files, and no other."""
+    lines = [
+        f"* Written by dprct package for {dataset_id}: the regressions of the do-files that are",
+        "* valid on the protected file, with the place of each. They return the released effects",
+        "* of treatment, and errors that hold sampling and privacy noise.",
+        "version 12",
+        f'use "{place}", clear',
+    ]
+    for one in found:
+        if one.kind == "valid":
+            row = one.regression
+            table = f", {_comment(row.table)}" if row.table else ""
+            lines += ["", f"* {_comment(row.file)}:{row.line}{table}", stata_line(one)]
+    if not any(one.kind == "valid" for one in found):
+        lines += ["", "* There is none: README-data.md says why of each."]
+    return "\n".join(lines) + "\n"
+
+
+def stata_line(one: Verdict) -> str:
+    """Return a regression as one command of Stata.
+
+    Examples
+    --------
+    >>> from dprct.dofile import Regression
+    >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
+    >>> stata_line(Verdict(row, "valid"))
+    'areg y t age, absorb(v) vce(robust)'
+    """
+    row = one.regression
+    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
+    options = [f"absorb({' '.join(row.absorb)})"] if row.absorb else []
+    if row.cluster:
+        options.append(f"vce(cluster {' '.join(row.cluster)})")
+    elif row.vce not in ("", "classical"):
+        options.append(f"vce({row.vce})")
+    command = " ".join([row.command, outcome, *row.regressors])
+    return f"{command}, {' '.join(options)}" if options else command
+
+
+def profile_do(contents: Contents, dataset_id: str) -> str:
+    """Return the do-file that Stata runs when it starts in the package."""
+    lines = [
+        f"* Written by dprct package for {dataset_id}. Stata runs this file when it starts in this",
+        f"* folder; otherwise: cd to this folder, and do {contents.profile}.",
+    ]
+    programs = sorted(
+        {
+            PurePosixPath(name).parent.as_posix()
+            for name in contents.folder.copied
+            if name.lower().endswith(".ado") and not _EXPANDED & set(name)
+        }
+    )
+    lines += [f'adopath ++ "{folder}"' for folder in programs]
+    lines += [f'global {name} "."' for name in contents.roots]
+    if contents.elsewhere:
+        lines.append("* No profile can stand for a path of another machine. Change these lines:")
+    for one in contents.elsewhere:
+        here = one.here or "not in this package"
+        lines.append(f"* {_comment(one.file)}:{one.line}  {_comment(one.path)} -- {_comment(here)}")
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> str:
+    """Return text of a do-file that ends no comment and goes on in no other line."""
+    plain = "".join(c if c.isprintable() and c not in "`$" else " " for c in text)
+    return re.sub(r"/(?=[/*])|\*(?=/)", " ", plain)[:300]
+
+
+def check_package(study: Study, target: Path | None = None) -> Contents:
+    """Return what a package will hold, after everything was tried that needs no data and no charge.
+
+    Raises
+    ------
+    DprctError
+        If the package cannot be made.
+    """
+    contents = contents_of(study, target)
+    of_study(study.do_files, study)
+    return contents

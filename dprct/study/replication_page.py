@@ -1,0 +1,214 @@
+"""The report of a package: the paper's regressions, cell by cell, with their worth and number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dprct.certificate.page import claim, document, grid, items, section
+from dprct.certificate.valid_regressions import Validity, shown_levels
+from dprct.errors import DprctError
+from dprct.results.ols import ols
+from dprct.study.verdicts import terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from dprct.certificate.certificate import Certificate
+    from dprct.schema.schema import Schema
+    from dprct.study.verdicts import Verdict
+
+KIND = "Report of a replication package"
+CUSTODIAN_KIND = "CONFIDENTIAL report of a replication package"
+_WATERMARK = (
+    "CONFIDENTIAL: part of this page is computed from the confidential file, with no privacy; it "
+    "stays with the custodian, and is not to be published."
+)
+_NO_TABLE = "No table named"
+_HC = {"robust": "HC1", "classical": "nonrobust", "cluster": "cluster"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The coefficient of one treatment in one regression.
+
+    Parameters
+    ----------
+    estimate, error, low, high : float
+    """
+
+    estimate: float
+    error: float
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Of the interval."""
+        return self.high - self.low
+
+
+Cells = dict[tuple[int, str], Cell]
+
+
+def cells_of(
+    found: Sequence[Verdict], data: pd.DataFrame, schema: Schema, level: float
+) -> tuple[Cells, dict[int, str]]:
+    """Return the cells of the valid regressions on a file, and what failed, by their place.
+
+    Parameters
+    ----------
+    found : sequence of Verdict
+    data, schema : DataFrame, Schema
+        The protected file; for the custodian, the confidential one.
+    level : float
+        Size of the tests that belong to the intervals.
+    """
+    cells: Cells = {}
+    failed: dict[int, str] = {}
+    for place, one in enumerate(found):
+        row = one.regression
+        if one.kind not in ("valid", "effects only") or not isinstance(row.outcome, str):
+            continue
+        cov_type = _HC.get(row.vce, "HC1")
+        cluster = row.cluster[0] if cov_type == "cluster" and row.cluster else None
+        formula = f"{row.outcome} ~ {' + '.join(terms_of(row)) or '1'}"
+        try:
+            fit = ols(formula, data, schema, cov_type=cov_type, cluster=cluster)
+            intervals = fit.conf_int(level)
+            for name in row.treatments:
+                if name in fit.params.index:
+                    low, high = map(float, np.asarray(intervals.loc[name], dtype=float))
+                    estimate, error = float(fit.params[name]), float(fit.bse[name])
+                    cells[place, name] = Cell(estimate, error, low, high)
+        except DprctError as error:
+            failed[place] = str(error)
+    return cells, failed
+
+
+def report_page(
+    found: Sequence[Verdict], data: pd.DataFrame, schema: Schema, certificate: Certificate
+) -> str:
+    """Return the report for readers, from the protected file alone."""
+    return _page(found, (data, schema), certificate, None)
+
+
+def custodian_page(
+    found: Sequence[Verdict],
+    released: tuple[pd.DataFrame, Schema],
+    confidential: tuple[pd.DataFrame, Schema],
+    certificate: Certificate,
+) -> str:
+    """Return the report for the custodian: each cell next to that of the confidential file."""
+    return _page(found, released, certificate, confidential)
+
+
+def _page(
+    found: Sequence[Verdict],
+    released: tuple[pd.DataFrame, Schema],
+    certificate: Certificate,
+    confidential: tuple[pd.DataFrame, Schema] | None,
+) -> str:
+    from dprct import __version__
+
+    valid = Validity.of(released[1])
+    level = valid.levels[0] if valid is not None and valid.levels else 0.05
+    mine, failed = cells_of(found, *released, level)
+    raw = None if confidential is None else cells_of(found, *confidential, level)[0]
+    name = certificate.file.get("name", "the protected file")
+    promised = certificate.guarantee.measure != "none"
+    opening = [certificate.guarantee.sentence()]
+    if raw is not None:
+        opening.insert(0, _WATERMARK)
+    body = [
+        section("What is promised", claim(*opening, promised=promised and raw is None)),
+        section("How to read this page", items(_legend(level, raw is not None))),
+        section("Summary", items(_summary(found))),
+        *_tables(found, mine, failed, raw),
+    ]
+    return document(
+        KIND if raw is None else CUSTODIAN_KIND,
+        f"The regressions of the do-files on {name}",
+        f"Data set: {certificate.dataset_id or 'no id declared'}.",
+        body,
+        f"Made by dprct {__version__}.",
+    )
+
+
+def _legend(level: float, raw: bool) -> Iterator[str]:
+    yield (
+        "valid: the coefficient of the treatment is the released effect, and its error holds "
+        f"sampling and privacy noise; the interval is the one at {shown_levels((level,))}"
+    )
+    yield "effects only: the coefficient is the released effect; the errors are not the right ones"
+    yield "artefact: the number that the command prints means nothing, so that none is shown"
+    yield "cannot run: the command stops on this file"
+    if raw:
+        yield (
+            "raw: the same cell on the confidential file; the last column is the width of the "
+            "protected interval over that of the raw one"
+        )
+
+
+def _summary(found: Sequence[Verdict]) -> list[str]:
+    from dprct.study.verdicts import summary
+
+    return summary(found) or ["the do-files run no regression"]
+
+
+def _tables(
+    found: Sequence[Verdict], mine: Cells, failed: Mapping[int, str], raw: Cells | None
+) -> Iterator[str]:
+    """Yield a section for each table of the paper, in the order in which these occur."""
+    heads = ["Regression", "Treatment", "Worth", "Estimate (error)", "Interval", "Width"]
+    heads += ["Raw estimate (error)", "Raw width", "Ratio"] if raw is not None else []
+    for table in dict.fromkeys(one.regression.table for one in found):
+        rows: list[list[str]] = []
+        for place, one in enumerate(found):
+            if one.regression.table == table:
+                rows += _rows(place, one, mine, failed, raw)
+        yield section(table or _NO_TABLE, grid(heads, rows))
+
+
+def _rows(
+    place: int, one: Verdict, mine: Cells, failed: Mapping[int, str], raw: Cells | None
+) -> Iterator[list[str]]:
+    row = one.regression
+    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
+    what = f"{row.file}:{row.line} {row.command} {outcome}".rstrip()
+    told = [name for name in row.treatments if (place, name) in mine]
+    if not told:
+        why = failed.get(place, "; ".join(part for part in (one.reason, one.remedy) if part))
+        said = f"{one.kind}: {why}" if why else one.kind
+        empty = [""] * (3 if raw is None else 6)
+        yield [what, " ".join(row.treatments), said, *empty]
+    for name in told:
+        cell = mine[place, name]
+        sure = one.kind == "valid"
+        cells = [
+            f"{_number(cell.estimate)} ({_number(cell.error)})" if sure else _number(cell.estimate),
+            f"{_number(cell.low)} to {_number(cell.high)}" if sure else "",
+            _number(cell.width) if sure else "",
+        ]
+        if raw is not None:
+            true = raw.get((place, name))
+            cells += (
+                ["", "", ""]
+                if true is None
+                else [
+                    f"{_number(true.estimate)} ({_number(true.error)})",
+                    _number(true.width),
+                    _number(cell.width / true.width) if sure and true.width > 0 else "",
+                ]
+            )
+        said = one.kind if sure else f"{one.kind}: {one.reason}"
+        yield [what, name, said, *cells]
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "none"

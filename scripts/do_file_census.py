@@ -1,0 +1,244 @@
+"""Count what the regressions of published do-files are worth on the best release of each kind.
+
+Of each regression of the key it is asked what the rules leave of it if somebody made a release for
+it alone: with data prepared before the release (merged, columns made and declared), with its
+outcome, treatments, covariates and errors declared.  What is then an artefact no plan can serve.
+
+Usage: python scripts/do_file_census.py FOLDER
+
+FOLDER holds experiments/Replication*.do and regressions.json (Young's "Channelling Fisher").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dprct.certificate.valid_regressions import Validity
+from dprct.dofile import read_files
+from dprct.dofile.syntax import full_name
+from dprct.dofile.varlists import bare_names
+from dprct.estimate.moments.model import MomentsSpec
+from dprct.schema import Column, Schema, Unit
+from dprct.study.moments_verdicts import Served
+from dprct.study.verdicts import Released, terms_of, verdicts
+
+if TYPE_CHECKING:
+    from dprct.dofile import Reading, Regression
+    from dprct.study.verdicts import Verdict
+
+BOTH_ABSORB = {"xtreg": "areg"}
+RANGE = re.compile(r"([A-Za-z_]+)(\d+)(\w*)-\1(\d+)\3")
+LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
+EQUALITIES = re.compile(r"\(?\w+==-?\d+(?:\.\d*)?\)?(?:&\(?\w+==-?\d+(?:\.\d*)?\)?)*")
+MADE_FOR = "trial.dta"
+CONDITION = "the_condition"
+UNREAD = "its sample comes from the data"
+RANGES = "a name that only the header writes out"
+
+
+def written_out(words: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """Return columns, numbered ranges written out: z2-z4 is z2, z3 and z4."""
+    found: list[str] = []
+    for word in words:
+        ends = RANGE.fullmatch(word)
+        numbers = range(int(ends[2]), int(ends[4]) + 1) if ends else ()
+        found += [f"{ends[1]}{n}{ends[3]}" for n in numbers] if ends else [word]
+    return tuple(dict.fromkeys(found))
+
+
+def row_of(wanted: dict[str, Any], reading: Reading) -> Regression | None:
+    """Return the estimation of a do-file that a regression of the key is."""
+    name = full_name(wanted["command"])
+    treatments = set(written_out(wanted["treatment"]))
+    for row in reading:
+        if (
+            name in (row.command, BOTH_ABSORB.get(row.command) if row.absorb else "")
+            and row.outcome == wanted["outcome"]
+            and treatments <= set(written_out(row.regressors))
+        ):
+            return replace(
+                row,
+                regressors=written_out(row.regressors),
+                treatments=written_out(wanted["treatment"]),
+                absorb=written_out(row.absorb),
+            )
+    return None
+
+
+def prepared(row: Regression) -> Regression:
+    """Return a regression on data that were merged, and whose columns were made, before."""
+    return replace(row, steps=(), derived={}, unknown=(), dataset=MADE_FOR, sources=())
+
+
+def on_calibrated(row: Regression) -> Verdict:
+    """Return what a regression is worth on a calibrated file that was made for it."""
+    names = {
+        name for word in (*row.regressors, *row.absorb, *row.cluster) for name in bare_names(word)
+    }
+    fates = dict.fromkeys([*names, str(row.outcome)], "modelled")
+    arms = {name for word in row.treatments for name in bare_names(word)}
+    own = tuple(term for term in terms_of(row) if term not in arms)
+    cluster = row.cluster[0] if row.vce == "cluster" and row.cluster else None
+    valid = Validity(
+        outcomes=(str(row.outcome),),
+        arms=tuple(row.treatments),
+        covariates=(own,),
+        cov_type="HC1" if cluster is None else "CR1",
+        cluster=cluster,
+    )
+    return verdicts([row], Released(MADE_FOR, fates, valid))[0]
+
+
+def reason_of(row: Regression | None, found: Verdict | None) -> str:
+    """Return the reason of a verdict in the words of the census."""
+    if row is None:
+        return "not in these do-files"
+    assert found is not None
+    if found.kind == "valid":
+        return "valid"
+    why = found.reason
+    if "not wholly read" in why:
+        return UNREAD if row.status != "read" else RANGES
+    if "ordinary least squares" in why or "instrumental" in why or "random effects" in why:
+        return "another estimator"
+    if "it uses the rows with" in why:
+        plain = EQUALITIES.fullmatch(row.sample.replace(" ", "")) and not row.groups
+        return "some rows: a == 1" if plain else "some rows: another condition, or by groups"
+    if "weight" in why:
+        return "weights"
+    if "interaction" in why:
+        return "interaction with treatment"
+    if found.kind == "effects only":
+        return "effects only: other errors"
+    return RANGES if found.kind == "cannot run" else why
+
+
+def census(folder: Path) -> dict[str, Counter[str]]:
+    """Return how many regressions there are by reason: as they stand, and on prepared data."""
+    key: dict[str, list[dict[str, Any]]] = {}
+    for row in json.loads((folder / "regressions.json").read_text("utf-8")):
+        key.setdefault(row["paper"], []).append(row)
+    home = folder / "experiments"
+    kinds = ("calibrated", "calibrated, these rows alone", "moments", "as they stand")
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
+    for paper, rows in key.items():
+        reading = read_files([(home / f"Replication{paper}.do", home)])
+        for wanted in rows:
+            row = row_of(wanted, reading)
+            ready = None if row is None else prepared(row)
+            reason = reason_of(ready, None if ready is None else on_calibrated(ready))
+            counts["calibrated"][reason] += 1
+            alone = None if ready is None else replace(ready, sample="", groups="")
+            of_these = reason_of(alone, None if alone is None else on_calibrated(alone))
+            counts["calibrated, these rows alone"][of_these] += 1
+            counts["moments"][on_moments(ready, reason)] += 1
+            counts["as they stand"][what_it_needs(row)] += 1
+    return counts
+
+
+def on_moments(row: Regression | None, reason: str) -> str:
+    """Return the same for moments that were made for a regression.
+
+    Conditions a == 1 are groups; others can be made columns of 0 and 1.  Clusters are units.
+    """
+    if row is None or reason in (UNREAD, RANGES):
+        return reason
+    condition = row.sample.replace(" ", "")
+    plain = not condition or EQUALITIES.fullmatch(condition) is not None
+    row = row if plain else replace(row, sample=f"{CONDITION}==1")
+    said = re.findall(r"(\w+)==(-?\d+)", row.sample.replace(" ", ""))
+    groups: dict[str, set[float]] = {name: {0.0, 1.0} for name in row.groups.split()}
+    for name, level in said:
+        groups.setdefault(name, {0.0, 1.0}).add(float(level))
+    served = made_for(row, groups)
+    fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
+    found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
+    if found.kind == "valid":
+        return "valid" if plain else "valid once the condition is a 0/1 column that makes groups"
+    if found.kind == "effects only":
+        return "effects only: other errors"
+    for words, name in (
+        ("weighted", "weights"),
+        ("instruments", "instruments with clusters"),
+        ("same in all rows", "a regressor that the condition fixes"),
+        ("linear regression", "another estimator"),
+        ("random effects", "another estimator"),
+        ("scores of this", "a subgroup, with clusters"),
+        ("intercept", "no intercept"),
+    ):
+        if words in found.reason:
+            return name
+    return found.reason
+
+
+def made_for(row: Regression, groups: dict[str, set[float]]) -> Served:
+    """Return moments that were made for a regression, with its clusters as units."""
+    terms = terms_of(row)
+    parts = {part for term in terms for part in term.split(":")}
+    factors = {part[2:-1] for part in parts if part.startswith("C(")}
+    outcomes = row.outcome if isinstance(row.outcome, list) else [row.outcome]
+    words = (*outcomes, *row.regressors, *row.absorb, *row.instruments, *row.cluster, *groups)
+    names = dict.fromkeys(name for word in words for name in bare_names(word))
+    columns = [
+        Column(name, levels=tuple(sorted(groups[name])), missing=(), built_from="own")
+        if name in groups
+        else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
+        if name in factors
+        else Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
+        for name in names
+    ]
+    unit = Unit("unit", id=row.cluster[0], max_rows=9) if len(row.cluster) == 1 else Unit()
+    schema = Schema(tuple(columns), unit=unit)
+    linear = row.command in LINEAR and isinstance(row.outcome, str) and not row.endogenous
+    formula = f"{row.outcome} ~ {' + '.join(terms) or '1'}" if linear else ""
+    if row.endogenous:
+        exogenous = [term for term in terms if term not in row.endogenous]
+        inner = f"[{' + '.join(row.endogenous)} ~ {' + '.join(row.instruments)}]"
+        formula = f"{row.outcome} ~ {' + '.join([*exogenous, inner])}"
+    errors = {"robust": "HC1", "cluster": "CR1"}.get(row.vce) if linear else None
+    spec = MomentsSpec(
+        released=() if formula else (next(iter(names)),),
+        formulas=(formula,) if formula else (),
+        subgroups=tuple(groups),
+        cov_type=errors,
+    )
+    return Served.planned("trial.moments.json", spec, schema)
+
+
+def what_it_needs(row: Regression | None) -> str:
+    """Return what the do-files do to the data before a regression that a release would undo."""
+    if row is None:
+        return "not in these do-files"
+    if row.unknown:
+        return "a command that is not known"
+    if row.steps:
+        return f"rows: {row.steps[0]}"
+    used = (row.outcome, *row.regressors, *row.absorb, *row.cluster)
+    if any(name in row.derived for word in used for name in bare_names(str(word))):
+        return "a column that the do-file makes"
+    return "nothing"
+
+
+def table(counts: Counter[str]) -> list[str]:
+    """Return the rows of a table, the largest number first."""
+    return [f"| {reason} | {number} |" for reason, number in counts.most_common()]
+
+
+def main(folder: Path) -> None:
+    """Print the census."""
+    for kind, counts in census(folder).items():
+        print(f"\n| {kind} | regressions |\n|---|---|")
+        print("\n".join(table(counts)))
+        print(f"| all | {sum(counts.values())} |")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    main(Path(sys.argv[1]))

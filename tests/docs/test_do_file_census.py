@@ -1,0 +1,83 @@
+"""The census of docs/do_files.md, where the do-files are at hand, and its rules on small ones."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dprct.dofile import Regression
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+KINDS = ("calibrated", "calibrated, these rows alone", "moments")
+
+
+@pytest.fixture(scope="module")
+def script(checkout: Path) -> ModuleType:
+    path = checkout / "scripts" / "do_file_census.py"
+    spec = importlib.util.spec_from_file_location("do_file_census", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_has_the_counts(script: ModuleType, shared: Path, checkout: Path) -> None:
+    folder = shared / "data" / "do_files"
+    if not folder.is_dir():
+        pytest.skip("needs the do-files of the project's shared/ folder")
+    found = script.census(folder)
+    text = (checkout / "docs" / "do_files.md").read_text("utf-8")
+    part = text.partition("### What releases could serve")[2]
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \|$", part, re.MULTILINE)
+    stated = {reason: tuple(map(int, numbers)) for reason, *numbers in rows}
+    assert stated.pop("all") == (966, 966, 966)
+    reasons = {reason for kind in KINDS for reason in found[kind]}
+    assert stated == {reason: tuple(found[kind][reason] for kind in KINDS) for reason in reasons}
+    as_they_are = found["as they stand"]
+    rows_changed = sum(n for what, n in as_they_are.items() if what.startswith("rows: "))
+    for number in (
+        f"{as_they_are['nothing']} use the file as it is",
+        f"{as_they_are['a column that the do-file makes']} use a column that they make",
+        f"{rows_changed} come after",
+        f"{as_they_are['a command that is not known']} after a command",
+    ):
+        assert number in " ".join(part.split())
+
+
+@pytest.mark.parametrize(
+    ("changes", "calibrated", "moments"),
+    [
+        ({}, "valid", "valid"),
+        ({"vce": "classical"}, "effects only: other errors", "valid"),
+        ({"vce": "cluster", "cluster": ("v",)}, "valid", "valid"),
+        ({"command": "probit"}, "another estimator", "another estimator"),
+        ({"weights": "pweight=w"}, "weights", "weights"),
+        ({"sample": "girl==1"}, "some rows: a == 1", "effects only: other errors"),
+        ({"sample": "girl==1", "vce": "classical"}, "some rows: a == 1", "valid"),
+        (
+            {"sample": "age>9", "vce": "classical"},
+            "some rows: another condition, or by groups",
+            "valid once the condition is a 0/1 column that makes groups",
+        ),
+        (
+            {"sample": "girl==1", "vce": "cluster", "cluster": ("v",)},
+            "some rows: a == 1",
+            "a subgroup, with clusters",
+        ),
+    ],
+)
+def test_each_reason(
+    script: ModuleType, changes: dict[str, object], calibrated: str, moments: str
+) -> None:
+    plain = {"file": "a.do", "line": 1, "command": "regress", "outcome": "y", "vce": "robust",
+             "regressors": ("t", "x"), "treatments": ("t",)}  # fmt: skip
+    row = script.prepared(Regression(**{**plain, **changes}))
+    reason = script.reason_of(row, script.on_calibrated(row))
+    assert (reason, script.on_moments(row, reason)) == (calibrated, moments)

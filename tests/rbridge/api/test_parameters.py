@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dprct.errors import ParameterError
+from dprct.published import DPRange
+from dprct.rbridge.api.parameters import published_parameter
+
+
+def test_the_range_is_that_of_the_class() -> None:
+    x = np.linspace(-3, 3, 500) + 7
+    found = published_parameter("range", x, {"sd": 1.0, "epsilon": 2.0}, 3.0)
+    own = DPRange(1.0, 2.0)
+    assert found.mean() == pytest.approx(7, abs=0.51)
+    assert np.diff(found)[0] == pytest.approx(2 * own.half_width(500))
+    again = published_parameter("range", x, {"sd": 1.0, "epsilon": 2.0}, 3.0)
+    assert again.tolist() == found.tolist()
+
+
+def test_what_is_no_sample_is_refused() -> None:
+    for x in (np.array([1.0, np.nan]), np.ones((2, 2))):
+        with pytest.raises(ParameterError, match="x holds what is no finite number"):
+            published_parameter("variance", x, {"epsilon": 1.0})

@@ -1,0 +1,185 @@
+"""Verdicts on released moments, held against what the release itself does with each regression."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.cli import main
+from dprct.errors import DprctError
+from dprct.estimate.moments.results import Moments
+from dprct.io.stata import write_dta
+from dprct.schema import Schema
+from dprct.study.package import bound_model, protected, study_of, written_files
+from dprct.study.verdicts import of_file, of_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from dprct.study.verdicts import Verdict
+
+STUDY = """\
+version = 1
+data = "pupils.dta"
+dataset_id = "pupils"
+[release]
+method = "moments"
+epsilon = 20.0
+delta = 1e-6
+[design]
+kind = "simple"
+arms = ["tutor"]
+shares = 0.5
+[moments]
+columns = ["score", "age", "C(grade)", "days"]
+formulas = ["score ~ tutor + age"]
+subgroups = ["girl"]
+cov_type = "HC1"
+missing = {days = 0}
+[header]
+confirm = true
+[columns.score]
+bounds = [-4, 4]
+missing = "never"
+[columns.age]
+bounds = [5, 15]
+missing = "never"
+[columns.days]
+bounds = [0, 200]
+missing = ["."]
+[columns.grade]
+levels = [1, 2, 3]
+missing = "never"
+[columns.girl]
+levels = [0, 1]
+missing = "never"
+[columns.tutor]
+levels = [0, 1]
+missing = "never"
+[columns.diary]
+bounds = [0, 1]
+missing = "never"
+"""
+CASES = [
+    ("reg score tutor age, r", "valid", ""),
+    ("reg score tutor age", "effects only", "robust ones are released for it"),
+    ("reg score tutor age i.grade", "valid", ""),
+    ("reg score tutor", "valid", ""),
+    ("reg age tutor if girl==1", "valid", ""),
+    ("reg age i.grade if girl == 1 & tutor==0", "valid", ""),
+    ("bysort girl: reg score tutor", "valid", ""),
+    ("areg score tutor age, absorb(grade)", "valid", ""),
+    ("reg score c.tutor##c.girl age", "valid", ""),
+    ("gen tg = tutor*girl\nreg score tutor girl tg", "valid", ""),
+    ("gen ta = tutor*age\nreg score tutor age ta", "valid", ""),
+    ("ivregress 2sls score (age = tutor)", "valid", ""),
+    ("reg score tutor age i.grade, r", "effects only", "need its scores"),
+    ("reg score tutor, cluster(grade)", "effects only", "clusters grade are no units"),
+    ("reghdfe score tutor age, absorb(grade)", "effects only", "reghdfe counts"),
+    ("reg score tutor if age > 9", "artefact", "age > 9; no such group"),
+    ("reg score tutor if girl==2", "artefact", "no such group"),
+    ("reg age tutor if tutor==1", "artefact", "tutor is the same in all rows"),
+    ("bysort grade: reg score tutor", "artefact", "by grade; no such group"),
+    ("gen la = log(age)\nreg score tutor la", "artefact", "makes la (log(age))"),
+    ("gen aa = age*grade\nreg score tutor aa", "artefact", "makes aa"),
+    ("replace age = 9\ngen ta = tutor*age\nreg score tutor age ta", "artefact", "makes"),
+    ("reg score c.age#c.days tutor", "artefact", "age:days was not released"),
+    ("reg score tutor diary", "artefact", "diary was not released"),
+    ("reg score tutor days", "artefact", "a declared number stands for missing values of days"),
+    ("reg score tutor [aw=age]", "artefact", "weighted"),
+    ("reg score tutor, noconstant", "artefact", "no intercept"),
+    ("probit girl tutor", "artefact", "probit is not a linear regression"),
+    ("collapse score tutor, by(grade)\nreg score tutor", "artefact", "after collapse"),
+    ("reg score tutor nothere", "cannot run", "nothere is no column"),
+]
+
+
+@pytest.fixture(scope="module")
+def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A released study."""
+    home = tmp_path_factory.mktemp("school")
+    rng = np.random.default_rng(3)
+    n = 3000
+    frame = pd.DataFrame(
+        {
+            "score": rng.normal(size=n).clip(-4, 4),
+            "age": rng.uniform(5, 15, n),
+            "days": rng.uniform(0, 200, n),
+            "grade": rng.integers(1, 4, n).astype(float),
+            "girl": rng.integers(0, 2, n).astype(float),
+            "tutor": rng.integers(0, 2, n).astype(float),
+            "diary": rng.uniform(0, 1, n),
+        }
+    )
+    write_dta(frame, Schema.from_frame(frame), home / "pupils.dta")
+    (home / "study.toml").write_text(STUDY)
+    text = "".join(f"use pupils, clear\n{case}\n" for case, _, _ in CASES)
+    (home / "tables.do").write_text(text)
+    study = study_of(home / "study.toml")
+    model = bound_model(study)
+    written_files(study, model, protected(study, model))
+    return home
+
+
+@pytest.fixture(scope="module")
+def planned(school: Path) -> list[Verdict]:
+    return of_study([school / "tables.do"], study_of(school / "study.toml"))
+
+
+@pytest.mark.parametrize("place", range(len(CASES)))
+def test_each_case(planned: list[Verdict], place: int) -> None:
+    text, kind, reason = CASES[place]
+    found = planned[place]
+    assert (found.kind, text) == (kind, text), str(found)
+    assert reason in found.reason
+    assert bool(found.reason) == (kind != "valid")
+
+
+def test_the_release_gives_the_verdicts_of_the_plan(
+    school: Path, planned: list[Verdict], command_line: Callable[..., Any]
+) -> None:
+    found = of_file([school / "tables.do"], school / "pupils.moments.json")
+    # columns that were not released are not known to the file, which says so otherwise
+    same = [k for k, (text, _, _) in enumerate(CASES) if "diary" not in text]
+    assert [found[k].kind for k in same] == [planned[k].kind for k in same]
+    ran = command_line(main)(
+        "verify", school / "pupils.moments.json", "--do", school / "tables.do", "--json"
+    )
+    assert [one["verdict"] for one in json.loads(ran.out)["regressions"]] == [
+        one.kind for one in found
+    ]
+
+
+def test_what_is_served_is_read_off_as_the_verdict_says(
+    school: Path, planned: list[Verdict]
+) -> None:
+    moments = Moments.load(school / "pupils.moments.json")
+    done = 0
+    for one in planned:
+        read = re.search(r'dprct ols pupils.moments.json "([^"]+)"(.*)', one.remedy)
+        if read is None or "LEVEL" in read[2]:
+            continue
+        where = {n: float(v) for n, v in re.findall(r"--where (\w+)=(\S+)", read[2])}
+        cov_type = "nonrobust" if "--cov-type nonrobust" in read[2] else None
+        fit = moments.ols(read[1], cov_type=cov_type, where=where or None)
+        assert np.isfinite(fit.params["Intercept"])
+        done += 1
+    assert done >= 10
+    iv = next(one for one in planned if ".iv(" in one.remedy)
+    formula = re.search(r'iv\("([^"]+)"\)', iv.remedy)
+    assert formula is not None
+    assert "age" in moments.iv(formula[1]).params.index
+
+
+@pytest.mark.parametrize(
+    "formula", ["score ~ tutor + age:days", "score ~ tutor + diary", "score ~ tutor + C(age)"]
+)
+def test_what_is_not_served_is_refused_by_the_release(school: Path, formula: str) -> None:
+    with pytest.raises(DprctError):
+        Moments.load(school / "pupils.moments.json").ols(formula)
