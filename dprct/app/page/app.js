@@ -68,8 +68,11 @@ function edit(changes, words) {
 function undo() {
   queue = queue.then(async () => {
     try {
-      show(await ask("undo", { revision: state.revision }));
-      for (const one of rows.values()) one.note.textContent = "";
+      const found = await ask("undo", { revision: state.revision });
+      for (const one of rows.values()) {
+        for (const fact of FACTS) one.inputs[fact].removeAttribute("aria-invalid");
+      }
+      show(found);
       say("The last change is undone.");
     } catch (error) { complain(error.message); }
   });
@@ -118,12 +121,18 @@ function choice(choices, label) {
 }
 
 async function changed(name, fact, input) {
-  const done = await edit([{ at: ["columns", name, fact], typed: input.value }],
+  const typed = input.value;
+  const done = await edit([{ at: ["columns", name, fact], typed }],
     `${fact} of ${name} is saved.`);
+  const one = rows.get(name), column = state.columns.find((c) => c.name === name);
+  if (!one || !column) return;
+  if (!done) input.value = typed; // what the server said meanwhile is on top of it
   input.setAttribute("aria-invalid", String(!done));
-  const one = rows.get(name);
-  if (one && !done) one.note.textContent = $("wrong").textContent;
+  input.dataset.saved = column.facts[fact];
+  one.note.textContent = done ? column.refused : $("wrong").textContent;
 }
+
+function isWrong(input) { return input.getAttribute("aria-invalid") === "true"; }
 
 function showRows() {
   const names = JSON.stringify(state.columns.map((c) => [c.name, c.label, c.labels]));
@@ -136,12 +145,13 @@ function showRows() {
     const { row, inputs, note } = rows.get(column.name);
     for (const fact of FACTS) {
       const input = inputs[fact];
-      if (document.activeElement === input && input.getAttribute("aria-invalid") === "true") continue;
+      // what was refused stays to be mended, until somebody saves another value
+      if (isWrong(input) && input.dataset.saved === column.facts[fact]) continue;
       if (input.value !== column.facts[fact]) input.value = column.facts[fact];
       input.removeAttribute("aria-invalid");
     }
     row.dataset.open = lacking.get(column.name) || 0;
-    note.textContent = column.refused;
+    if (!FACTS.some((fact) => isWrong(inputs[fact]))) note.textContent = column.refused;
   }
   filtered();
 }
