@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -31,6 +32,7 @@ SCHEMA = Schema((
     Column("x", bounds=(0.0, 1.0), missing=(), bins=4, fate="modelled"),
     Column("t", "byte", levels=(0.0, 1.0), missing=(), fate="public"),
 ))  # fmt: skip
+WITH_OUTCOME = Schema((replace(SCHEMA.column("x"), role="outcome"), SCHEMA.column("t")))
 ROWS = pl.DataFrame({"x": [k / 599 for k in range(600)], "t": [0, 1] * 300})
 OTHER_ARMS = ROWS.with_columns(t=pl.Series([0, 1, 1] * 200))
 PURE = {"epsilon": 1}
@@ -48,6 +50,13 @@ MODELS: dict[str, tuple[Callable[[Any], Any], dict[str, float]]] = {
     ),
     "MVHistogram": (lambda rows: MVHistogram(rows, SCHEMA), PURE),
     "Marginals": (lambda rows: Marginals(rows, SCHEMA), PURE),
+    "PrivateATE, joint": (
+        lambda rows: PrivateATE(rows, SCHEMA, outcome="x", assignment=Simple("t")),
+        {"epsilon": 1, "delta": 1e-6},
+    ),
+    "MVHistogram, offsets": (
+        lambda rows: MVHistogram(rows, WITH_OUTCOME, outcome_share=0.3), PURE,
+    ),
     "Calibrated": (
         lambda rows: Calibrated(rows, SCHEMA, outcome="x", assignment=Simple("t")), PURE,
     ),
