@@ -110,10 +110,12 @@ def section_value(kind: type[Any], key: str, typed: str) -> Any:
     Examples
     --------
     >>> from dprct.study.sections import DesignSection, ReleaseSection
-    >>> section_value(ReleaseSection, "epsilon", "0.5"), section_value(DesignSection, "arms", "a, b")
-    (0.5, ['a', 'b'])
-    >>> section_value(DesignSection, "block", "site"), section_value(ReleaseSection, "confirm", "true")
-    ('site', True)
+    >>> [section_value(ReleaseSection, key, text) for key, text in (("epsilon", "0.5"),
+    ...                                                            ("confirm", "true"))]
+    [0.5, True]
+    >>> [section_value(DesignSection, key, text) for key, text in (("arms", "a, b"),
+    ...                                                           ("block", "site"))]
+    [['a', 'b'], 'site']
     """
     known = keys_of(kind)
     if key not in known:

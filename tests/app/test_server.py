@@ -169,7 +169,7 @@ def test_a_process_prints_one_address_and_ends_when_asked(
     ending.start()
     assert process.stdout is not None
     line = process.stdout.readline()
-    assert line.startswith("http://127.0.0.1:")
+    assert line.startswith("http://127.0.0.1:"), process.communicate()[1]
     with socket.create_connection(("127.0.0.1", int(line.split(":")[2].split("/")[0]))) as wire:
         wire.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert wire.recv(100).startswith(b"HTTP/1.1 421")

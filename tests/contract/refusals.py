@@ -468,6 +468,9 @@ file_case("jointly", "y x", used="y x t", covariates=["x"], covariate_release="f
 file_case("treatment private", "y x t", used="y x t", covariates=["x"], outcome="y", delta=1e-3,
           covariate_release="filler", neighbors="replace-one", lists=HIDDEN["lists"],
           assignment=HALF)  # fmt: skip
+file_case("the box", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
+          sd={"y": 1.0}, radius="box", neighbors="replace-one", assignment=HALF, outcome="y",
+          lists=HIDDEN["lists"])  # fmt: skip
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
 file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster", largest_cluster=4,

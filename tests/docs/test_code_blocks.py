@@ -116,11 +116,26 @@ def test_the_release_of_private_moments(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "study.moments.json").exists()
 
 
+def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("docs/calibrated.md", "python")
+    rng, n = np.random.default_rng(5), 4000
+    data = pd.DataFrame(rng.normal(size=(n, 3)).clip(-4, 4), columns=["y1", "y2", "y3"])
+    data = data.assign(treat=rng.integers(0, 2, n), age=rng.integers(20, 61, n))
+    columns = [dprct.Column(name, bounds=(-4, 4), missing=()) for name in ("y1", "y2", "y3")]
+    columns.append(dprct.Column("treat", "byte", levels=(0, 1), missing=()))
+    columns.append(dprct.Column("age", "byte", bounds=(20, 60), missing=()))
+    names = {"dprct": dprct, "data": data, "schema": dprct.Schema(tuple(columns))}
+    exec(block, names)
+    assert "delta=1e-06" in str(names["release"].guarantee)
+
+
 def test_no_block_of_python_is_left_out() -> None:
     pages = [page for at in (".", "docs", "data") for page in sorted((TOP / at).glob("*.md"))]
     with_code = {page.name for page in pages if "```python" in page.read_text("utf-8")}
     assert with_code - set(RUN_ELSEWHERE) == {
         "README.md",
+        "calibrated.md",
         "first_file.md",
         "heterogeneous_effects.md",
         "large_data.md",

@@ -16,7 +16,7 @@ import pytest
 
 from dprct import Accountant, Block, Calibrated, Complete, ols
 from dprct.errors import LedgerError, ParameterError
-from dprct.estimate.ate.release import restored, states_of
+from dprct.estimate.ate.states import restored, states_of
 from dprct.missing import tagged
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure

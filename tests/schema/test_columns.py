@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.arguments import check_choice, given
+from dprct.arguments import given
 from dprct.errors import ParameterError, SchemaError
 from dprct.schema.columns import (
     FLOAT_LIMITS,
@@ -16,6 +16,7 @@ from dprct.schema.columns import (
     Column,
     FileFacts,
     Unit,
+    check_literal,
     check_missing_codes,
     check_storage_type,
     is_text,
@@ -162,10 +163,10 @@ def test_other_missing_codes_are_refused(codes: object) -> None:
 def test_a_choice_is_one_of_the_literals() -> None:
     from dprct.schema.columns import Fate
 
-    check_choice("drop", Fate, "fate", "x")
+    check_literal("drop", Fate, "fate", "x")
     for value in ("Drop", None, 1, pd.Series(["drop"])):
         with pytest.raises(SchemaError, match=r"column 'x': fate=.*; allowed: modelled, filler"):
-            check_choice(value, Fate, "fate", "x")
+            check_literal(value, Fate, "fate", "x")
 
 
 def test_facts_of_a_file_pickle_and_copy() -> None:

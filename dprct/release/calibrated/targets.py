@@ -154,7 +154,7 @@ def sizes_of(counts: Sequence[float], n: int, least: int) -> NDArray[np.int64]:
     fewest = min(least, n // arms)
     noisy = np.clip(np.asarray(counts, np.float64), 0, None)
     whole = noisy.sum()
-    wanted = noisy * (n / whole) if whole > 0 else np.full(arms, n / arms)
+    wanted = n * (noisy / whole) if whole > 0 else np.full(arms, n / arms)
     beyond = np.clip(wanted - fewest, 0, None)
     rest = n - arms * fewest
     share = beyond * (rest / beyond.sum()) if beyond.sum() > 0 else np.full(arms, rest / arms)

@@ -43,7 +43,7 @@ def moments() -> Moments:
         }
     )
     asked = PrivateMoments(
-        data, SCHEMA, columns=["late"], formulas=["wage ~ trained + C(region) + wage:C(region)"],
+        data, SCHEMA, columns=["late"], formulas=["wage ~ trained + C(region) + trained:C(region)"],
         missing={"late": "public"}, subgroups=["town"], sd={"wage": 1},
         assignment=dprct.Simple("trained"),
     )  # fmt: skip

@@ -56,7 +56,8 @@ def test_effects_are_those_of_table_1() -> None:
 
 
 @pytest.fixture
-def voting(tmp_path: Path) -> Design:
+def voting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Design:
+    monkeypatch.setattr("papers.cate.designs.MOST_TEST_ROWS", 4000)
     rng = np.random.default_rng(3)
     lines = ["sex,yearofbirth,primary2004,messages,primary2006,hhsize"]
     for k in range(9000):
