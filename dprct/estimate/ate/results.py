@@ -523,7 +523,8 @@ def _notes(
     means: pd.DataFrame,
 ) -> tuple[str, ...]:
     notes = []
-    for outcome, one in zip(outcomes, found, strict=True):
+    of_control = means.to_numpy(np.float64).tolist()
+    for outcome, one, (mean, noise, error) in zip(outcomes, found, of_control, strict=True):
         bounds = outcome.column.bounds
         assert bounds is not None
         among = ", among those with a value" if outcome.among_observed else ""
@@ -531,7 +532,6 @@ def _notes(
         name = outcome.column.name
         index = indexes.get(name)
         what = name if index is None else f"{name} less its index"
-        mean, noise, error = (float(means.at[name, of]) for of in ("mean", "noise", "std_error"))
         told = "" if math.isnan(error) else f"std err {error:.2g}, "
         notes.append(
             f"Estimand: {compared} in the mean of {what} clipped to "

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.certificate.valid_regressions import Validity
-    from dprct.estimate.ate.release import AnyOutcome
+    from dprct.estimate.ate import AnyOutcome
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource

@@ -533,10 +533,10 @@ class Calibration:
         subsets: bool,
         control_errors: Sequence[float | None] = (),
     ) -> Validity:
-        """Return what the file says of itself; also that rounding broke the calibration.
+        """Return what the file says of itself, of the released errors of control means too.
 
         ``subsets`` says whether fewer covariates return the same effects: where outcomes do not
-        move with covariates.  ``control_errors`` are the released errors of control means.
+        move with covariates.
         """
         regressions = self.layout.regressions
         ratios = [ratio for one in self.outcomes for ratio in one.classical]
@@ -552,9 +552,7 @@ class Calibration:
             classical=all(ratio is not None and abs(ratio - 1) < _EQUAL for ratio in ratios),
             rounded=bool(self.errors),
             control_errors=tuple(control_errors),
-            control_found=all(
-                one.control is not None and abs(one.control - 1) < _EQUAL for one in self.outcomes
-            ),
+            control_found=all(abs((one.control or 0) - 1) < _EQUAL for one in self.outcomes),
         )
 
 
