@@ -14,7 +14,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -192,10 +192,20 @@ def type_checking(tree: ast.AST) -> set[int]:
     }
 
 
-def imports(source: Source) -> Iterator[Import]:
+@cache
+def nodes(source: Source) -> tuple[Any, ...]:
+    return tuple(ast.walk(source.tree))
+
+
+@cache
+def imports(source: Source) -> tuple[Import, ...]:
     """Every import of a file; ``from a import b`` counts as a.b where that may be a module."""
+    return tuple(_imports(source))
+
+
+def _imports(source: Source) -> Iterator[Import]:
     inside, typing = functions(source.tree), type_checking(source.tree)
-    for node in ast.walk(source.tree):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield Import(name.name, node.lineno, id(node) in inside, id(node) in typing)
@@ -252,10 +262,13 @@ def looks(source: Source) -> list[tuple[str, str, str, int]]:
 def openings(source: Source) -> list[str]:
     """Places that import, name or reach around the opening of a sealed aggregate."""
     wrong = []
-    for node in ast.walk(source.tree):
+    for node in nodes(source):
         opens = (
             isinstance(node, ast.Attribute)
-            and (node.attr == "_sealed" or ast.unparse(node) == "aggregates._open")
+            and (
+                node.attr == "_sealed"
+                or (node.attr == "_open" and ast.unparse(node) == "aggregates._open")
+            )
         ) or (
             isinstance(node, ast.ImportFrom)
             and (node.module or "").endswith("aggregates")
@@ -270,11 +283,12 @@ def numpy_randomness(source: Source) -> list[str]:
     """Uses of numpy.random other than the names of its types; the noise module may make one."""
     allowed = GENERATOR_TYPES | ({"default_rng", "SeedSequence"} if source.path == NOISE else set())
     wrong = []
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in {
-            "np.random",
-            "numpy.random",
-        }:
+    for node in nodes(source):
+        if (
+            isinstance(node, ast.Attribute)
+            and getattr(node.value, "attr", "") == "random"
+            and ast.unparse(node.value) in {"np.random", "numpy.random"}
+        ):
             names = [node.attr]
         elif isinstance(node, ast.ImportFrom) and node.module == "numpy.random":
             names = [name.name for name in node.names]
@@ -287,7 +301,7 @@ def numpy_randomness(source: Source) -> list[str]:
 def prints(source: Source) -> list[str]:
     return [
         f"{source.path}:{node.lineno}"
-        for node in ast.walk(source.tree)
+        for node in nodes(source)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
@@ -337,7 +351,7 @@ def module_graph(files: tuple[Source, ...]) -> dict[str, set[str]]:
     for name, source in names.items():
         inside = functions(source.tree)
         graph[name] = set()
-        for node in ast.walk(source.tree):
+        for node in nodes(source):
             if name == "dprct.schema.schema" and id(node) in inside:
                 continue
             if isinstance(node, ast.Import):

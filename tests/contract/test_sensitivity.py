@@ -233,7 +233,7 @@ def test_a_smaller_claim_would_be_noticed() -> None:
     """The neighbours reach the claim, so one unit less would be refuted."""
     claim = IntegerVector([0], l1=GRID - 1, relation="replace-one-design-public")
     first, second = (
-        of_difference(TWO)(eager(pd.DataFrame({"y": y, "x": y, "t": TREATED})))[0]
+        of_difference(TWO)(eager(pl.DataFrame({"y": y, "x": y, "t": TREATED})))[0]
         for y in (np.full(ROWS, LOW), np.array([HIGH] + [LOW] * (ROWS - 1)))
     )
     assert apart(first, second)[0] > claim.l1

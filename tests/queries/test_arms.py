@@ -40,7 +40,7 @@ DESIGNS = {
 
 
 def values_of(arms: Arms, y: tuple[float, ...]) -> np.ndarray[Any, Any]:
-    frame = eager(pd.DataFrame({"y": y}))
+    frame = eager(pl.DataFrame({"y": y}))
     found = difference_aggregates(frame, Y, arms)
     parts = [found.difference, found.variance, found.control, *arm_aggregates(frame, Y, arms)]
     assert all(part.l1 == GRID for part in parts)
@@ -151,7 +151,7 @@ def test_sums_of_squares_are_exact_beyond_the_integers_of_a_double() -> None:
     rng = np.random.default_rng(7)
     y = rng.uniform(-1, 3, n)
     codes = np.repeat([0, 1], n // 2).astype(np.int64)
-    frame = eager(pd.DataFrame({"y": y}))
+    frame = eager(pl.DataFrame({"y": y}))
     found = arm_aggregates(frame, Y, Arms(codes, ((n // 2, n // 2),)))
     k = [int(v) for v in np.floor((y + 1) / (4 / GRID) + 0.5)]
     for arm, half in ((0, k[: n // 2]), (1, k[n // 2 :])):

@@ -38,7 +38,7 @@ def number(sealed: IntegerVector, at: int = 0) -> float:
 
 def aggregates(rows: tuple[tuple[float, float], ...], arms: PrivateArms) -> list[Any]:
     y, t = zip(*rows, strict=True)
-    frame = eager(pd.DataFrame({"y": y, "t": t}))
+    frame = eager(pl.DataFrame({"y": y, "t": t}))
     found = horvitz_thompson_difference(frame, Y, arms)
     sums, squares = horvitz_thompson_sums(frame, Y, arms)
     parts = [found.difference, found.variance, found.control, sums, squares]

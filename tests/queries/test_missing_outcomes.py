@@ -25,7 +25,7 @@ VALUES = (-1.0, 0.5, 3.0, NAN)
 def largest(query: Any) -> dict[str, int]:
     """By how much a record moves the query, by whether its value is missing before or after."""
     rows = list(itertools.product(VALUES, repeat=4))
-    found = {str(y): _open(query(eager(pd.DataFrame({"y": y})))) for y in rows}
+    found = {str(y): _open(query(eager(pl.DataFrame({"y": y})))) for y in rows}
     most = {"values": 0, "missing": 0}
     for y in rows:
         for i, value in itertools.product(range(4), VALUES):

@@ -60,7 +60,7 @@ def test_a_record_with_its_covariates_moves_no_more_than_the_bounds_of_the_resid
 
 
 def released(ys: Any, xs: Any) -> Any:
-    frame = with_residual(eager(pd.DataFrame({"y": ys})), "y", 3 * np.array(xs))
+    frame = with_residual(eager(pl.DataFrame({"y": ys})), "y", 3 * np.array(xs))
     found = difference_aggregates(frame, RESIDUAL, ARMS)
     parts = (found.difference, found.variance, found.control)
     return np.concatenate([_open(part).astype(object) for part in parts])

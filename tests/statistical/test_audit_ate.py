@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
+import polars as pl
 import pytest
 
 from dprct.estimate.ate.release import Outcome, Released, mechanisms_of
@@ -41,7 +41,7 @@ def frames() -> tuple[Frame, Frame]:
     rows = np.zeros(20)
     moved = rows.copy()
     moved[0] = 1.0
-    return eager(pd.DataFrame({"y": rows})), eager(pd.DataFrame({"y": moved}))
+    return eager(pl.DataFrame({"y": rows})), eager(pl.DataFrame({"y": moved}))
 
 
 def scores(frame: Frame, draws: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

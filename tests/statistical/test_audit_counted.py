@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
+import polars as pl
 import pytest
 
 from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
@@ -44,7 +44,7 @@ def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
 def frame_of(first: float) -> Frame:
     y = np.full(2 * N, -1.0)
     y[0] = first
-    return eager(pd.DataFrame({"y": y}))
+    return eager(pl.DataFrame({"y": y}))
 
 
 def scores(frame: Frame, other: float, draws: int) -> Scores:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
+import polars as pl
 import pytest
 
 from dprct.estimate.ate.release import HiddenOutcome, Released, mechanisms_of
@@ -43,7 +43,7 @@ def frames() -> tuple[Frame, Frame]:
     t = np.zeros(N)
     switched = t.copy()
     switched[0] = 1.0
-    return tuple(eager(pd.DataFrame({"y": np.zeros(N), "t": arm})) for arm in (t, switched))  # type: ignore[return-value]
+    return tuple(eager(pl.DataFrame({"y": np.zeros(N), "t": arm})) for arm in (t, switched))  # type: ignore[return-value]
 
 
 def scores(frame: Frame, draws: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

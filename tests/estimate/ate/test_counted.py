@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -98,7 +99,7 @@ def test_an_arm_with_too_few_values_is_anything_and_never_an_error(values: int) 
 def test_an_error_is_infinite_nowhere_whatever_the_rows_hold() -> None:
     for value in (np.inf, -np.inf, 1e300, -1e300):
         y = np.full(200, value)
-        found = drawn(outcome_of((100, 100)), eager(pd.DataFrame({"y": y})), Fraction(8), source(5))
+        found = drawn(outcome_of((100, 100)), eager(pl.DataFrame({"y": y})), Fraction(8), source(5))
         assert np.isfinite(found.effects[0].half_width(0.05))
         assert 0 <= found.control <= 4
 
@@ -143,7 +144,7 @@ def test_blocks_and_clusters_are_refused(
 
 def test_what_is_expected_is_what_is_released_without_attrition() -> None:
     rng = np.random.default_rng(6)
-    frame = eager(pd.DataFrame({"y": np.where(rng.random(4_000) < 0.5, 0.0, 4.0)}))
+    frame = eager(pl.DataFrame({"y": np.where(rng.random(4_000) < 0.5, 0.0, 4.0)}))
     outcome = outcome_of((2_000, 2_000))
     (now,) = outcome.expected(Fraction(2), 4.0, arm_contrasts(("control", "t")))
     found = drawn(outcome, frame, Fraction(2), source(1)).effects[0]
@@ -200,7 +201,7 @@ def covered(scenario: Scenario, runs: int, seed: int) -> tuple[int, int]:
     for _ in range(runs):
         y = scenario.draw(rng, len(lost))
         y[rng.random(len(lost)) < lost] = np.nan
-        effect = drawn(outcome, eager(pd.DataFrame({"y": y})), epsilon, noise).effects[0]
+        effect = drawn(outcome, eager(pl.DataFrame({"y": y})), epsilon, noise).effects[0]
         hits += abs(effect.value) <= effect.half_width(0.05)
         unknown += any(part.scale == 0 for part in effect.variances)
     return hits, unknown

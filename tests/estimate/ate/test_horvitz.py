@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -145,7 +146,7 @@ def test_what_is_expected_is_what_is_released() -> None:
     column, half = Column("y", bounds=(0.0, 4.0), missing=()), (Fraction(1, 2),) * 2
     rng = np.random.default_rng(3)
     t = rng.random(4_000) < 0.5
-    frame = eager(pd.DataFrame({"y": np.where(rng.random(4_000) < 0.5, 1.0, 3.0), "t": t * 1.0}))
+    frame = eager(pl.DataFrame({"y": np.where(rng.random(4_000) < 0.5, 1.0, 3.0), "t": t * 1.0}))
     arms = PrivateArms(("t",), ((0.0,), (1.0,)), half, 4_000)
     outcome = HiddenOutcome(column, arms, Fraction(1))
     names = arm_contrasts(("control", "t"))
@@ -219,7 +220,7 @@ def covered(scenario: Scenario, runs: int, seed: int) -> int:
         table = {"y": scenario.draw(rng, n)} | {
             name: (arm == a + 1).astype(float) for a, name in enumerate(columns)
         }
-        effect = drawn(outcome, eager(pd.DataFrame(table)), epsilon, noise).effects[0]
+        effect = drawn(outcome, eager(pl.DataFrame(table)), epsilon, noise).effects[0]
         found[run], variances[run], scales = effect.value, effect.variance(0.05), effect.scales
     return int((np.abs(found) <= quantile(0.05, variances, scales)).sum())
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from dprct.errors import ParameterError
@@ -55,7 +56,7 @@ def test_what_cannot_be_drawn_is_refused_before_it_is_charged(
 @pytest.mark.parametrize("sizes", [(40, 10), (40, 10, 20)])
 def test_scales_are_sensitivity_over_epsilon(sizes: tuple[int, ...]) -> None:
     given, epsilon = outcome(*sizes), Fraction(2)
-    frame = eager(pd.DataFrame({"y": np.full(sum(sizes), 3.0)}))
+    frame = eager(pl.DataFrame({"y": np.full(sum(sizes), 3.0)}))
     found = drawn(given, frame, epsilon, source(1))
     of_effect, of_variance = (float(part) for part in given.split(epsilon)[:2])
     first = found.effects[0]
@@ -68,7 +69,7 @@ def test_scales_are_sensitivity_over_epsilon(sizes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("sizes", [(40, 10), (40, 10, 20)])
 def test_the_noise_has_the_scales_that_are_claimed(sizes: tuple[int, ...]) -> None:
     given, noise = outcome(*sizes), source(2)
-    frame = eager(pd.DataFrame({"y": np.full(sum(sizes), 3.0)}))
+    frame = eager(pl.DataFrame({"y": np.full(sum(sizes), 3.0)}))
     draws = [drawn(given, frame, Fraction(2), noise) for _ in range(1_500)]
     first = draws[0].effects[0]
     values = np.array([d.effects[0].value for d in draws])
