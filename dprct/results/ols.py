@@ -615,9 +615,13 @@ def _with_control_error(results: OLSResults, valid: Validity, spec: Specificatio
     if error is None:
         return replace(results, cov=cov, not_released=(INTERCEPT,))
     cov.loc[INTERCEPT, INTERCEPT] = error**2
-    return replace(results, cov=cov)
+    params = results.params.copy()
+    if abs(params[INTERCEPT]) < _ROUNDING * error:  # a mean at its bound of 0 is 0 but for rounding
+        params[INTERCEPT] = 0.0
+    return replace(results, params=params, cov=cov)
 
 
+_ROUNDING = 1e-10
 _FOUND = 1e-8
 """How near an error must be to the released one to be it."""
 

@@ -533,11 +533,7 @@ class Calibration:
         subsets: bool,
         control_errors: Sequence[float | None] = (),
     ) -> Validity:
-        """Return what the file says of itself, of the released errors of control means too.
-
-        ``subsets`` says whether fewer covariates return the same effects: where outcomes do not
-        move with covariates.
-        """
+        """Return what the file says of itself; ``subsets``: fewer covariates, the same effects."""
         regressions = self.layout.regressions
         ratios = [ratio for one in self.outcomes for ratio in one.classical]
         return Validity(
