@@ -230,7 +230,8 @@ def calls(folder: Path) -> dict[str, Call]:
         assignment=None, covariate_release="histogram", specifications=(), budget_shares=None,
         alphas=(0.05,), legal="calibrated", gamma="zero", clip=(), missing=None, sd=None,
         control=None, blocks="weight", privacy_unit="person", largest_cluster=None, icc=None,
-        cluster_mean_bounds=None, index=None, index_columns=(), index_bounds=None, attrition=False, keep=(),
+        cluster_mean_bounds=None, index=None, index_columns=(), index_bounds=None,
+        attrition=False, keep=(),
     )  # fmt: skip
     model("MVHistogram", data=data, schema=cells, columns=None, zeta=None, keep=())
     model("Marginals", data=data, schema=cells, columns=None, default_bins=None, keep=())

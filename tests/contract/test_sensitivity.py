@@ -151,11 +151,9 @@ QUERIES: dict[str, Query] = {
     "cross products": Query(lambda frame: [cross_products(frame, [Y, X])], (True,)),
     "difference": Query(of_difference(TWO), (True, True, True), design_public=True),
     "difference, blocks": Query(of_difference(BLOCKED), (True, True, True), design_public=True),
-    "difference, clusters": Query(
-        of_difference(CLUSTERED), (True, False, True), design_public=True
-    ),
+    "difference, clusters": Query(of_difference(CLUSTERED), (True, True, True), design_public=True),
     "difference, correlated clusters": Query(
-        of_difference(CORRELATED), (True, False, True), design_public=True
+        of_difference(CORRELATED), (True, True, True), design_public=True
     ),
     "difference, bounds on cluster means": Query(
         of_difference(MEANS_WITHIN), (True, True, True), design_public=True

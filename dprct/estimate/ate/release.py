@@ -95,7 +95,7 @@ class Outcome:
 
         The variance of clusters costs more than that of people, so that public facts divide it.
         """
-        shares = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
+        shares: tuple[Fraction, ...] = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
         if self.arms.inflation > 1:
             sampling = sampling_of(self.arms, float(self.width), self.sd)
             own = Fraction(epsilon) * self.share
