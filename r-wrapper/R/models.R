@@ -17,7 +17,7 @@
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
 #'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
 #'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`,
-#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing` and `sd`.
+#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing`, `sd` and `icc`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples
