@@ -241,6 +241,14 @@ _ROUNDED = (
 )
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
+_LATER = {"m", "h"}
+"""Parts that files of earlier releases do not have."""
+
+NOT_RELEASED = "n.r."
+"""What is printed for an error that no release has told."""
+
+LONGEST_ERROR = 1.234567891e-100
+"""A number that takes as many characters as any error of a control mean may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +279,11 @@ class Validity:
     rounded : bool
         Whether outcomes were rounded to legal values, which broke the calibration: then no
         regression is valid, and the file says so.
+    control_errors : tuple of float or None
+        Of each outcome, the error of the mean of the control group, sampling and privacy noise
+        together; None where it was not released.  Empty where the file does not say.
+    control_found : bool
+        Whether the regression on the arms alone finds these errors, with the calibrated ones.
 
     Raises
     ------
@@ -298,6 +311,8 @@ class Validity:
     rows: tuple[int, ...] = ()
     classical: bool = False
     rounded: bool = False
+    control_errors: tuple[float | None, ...] = ()
+    control_found: bool = False
 
     def __post_init__(self) -> None:
         for part in ("outcomes", "arms", "covariates", "levels"):
@@ -313,6 +328,14 @@ class Validity:
             raise ParameterError(
                 f"rows has {len(self.rows)} counts for {len(self.outcomes)} outcomes; give one each"
             )
+        if self.control_errors and len(self.control_errors) != len(self.outcomes):
+            raise ParameterError(
+                f"control_errors has {len(self.control_errors)} numbers for {len(self.outcomes)} "
+                "outcomes; give one each"
+            )
+        # what a file says and what a release says are equal to the last digit
+        rounded = (None if e is None else float(f"{e:.10g}") for e in self.control_errors)
+        object.__setattr__(self, "control_errors", tuple(rounded))
         if not all(0 < level < 1 for level in self.levels):
             raise ParameterError(f"levels={self.levels}; give sizes of tests such as 0.05")
 
@@ -356,6 +379,8 @@ class Validity:
             "c": int(self.classical),
             "r": int(self.rounded),
         }
+        if self.control_errors:
+            content |= {"m": self.control_errors, "h": int(self.control_found)}
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
         if len(text) > LONGEST:
             raise SchemaError(
@@ -375,7 +400,7 @@ class Validity:
         """
         try:
             content: Any = json.loads(text)
-            if content["v"] != _VERSION or set(content) != _PARTS:
+            if content["v"] != _VERSION or set(content) - _LATER != _PARTS:
                 raise ValueError
             terms = _texts(content["x"])
             return cls(
@@ -389,6 +414,10 @@ class Validity:
                 rows=tuple(int(count) for count in content["n"]),
                 classical=bool(content["c"]),
                 rounded=bool(content["r"]),
+                control_errors=tuple(
+                    None if error is None else float(error) for error in content.get("m", ())
+                ),
+                control_found=bool(content.get("h", 0)),
             )
         except (ValueError, LookupError, TypeError):
             raise SchemaError(
@@ -458,11 +487,60 @@ class Validity:
         reason = self.reason(spec)
         if reason is not None:
             return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
+        others = "The other coefficients and R-squared are artefacts."
+        if self.control_errors and spec.intercept:
+            others = f"{self._of_constant(spec)} {others}"
         return (
             f"{CALIBRATED} the errors of {', '.join(self.arms)} contain sampling and privacy "
             f"noise; intervals and tests are valid at {shown_levels(self.levels)}, at no other "
-            "level. The other coefficients and R-squared are artefacts."
+            f"level. {others}"
         )
+
+    def _of_constant(self, spec: Specification) -> str:
+        """Return what the constant of a valid regression is."""
+        if not all(map(self._is_arm, spec.terms)):
+            return (
+                "The constant is not the mean of the control group, which the regression on "
+                f"{', '.join(self.arms)} alone has, and no error of it was released "
+                f"({NOT_RELEASED})."
+            )
+        if self.control_error(spec) is None:
+            return f"The error of the constant was not released ({NOT_RELEASED})."
+        return (
+            "The constant is the mean of the control group, and its error contains sampling and "
+            "privacy noise."
+        )
+
+    def constant_error(self, spec: Specification) -> float | None:
+        """Return the error of a regression's constant where that is the control mean, else None."""
+        return self.control_error(spec) if all(map(self._is_arm, spec.terms)) else None
+
+    def control_error(self, spec: Specification) -> float | None:
+        """Return the error of the mean of the control group, in the rows of a regression.
+
+        Parameters
+        ----------
+        spec : Specification
+            A regression on all arms, whose control group is that of the experiment.
+
+        Returns
+        -------
+        float or None
+            Sampling and privacy noise together; None where it was not released, or where the rows
+            are not all of them.
+        """
+        if not self.tells_control(spec) or spec.weighted or self.rounded:
+            return None
+        place = self.outcomes.index(spec.outcome)
+        if self.rows and spec.rows not in (None, self.rows[place]):
+            return None
+        return self.control_errors[place]
+
+    def tells_control(self, spec: Specification) -> bool:
+        """Whether the file says of a regression's control group what is known of its mean."""
+        terms = {term_key(term) for term in spec.terms}
+        compares = all(term_key(arm) in terms for arm in self.arms)
+        return bool(self.control_errors) and spec.outcome in self.outcomes and compares
 
     def _unreleased(self, spec: Specification) -> str | None:
         """Return why the coefficients of the arms are not the released effects."""
@@ -546,12 +624,32 @@ class Validity:
             f"Only the coefficients of {arms} carry information. Other coefficients, R-squared, "
             "subgroups, interactions, weights, logit and probit are artefacts.",
         ]
+        lines += [self.control_words()] if self.control_errors else []
         if real:
             lines.append(
                 f"{', '.join(real)}: real numbers here, not the codes or counts of the original; "
                 "assert inlist(), tabulate and value labels do not apply."
             )
         return tuple(lines)
+
+    def control_words(self) -> str:
+        """Return what is known of the means of the control group, in one paragraph."""
+        arms = " ".join(self.arms)
+        told = [
+            f"{outcome} {f'{error:.3g}' if error is not None else NOT_RELEASED}"
+            for outcome, error in zip(self.outcomes, self.control_errors, strict=True)
+        ]
+        found = (
+            f"{self.errors} finds them"
+            if self.control_found
+            else f"{self.errors} does not find them, and what it prints for _cons is too small or "
+            "too large: take these"
+        )
+        return (
+            f"The constant of least squares on {arms} alone is the mean of the control group, "
+            f"which is noisy; of no other regression is it. Its standard errors (sampling and "
+            f"privacy noise together): {', '.join(told)}; {found}."
+        )
 
 
 def shown_levels(levels: Iterable[float]) -> str:

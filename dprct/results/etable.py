@@ -240,6 +240,8 @@ def _coefficient(fit: LinearResults, term: str) -> Cell:
         return "(omitted)"
     if term not in fit.params.index:
         return None
+    if term in getattr(fit, "not_released", ()):
+        return Estimate(float(fit.params[term]), told=False)
     return Estimate(float(fit.params[term]), float(fit.bse[term]), float(fit.pvalues[term]))
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.arguments import check_choice, checked, renamed
-from dprct.certificate.valid_regressions import Specification, Validity, terms_of
+from dprct.certificate.valid_regressions import (
+    NOT_RELEASED,
+    Specification,
+    Validity,
+    terms_of,
+)
 from dprct.errors import ParameterError
 from dprct.formula import parse
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
@@ -111,7 +117,8 @@ class ITTTable(Table):
     estimates : DataFrame
         One row per covariate set, outcome and arm: ``covariates``, ``outcome``, ``arm``,
         ``control_mean``, ``estimate``, ``std.error``, ``statistic``, ``df``, ``p.value``,
-        ``p.adjusted``, ``family``, ``family_size``, ``nobs``, ``rank``, ``n_groups``.
+        ``p.adjusted``, ``family``, ``family_size``, ``nobs``, ``rank``, ``n_groups``.  Of a
+        calibrated file also ``control_mean.std.error``: released, NaN where it was not.
     omitted : mapping of (covariate set, outcome) to tuple of str
         Columns that were linear combinations of earlier ones.
     rows_without_group : int
@@ -297,6 +304,7 @@ def itt_table(
     by_row = any(not isinstance(values, str | None) for values in (cluster, weights))
     known = provenance(data, schema, regressions.frame.columns, guarantee, by_row=by_row)
     custodian = adjust in RESAMPLED and not known.is_released
+    found = _with_control_errors(found, regressions, inference, known)
     columns, rows, parts = _laid_out(found.estimates, outcome_labels, arm_labels, adjusted=adjust)
     return ITTTable(
         columns=columns,
@@ -315,6 +323,33 @@ def itt_table(
         guarantee=known.guarantee or ORDINARY_FIT,
         custodian=custodian,
     )
+
+
+_CONTROL_ERROR = "control_mean.std.error"
+
+
+def _with_control_errors(
+    found: Estimated, regressions: Regressions, inference: Inference, known: Provenance
+) -> Estimated:
+    """Return estimates with the released errors of control means, where a file tells them."""
+    valid = Validity.of(regressions.schema)
+    if valid is None or not valid.control_errors or known.contradicted:
+        return found
+    specs = _specifications(regressions, inference, found.estimates)
+    errors = []
+    for panel, outcome in zip(
+        found.estimates["covariates"], found.estimates["outcome"], strict=True
+    ):
+        error = valid.control_error(specs[f"{outcome} ({panel})" if panel else outcome])
+        errors.append(math.nan if error is None else error)
+    place = list(found.estimates.columns).index("control_mean")
+    estimates = found.estimates.copy()
+    estimates.insert(place + 1, _CONTROL_ERROR, errors)
+    return found._replace(estimates=estimates)
+
+
+def _or_not_released(error: float) -> Cell:
+    return NOT_RELEASED if math.isnan(error) else error
 
 
 def _of_moments(
@@ -371,8 +406,10 @@ def _laid_out(
     arms: Mapping[str, str],
     adjusted: str | None,
 ) -> tuple[tuple[Column, ...], tuple[Row, ...], tuple[tuple[Part, str], ...]]:
+    told = _CONTROL_ERROR in estimates
     columns = (
         Column("control_mean", "Control mean"),
+        *((Column(_CONTROL_ERROR, "(s.e.)"),) if told else ()),
         *(Column(name, label) for name, label in arms.items()),
     )
     last: tuple[Part, str] = ("p.adjusted", "Adj. p-value") if adjusted else ("p.value", "p-value")
@@ -383,8 +420,10 @@ def _laid_out(
         rows += [Row(panel, panel, kind="section")] if panel else []
         for outcome, label in outcomes.items():
             here = {arm: records[panel, outcome, arm] for arm in arms}
-            mean = next(iter(here.values()))["control_mean"]
-            cells: tuple[Cell, ...] = (mean, *(_estimate(here[arm]) for arm in arms))
+            first = next(iter(here.values()))
+            error = (_or_not_released(first[_CONTROL_ERROR]),) if told else ()
+            estimates_here = (_estimate(here[arm]) for arm in arms)
+            cells: tuple[Cell, ...] = (first["control_mean"], *error, *estimates_here)
             rows.append(Row(outcome, label, cells))
     return columns, tuple(rows), (("estimate", "ITT"), ("std.error", "Std. Err"), last)
 

@@ -11,7 +11,13 @@ import pandas as pd
 from scipy import special
 
 from dprct.arguments import checked, renamed
-from dprct.certificate.valid_regressions import Specification, Validity, column_named, terms_of
+from dprct.certificate.valid_regressions import (
+    NOT_RELEASED,
+    Specification,
+    Validity,
+    column_named,
+    terms_of,
+)
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
     from dprct.results.covariance import Absorbed, Array, Codes, FeRule
+    from dprct.results.typeset import Grid
     from dprct.schema import Schema
 
 COV_TYPES = (*HETEROSKEDASTIC, "cluster")
@@ -333,6 +340,8 @@ class OLSResults(OrdinaryResults):
         Fixed effects that were absorbed, and as how many parameters they count.
     rsquared_within : float
         Share explained of what the absorbed effects leave; NaN where nothing is absorbed.
+    not_released : tuple of str
+        Coefficients on a calibrated file whose error was not released: NaN, printed as n.r.
     """
 
     df_model: int
@@ -347,6 +356,7 @@ class OLSResults(OrdinaryResults):
     rows_zero_weight: int = 0
     absorbed: Absorbed | None = None
     rsquared_within: float = math.nan
+    not_released: tuple[str, ...] = ()
 
     def residual_variance(self) -> float:
         """Return the variance of the residuals, with ``n - rank`` degrees of freedom."""
@@ -370,6 +380,18 @@ class OLSResults(OrdinaryResults):
                 "rows_dropped": [self.rows_dropped],
             }
         )
+
+    def grid(self, alpha: float = 0.05) -> Grid:
+        """Return the coefficient table; an error that was not released is said to be none."""
+        made = OrdinaryResults.grid(self, alpha)
+        place = made.headings.index("std err")
+        lines = tuple(
+            replace(line, cells=(*line.cells[:place], NOT_RELEASED, *line.cells[place + 1 :]))
+            if line.name in self.not_released
+            else line
+            for line in made.lines
+        )
+        return replace(made, lines=lines)
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""
@@ -527,12 +549,15 @@ def ols(
     by_name = [values for values in given if isinstance(values, str)]
     used = (*parsed.names, *effects.names, *by_name)
     known = provenance(data, schema, used, guarantee, by_row=len(by_name) < len(given))
+    valid = Validity.of(schema)
+    if valid is not None and not known.contradicted:
+        results = _with_control_error(results, valid, spec)
     return replace(
         results,
         guarantee=known.guarantee or ORDINARY_FIT,
         notes=(
             *results.notes,
-            *_release_notes(Validity.of(schema), spec, known),
+            *_release_notes(valid, spec, known),
             *binned_notes(schema, parsed.outcomes[0].names, known),
         ),
         rows_dropped=int((~keep).sum()),
@@ -571,6 +596,34 @@ def _release_notes(
         note = valid.note(spec)
         return () if known.contradicted and valid.reason(spec) is None else (note,)
     return (RELEASED_NOTE,) if known.is_released else ()
+
+
+def _with_control_error(results: OLSResults, valid: Validity, spec: Specification) -> OLSResults:
+    """Return a fit of a calibrated file whose constant has the error that was released of it.
+
+    Where the file finds that error itself, the fit is as it was.  Else its covariances with other
+    coefficients are NaN, for the file does not have them, and where the constant is not the mean of
+    the control group, or its error was not released, its variance too.
+    """
+    if INTERCEPT not in results.params.index or not valid.tells_control(spec):
+        return results
+    error = valid.constant_error(spec)
+    if error is not None and math.isclose(results.bse[INTERCEPT], error, rel_tol=_FOUND):
+        return results
+    cov = results.cov.copy()
+    cov.loc[INTERCEPT, :] = cov.loc[:, INTERCEPT] = math.nan
+    if error is None:
+        return replace(results, cov=cov, not_released=(INTERCEPT,))
+    cov.loc[INTERCEPT, INTERCEPT] = error**2
+    params = results.params.copy()
+    if abs(params[INTERCEPT]) < _ROUNDING * error:  # a mean at its bound of 0 is 0 but for rounding
+        params[INTERCEPT] = 0.0
+    return replace(results, params=params, cov=cov)
+
+
+_ROUNDING = 1e-10
+_FOUND = 1e-8
+"""How near an error must be to the released one to be it."""
 
 
 def _fit(

@@ -23,6 +23,7 @@ StarsFrom = Literal["p", "adjusted"]
 Errors = Literal["beside", "below"]
 
 MOST_DIGITS = 15
+_NOT_RELEASED = "n.r."
 _BRACKETS = {"()": "parentheses", "[]": "brackets", "{}": "braces"}
 
 
@@ -35,6 +36,8 @@ class Estimate:
     value, se : float
     p, adjusted : float
         p-value, and p-value adjusted for the other hypotheses of its family.
+    told : bool
+        Whether the error may be known: where it was not released, it is printed as n.r.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Estimate:
     se: float = math.nan
     p: float = math.nan
     adjusted: float = math.nan
+    told: bool = True
 
 
 class StyleOptions(TypedDict, total=False):
@@ -358,7 +362,7 @@ class Layout:
             if part == "estimate":
                 return self.style.estimate(cell)
             if part == "std.error":
-                return self.style.standard_error(cell)
+                return self.style.standard_error(cell) if cell.told else _NOT_RELEASED
             return self.style.p_value(cell.adjusted if part == "p.adjusted" else cell.p)
         if cell is None or part != self.parts[0][0]:
             return ""

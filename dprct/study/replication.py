@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ import tomlkit
 
 from dprct import disk
 from dprct.certificate.page import certificate_page
+from dprct.certificate.valid_regressions import Validity
 from dprct.disk import file_error
 from dprct.dofile.reader import decoded
 from dprct.errors import FileError, StudyError
@@ -44,6 +46,7 @@ _OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, REPORT)
 _OTHER_PROFILE = "dprct_profile.do"
 _EXPANDED = frozenset('"`$')
 """What Stata expands in a name, and what ends one."""
+_WIDTH = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +318,7 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
     texts = {
         **papers,
         STUDY_FILE: _study_text(study, contents.place),
-        VALID: valid_do(found, contents.place, study.dataset_id),
+        VALID: valid_do(found, contents.place, study.dataset_id, Validity.of(schema)),
         contents.profile: profile_do(contents, study.dataset_id),
         REPORT: report_page(found, data, schema, signed),
     }
@@ -400,12 +403,15 @@ def _study_text(study: Study, place: str) -> str:
     return head + tomlkit.dumps(document)
 
 
-def valid_do(found: Sequence[Verdict], place: str, dataset_id: str) -> str:
+def valid_do(
+    found: Sequence[Verdict], place: str, dataset_id: str, valid: Validity | None = None
+) -> str:
     """Return a do-file that runs the valid regressions of the do-files, and no other."""
     lines = [
         f"* Written by dprct package for {dataset_id}: the regressions of the do-files that are",
         "* valid on the protected file, with the place of each. They return the released effects",
         "* of treatment, and errors that hold sampling and privacy noise.",
+        *(f"* {line}" for line in _of_constants(valid)),
         "version 12",
         f'use "{place}", clear',
     ]
@@ -417,6 +423,13 @@ def valid_do(found: Sequence[Verdict], place: str, dataset_id: str) -> str:
     if not any(one.kind == "valid" for one in found):
         lines += ["", "* There is none: README-data.md says why of each."]
     return "\n".join(lines) + "\n"
+
+
+def _of_constants(valid: Validity | None) -> list[str]:
+    """Return lines about the constants of regressions, of which Stata prints other errors."""
+    if valid is None or valid.rounded or not valid.control_errors:
+        return []
+    return [_comment(line) for line in textwrap.wrap(valid.control_words(), _WIDTH)]
 
 
 def stata_line(one: Verdict) -> str:

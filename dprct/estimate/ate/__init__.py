@@ -12,6 +12,7 @@ from dprct.estimate.ate.joint import results as results_jointly
 from dprct.estimate.ate.model import ATESpec, PrivateATE, check_relation, public_facts
 from dprct.estimate.ate.plan import check_outcomes, promise_of
 from dprct.estimate.ate.release import (
+    AnyOutcome,
     ATEAllocation,
     CountedOutcome,
     HiddenOutcome,
@@ -27,6 +28,7 @@ __all__ = [
     "ATEAllocation",
     "ATEFacts",
     "ATESpec",
+    "AnyOutcome",
     "BlockRule",
     "Bounds",
     "CountedOutcome",

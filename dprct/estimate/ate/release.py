@@ -678,6 +678,31 @@ class CountedOutcome:
 AnyOutcome = Outcome | HiddenOutcome | CountedOutcome
 
 
+def control_law(outcome: AnyOutcome, found: Released) -> NoisyEffect | None:
+    """Return the control mean as released, with the law of its error; None where that has none.
+
+    Notes
+    -----
+    Of released arm means it is the law of the first.  Where the difference was released and
+    treatment is public, the error of the control mean is N(0, V_0) plus Laplace(b_0), and V, the
+    sum of both arms' variances, is known with noise.  V stands for V_0: c of rho = b_V / b_0^2
+    makes the interval cover where the variance is V, whatever V is, and with V_0 <= V the error is
+    more concentrated about zero (Anderson 1955: both laws are symmetric and unimodal).  With
+    treatment private, V may be below V_0.
+    """
+    if found.means:
+        return combined(found.means, [float(a == 0) for a in range(len(found.means))])
+    if not isinstance(outcome, Outcome):
+        return None
+    ((spread,),) = (effect.variances for effect in found.effects)
+    # widths of bounds cancel, but for rounding: outcomes with equal shares have one c
+    rho = float(f"{spread.scale / found.control_scale**2:.12g}")
+    if rho > LARGEST_RHO:
+        return None
+    known = NoisyVariance(spread.value, spread.scale, rho)
+    return NoisyEffect(found.control, (found.control_scale,), (known,))
+
+
 def mechanisms_of(outcome: AnyOutcome, epsilon: Fraction) -> dict[str, DiscreteLaplace]:
     """Return what is drawn of one outcome, in this order, by name.
 

@@ -17,6 +17,7 @@ from dprct.arguments import check_choice, given
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
+from dprct.estimate.ate.release import control_law
 from dprct.estimate.effects import Contrast, combined, effects_plot
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
@@ -272,8 +273,10 @@ class PrivateATEResults(LinearResults):
     alphas : tuple of float
         Sizes of tests at which ``params -+ z bse`` is valid.
     control : (q,) DataFrame
-        For each outcome, the ``mean`` of the control group (clipped), and the standard deviation of
-        its ``noise``.
+        For each outcome, the ``mean`` of the control group (clipped, and brought within the bounds
+        of the outcome), the standard deviation of its ``noise``, and its ``std_error``, in which
+        sampling and privacy noise are together; NaN where it has none, as with two arms whose
+        treatment is private.
     ledger : str
         Where the budget was charged.
     arms : tuple of str, length A
@@ -461,10 +464,14 @@ def results_of(
     """Return the results object: post-processing of what was released."""
     outcomes, arms, contrasts = facts.outcomes, facts.arms, facts.contrasts
     outcome_names = tuple(outcome.column.name for outcome in outcomes)
+    laws = [control_law(outcome, one) for outcome, one in zip(outcomes, found, strict=True)]
     control = pd.DataFrame(
         {
-            "mean": [one.control for one in found],
+            "mean": [
+                _within(one.control, outcome) for outcome, one in zip(outcomes, found, strict=True)
+            ],
             "noise": [np.sqrt(2) * one.control_scale for one in found],
+            "std_error": [np.nan if law is None else law.standard_error(alphas) for law in laws],
         },
         index=pd.Index(outcome_names, dtype=object),
     )
@@ -481,7 +488,9 @@ def results_of(
         outcome=", ".join(outcome_names),
         formula=f"{' + '.join(outcome_names)} ~ {' + '.join(arms[1:])}",
         title=TITLE,
-        notes=_notes(outcomes, found, compared_words(arms, contrasts), arms[0], facts.indexes),
+        notes=_notes(
+            outcomes, found, compared_words(arms, contrasts), arms[0], facts.indexes, control
+        ),
         alphas=alphas,
         control=control,
         ledger=ledger,
@@ -489,6 +498,13 @@ def results_of(
         outcomes=outcome_names,
         means=means,
     )
+
+
+def _within(mean: float, outcome: AnyOutcome) -> float:
+    """Return a mean within the bounds of its outcome, which brings it no further from the truth."""
+    assert outcome.column.bounds is not None
+    low, high = outcome.column.bounds
+    return min(max(mean, low), high)
 
 
 def compared_words(arms: Sequence[str], contrasts: Sequence[Contrast]) -> str:
@@ -504,9 +520,11 @@ def _notes(
     compared: str,
     control: str,
     indexes: Mapping[str, Index],
+    means: pd.DataFrame,
 ) -> tuple[str, ...]:
     notes = []
-    for outcome, one in zip(outcomes, found, strict=True):
+    of_control = means.to_numpy(np.float64).tolist()
+    for outcome, one, (mean, noise, error) in zip(outcomes, found, of_control, strict=True):
         bounds = outcome.column.bounds
         assert bounds is not None
         among = ", among those with a value" if outcome.among_observed else ""
@@ -514,10 +532,11 @@ def _notes(
         name = outcome.column.name
         index = indexes.get(name)
         what = name if index is None else f"{name} less its index"
+        told = "" if math.isnan(error) else f"std err {error:.2g}, "
         notes.append(
             f"Estimand: {compared} in the mean of {what} clipped to "
-            f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}; {control} mean {one.control:.4g} "
-            f"(noise sd {np.sqrt(2) * one.control_scale:.2g})."
+            f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}; {control} mean {mean:.4g} "
+            f"({told}noise sd {noise:.2g})."
         )
         notes += [] if index is None else [f"Index of {name}: {index.said(name)}."]
         notes += outcome.remarks(one)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dprct.arguments import checked
 from dprct.assignment.groups import Design, Level, units_of
+from dprct.certificate.valid_regressions import LONGEST_ERROR, NOT_RELEASED
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import EngineError, ParameterError
 from dprct.estimate.ate import (
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.certificate.valid_regressions import Validity
+    from dprct.estimate.ate import AnyOutcome
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -280,7 +282,10 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         self._table = adjusted
         self.facts = spec.known(Facts(prepared, declared.n), effects)
         self.facts.layout.check_public(self._public)
-        self._valid = self._rehearsed().valid(spec.alphas, subsets=not spec.has_slopes)
+        longest = [LONGEST_ERROR] * len(effects.outcomes)
+        self._valid = self._rehearsed().valid(
+            spec.alphas, subsets=not spec.has_slopes, control_errors=longest
+        )
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, schema: Schema, **options: Any) -> Self:
@@ -389,17 +394,31 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         facts = {**plan.facts, "calibration": found.words()}
         if isinstance(drawn.effects, DrawnMoments):
             facts["control means"] = found.control_words()
+        else:
+            errors = self._control_errors(targets)
+            facts["control means"] = _control_words(self.facts.effects.outcomes, errors)
         plan = replace(plan, facts=facts)
-        limits = (*self.spec.limits(self.facts), *key_limits(schema))
+        valid = found.valid(
+            self.spec.alphas, subsets=not self.spec.has_slopes,
+            control_errors=self._control_errors(targets),
+        )  # fmt: skip
+        control = () if valid.rounded or valid.control_found else (valid.control_words(),)
+        limits = (*self.spec.limits(self.facts), *control, *key_limits(schema))
         made = released(
             found.table, schema, guarantee, plan, ledger, limits, self.spec.keep,
             self.facts.effects.schema,
         )  # fmt: skip
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
-        valid = found.valid(self.spec.alphas, subsets=not self.spec.has_slopes)
         made = replace(made, estimates=estimates)
         return _announced(made, valid, self.facts.layout, targets)
+
+    def _control_errors(self, targets: Sequence[Target]) -> list[float | None]:
+        """Return the errors of control means; an index leaves another mean than the outcome's."""
+        return [
+            None if outcome.column.name in self.facts.effects.indexes else target.control_known
+            for outcome, target in zip(self.facts.effects.outcomes, targets, strict=True)
+        ]
 
     def _told(
         self,
@@ -512,6 +531,19 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """Return the schema that the protected file will have, its longest note included."""
         announced = self.facts.layout.released(super()._announced(guarantee))
         return self._valid.stamped(announced)
+
+
+def _control_words(outcomes: Sequence[AnyOutcome], errors: Sequence[float | None]) -> str:
+    """Return the errors of control means, which the file's own do not contain."""
+    told = [
+        f"{outcome.column.name} {NOT_RELEASED if error is None else f'{error:.3g}'}"
+        for outcome, error in zip(outcomes, errors, strict=True)
+    ]
+    return (
+        "the constant of each outcome on the arms alone, with standard errors (sampling and "
+        f"privacy noise together) {', '.join(told)}; dprct.ols and tables print them, other "
+        "commands print errors that do not contain the noise"
+    )
 
 
 def _announced(

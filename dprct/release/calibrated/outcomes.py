@@ -526,12 +526,14 @@ class Calibration:
             + (f", except: {'; '.join(other)}" if other else "")
         )
 
-    def valid(self, levels: tuple[float, ...], *, subsets: bool) -> Validity:
-        """Return what the file says of itself; also that rounding broke the calibration.
-
-        ``subsets`` says whether fewer covariates return the same effects: where outcomes do not
-        move with covariates.
-        """
+    def valid(
+        self,
+        levels: tuple[float, ...],
+        *,
+        subsets: bool,
+        control_errors: Sequence[float | None] = (),
+    ) -> Validity:
+        """Return what the file says of itself; ``subsets``: fewer covariates, the same effects."""
         regressions = self.layout.regressions
         ratios = [ratio for one in self.outcomes for ratio in one.classical]
         return Validity(
@@ -545,6 +547,8 @@ class Calibration:
             rows=self.rows,
             classical=all(ratio is not None and abs(ratio - 1) < _EQUAL for ratio in ratios),
             rounded=bool(self.errors),
+            control_errors=tuple(control_errors),
+            control_found=all(abs((one.control or 0) - 1) < _EQUAL for one in self.outcomes),
         )
 
 

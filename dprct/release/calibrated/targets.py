@@ -43,6 +43,9 @@ class Target:
         Released numbers of values in all arms, control first, where it is private who has one.
     control_error : float or None
         Error that the regression on the arms alone is to find of the control mean; any if None.
+    control_known : float or None
+        Error of the control mean, sampling and privacy noise together, whatever regressions find;
+        None where it has none.
     """
 
     effects: Array
@@ -51,6 +54,7 @@ class Target:
     index: Array | None = None
     counts: tuple[int, ...] = ()
     control_error: float | None = None
+    control_known: float | None = None
 
 
 def targets_of(
@@ -77,8 +81,11 @@ def targets_of(
             float(estimates.control["mean"].iloc[q]),
             None if indices is None else indices[:, q],
             one.counts,
+            control_known=known if math.isfinite(known) else None,
         )
-        for q, one in enumerate(released)
+        for q, (one, known) in enumerate(
+            zip(released, estimates.control["std_error"].tolist(), strict=True)
+        )
     ]
 
 
@@ -132,9 +139,10 @@ def joint_targets(
             Target(
                 effects,
                 covariance,
-                float(values[0]),
+                float(np.clip(values[0], low, high)),
                 None if indices is None else indices[:, j],
                 control_error=math.sqrt(squares[0]) if known[0] else None,
+                control_known=math.sqrt(squares[0]) if known[0] else None,
             )
         )
     return found
