@@ -395,7 +395,7 @@ def stamp(ax: Axes, watermark: str) -> None:
 def _pyplot() -> Any:
     try:
         return import_module("matplotlib.pyplot")
-    except ImportError:
+    except ModuleNotFoundError:
         raise MissingDependencyError.extra("matplotlib", "plot", "a figure") from None
 
 

@@ -273,7 +273,7 @@ def require() -> None:
     try:
         import starlette
         import uvicorn  # noqa: F401
-    except ImportError:
+    except ModuleNotFoundError:
         raise MissingDependencyError.extra("starlette and uvicorn", "app", "dprct app") from None
     del starlette
 

@@ -300,7 +300,7 @@ def arrow_of(purpose: str) -> tuple[Any, Any]:
     try:
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
+    except ModuleNotFoundError:
         raise MissingDependencyError.extra("pyarrow", "engines", purpose) from None
     return pyarrow, pyarrow.parquet
 

@@ -146,7 +146,7 @@ def test_without_the_extra_it_says_how_to_get_it(
 
     def refusing(name: str, *rest: Any, **options: Any) -> Any:
         if name in ("starlette", "uvicorn"):
-            raise ImportError(name)
+            raise ModuleNotFoundError(name)
         return original(name, *rest, **options)
 
     monkeypatch.setattr(builtins, "__import__", refusing)
@@ -164,6 +164,8 @@ def test_a_process_prints_one_address_and_ends_when_asked(
     process = subprocess.Popen(
         [sys.executable, "-m", "dprct", "app", str(survey), "--no-browser"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=checkout,
+        # where R was loaded in this process before, its libraries come before Python's own
+        env={k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"},
     )  # fmt: skip
     ending = threading.Timer(120, process.kill)
     ending.start()
