@@ -452,8 +452,8 @@ def _notes(
         notes.append(
             "Errors are conditional on the propensity model: they leave out that its weights are "
             "noisy and estimated."
-            + " In the plain form this is the largest part of the error."
-            * (not form.hajek)
+            + " In the plain form this is the largest part of the error: such intervals covered 62 "
+            "to 75% of the time for 95%." * (not form.hajek)
         )
     else:
         notes.append(

@@ -272,6 +272,12 @@ class SyntheticControlResults(Shown):
         alpha : float
             The band covers the noise with probability ``1 - alpha``.
         ax : Axes, optional
+
+        Notes
+        -----
+        Paths, gap and placebos have one scale: all periods of the panel from left to right, and
+        the same number of units of the outcome from bottom to top, so that an effect is as high in
+        one picture as in the others.
         """
         drawings: dict[str, Any] = {
             "paths": lambda: draw_paths(
@@ -285,7 +291,20 @@ class SyntheticControlResults(Shown):
         }
         check_choice("kind", kind, drawings)
         drawn: Axes = drawings[kind]()
-        return drawn
+        return drawn if kind == "weights" else self._scaled(drawn, kind, alpha)
+
+    def _scaled(self, ax: Axes, kind: str, alpha: float) -> Axes:
+        """Return a picture with the limits that paths, gap and placebos share."""
+        half, others = self._half(alpha), self.placebo_effects().to_numpy(np.float64)
+        path = self.counterfactual
+        levels = np.concatenate([self.observed, path - half, path + half])
+        gaps = np.abs(np.concatenate([self.band(alpha).to_numpy().ravel(), others.ravel()]))
+        low, high = np.nanmin(levels), np.nanmax(levels)
+        height = _MARGIN * max(float(high - low), 2 * float(np.nanmax(gaps)))
+        middle = float(low + high) / 2 if kind == "paths" else 0.0
+        ax.set_ylim(middle - height / 2, middle + height / 2)
+        ax.set_xlim(*_around(float(self.times[0]), float(self.times[-1])))
+        return ax
 
     def __repr__(self) -> str:
         return (
@@ -393,6 +412,15 @@ def _sheet_facts(result: SyntheticControlResults) -> tuple[tuple[str, str], ...]
         ("Periods after", f"{len(result.times) - result.T0:,}"),
         ("Weights", rule),
     )
+
+
+_MARGIN = 1.1
+"""Height of a picture over that of what is in it; and its width, likewise."""
+
+
+def _around(first: float, last: float) -> tuple[float, float]:
+    beyond = (_MARGIN - 1) / 2 * (last - first) or 0.5
+    return first - beyond, last + beyond
 
 
 def draw_paths(

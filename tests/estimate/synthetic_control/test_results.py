@@ -148,3 +148,23 @@ def test_a_mean_by_itself_is_said_to_be_no_mean_of_the_rows() -> None:
     result = model.fit(30, rng=4)
     assert result.att != pytest.approx(result.effect.mean(), abs=1e-9)
     assert "by itself too" in " ".join(result.summary().split())
+
+
+@pytest.mark.parametrize("pre_fit", [True, False])
+def test_pictures_have_one_scale_and_hold_what_they_show(*, pre_fit: bool) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    result = fitted(placebos=["donor 2"], pre_fit=pre_fit)
+    axes = {kind: result.plot(kind) for kind in ("paths", "gap", "placebos")}
+    heights = [high - low for low, high in (ax.get_ylim() for ax in axes.values())]
+    assert heights == pytest.approx([heights[0]] * 3)
+    assert len({ax.get_xlim() for ax in axes.values()}) == 1
+    for ax in axes.values():
+        low, high = ax.get_ylim()
+        inside = [line.get_ydata() for line in ax.lines if len(line.get_xdata()) > 2]
+        assert all(low < np.min(y) and np.max(y) < high for y in inside)
+    low, high = axes["gap"].get_ylim()
+    assert low == -high
+    band = result.band(0.05)
+    assert low < band.to_numpy().min()
+    assert band.to_numpy().max() < high
+    plt.close("all")
