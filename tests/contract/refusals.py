@@ -359,7 +359,8 @@ case(**IPW, name="ATE", private="y t x k s id")
 case(**IPW, name="in an engine", private="y t x k", engine=True)
 case(**IPW | {"outcome": "g"}, name="a constant", private="g t x", missing={"g": 1.0, "x": 0.0})
 case(**IPW, name="Hajek, Gaussian", private="y t x k s", hajek=True, noise="gaussian")
-case(**IPW, name="ATT", private="y t x k s", estimand="att", treated=0.0, errors="conditional")
+case(**IPW, name="ATT", private="y t x k s", estimand="att", treated=0.0, errors="conditional",
+     hajek=True)  # fmt: skip
 case(**IPW, name="share and sd declared", private="y t x k s", treated_share=0.3, sd=0.1)
 case(**IPW, name="ATC, Hajek", private="y t x k s", estimand="atc", hajek=True)
 for one in ("att", "atc"):

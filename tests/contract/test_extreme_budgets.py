@@ -183,7 +183,8 @@ MODELS: dict[str, tuple[Callable[[Bounds, Bounds], Any], dict[str, Any], tuple[f
     "IPW": (lambda y, w: _weighted(y, w, balance=["w"], overlap=True), {}, (1e-9,)),
     "IPW, ATT, Hajek": (lambda y, w: _weighted(y, w, estimand="att", hajek=True), {}, (1e-9,)),
     "IPW, Gaussian, conditional": (
-        lambda y, w: _weighted(y, w, noise="gaussian", errors="conditional"), {}, (1e-9,),
+        lambda y, w: _weighted(y, w, noise="gaussian", errors="conditional", hajek=True), {},
+        (1e-9,),
     ),
     **{
         f"SyntheticControl, {noise}{', protected' * protect}": (

@@ -139,3 +139,20 @@ def test_a_share_of_treated_decides_before_the_charge(
     said = [any("treated_share" in text for text in model(20_000, **options).plan(2, 1e-6).warnings)
             for options in ({}, {"treated_share": 0.3})]  # fmt: skip
     assert said == [True, False]
+
+
+def test_conditional_errors_are_those_of_the_hajek_form_unless_the_plain_one_is_asked_for(
+    study: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    def plan(epsilon: float, **options: Any) -> Any:
+        rows = study(2000)
+        model = IPW.from_formula(
+            "treat ~ age", rows, schema, outcome="earnings", errors="conditional", **options
+        )
+        return model.plan(epsilon, 1e-6)
+
+    assert plan(4).facts["form"].startswith("Hajek")
+    with pytest.raises(ParameterError, match="is for the Hajek form"):
+        plan(0.5)
+    asked = plan(0.5, hajek=False)
+    assert any("covered 62 to 75%" in text for text in asked.warnings)
