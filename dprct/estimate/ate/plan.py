@@ -96,6 +96,12 @@ def facts_of(
             f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
             f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, alphas[0]):.4g}"
         )
+    if isinstance(outcome, Outcome) and outcome.two_arms:
+        scale = float(outcome.width * outcome.arms.reach(0) / outcome.split(epsilon)[-1])
+        found[f"{name}: control mean"] = (
+            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(outcome.split(epsilon)[-1]):.3g}; "
+            "a delta makes it as precise as the effect"
+        )
     if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:
         found[f"{name}: clusters"] = clusters_said(outcome.arms, outcome.split(epsilon))
     if isinstance(outcome, CountedOutcome):
