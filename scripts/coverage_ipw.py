@@ -49,9 +49,10 @@ cancels in its ratios: it is the default where its denominators are expected to 
 noise (`plan` says so). The default penalty keeps the noise of a propensity weight at .7 or less, at
 the price of a bias towards the difference in means at small n and epsilon.
 
-Rows in bold are of the Hajek form with a wrong model or with much trimming: there the bias, which no
-error contains, is .4 to .5 of the half width. The plain form covers in these rows because its
-errors are 2.5 to 4 times as wide. With little penalty, and where the model is right, no row falls short.
+Rows in bold are of the Hajek form with a wrong model or with much trimming: there the bias, which
+no error contains, is .4 to .5 of the half width. The plain form covers in these rows because its
+errors are 2.5 to 4 times as wide. With little penalty, and where the model is right, no row falls
+short.
 """
 
 

@@ -51,8 +51,8 @@ MOST_OF_A_UNIT = 1 << 22
 _CHUNK = 1 << 18
 """Rows in memory at once; sums of their products are below 2^53, so that doubles add them."""
 
-_QUERY = 6000
-"""Most sums that one query of an engine is asked for."""
+MOST_IN_ENGINE = 108
+"""Columns whose sums, 5,994 of them, one query of an engine is asked for."""
 
 _CELL, _SQUARE, _BY = "__cell", "__q", "__f"
 
@@ -333,6 +333,11 @@ class MomentCells:
         """Number of groups, of which ``inner`` are one public group."""
         return self.public * self.inner
 
+    @property
+    def divides(self) -> bool:
+        """Whether rows have different private cells, or none."""
+        return bool(self.treatment or self.levels or self.present is not None)
+
     def cell(self) -> nw.Expr:
         """Return the private cell of a row, -1 for none, of a frame that is ``prepared``."""
         found = nw.lit(0, nw.Int64)
@@ -393,7 +398,9 @@ def moment_sums(
     Raises
     ------
     ParameterError
-        If the relation is add-remove, or private cells come without their counts.
+        If the relation is add-remove, private cells come without their counts, or an engine is
+        asked for more columns than one query takes: the sensitivity is that of sums over the
+        same rows, and another query may read others.
     """
     if relation == "add-remove":
         raise ParameterError(
@@ -401,6 +408,8 @@ def moment_sums(
         )
     if grid.rows > 1 and (unit is None or isinstance(table, nw.LazyFrame)):
         raise ParameterError("several rows of a unit need its column, and rows that are in memory")
+    if isinstance(table, nw.LazyFrame):
+        check_in_engine(grid.width)
     if cells.inner > 1 and not grid.count:
         raise ParameterError("the numbers of rows of private cells are released; say count=True")
     found = (
@@ -416,6 +425,16 @@ def moment_sums(
         l_inf=grid.l_inf,
         relation=relation,
     )
+
+
+def check_in_engine(width: int) -> None:
+    """Refuse more columns than one query of an engine is asked for."""
+    if width > MOST_IN_ENGINE:
+        raise ParameterError(
+            f"moments of {width} columns and products of a table in an engine; at most "
+            f"{MOST_IN_ENGINE} are added in one query, and their sensitivity needs the same rows "
+            "for all; ask for fewer, or collect the columns they need first"
+        )
 
 
 def _columns(grid: MomentsGrid, cells: MomentCells) -> list[Column]:
@@ -536,34 +555,35 @@ def _in_engine(
     by = [f"__g{i}" for i in range(len(keys))]
     rows = prepared(table, _columns(grid, cells)).select(
         *[nw.col(key).alias(name) for key, name in zip(keys, by, strict=True)],
-        cells.cell().alias(_CELL),
+        *([cells.cell().alias(_CELL)] if cells.divides else []),
         *[column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)],
     )
+    # by a constant, Polars takes the rows for sorted, and holds all of them
+    if cells.divides:
+        by.append(_CELL)
     if free and not grid.moves_nobody:
-        rows = _moved(rows, free, d, [*by, _CELL], grid.room)
+        rows = _moved(rows, free, d, by, grid.room)
     # (0, j) is h times the sum of k_j, and the corner h^2 times the number of rows
     sums = {f"s{j}": nw.col(f"k{j}") for j in range(d)}
     sums |= {f"p{i}_{j}": nw.col(f"k{i}") * nw.col(f"k{j}") for i in range(d) for j in range(i, d)}
     total = np.zeros((cells.size, d + 1, d + 1), dtype=object)
-    names = list(sums)
-    for start in range(0, len(names), _QUERY):
-        asked = names[start : start + _QUERY]
-        answer = added(rows, {name: sums[name] for name in asked}, [*by, _CELL])
-        if counted is not None:
-            _check_counts(answer, tuple(keys), counted)
-        for *key, cell, found, number in _keyed(answer, len(by), len(asked)):
-            group = _place(key, cells)
-            if cell < 0 or group < 0:
-                continue
-            matrix = total[group * cells.inner + cell]
-            if start == 0:
-                matrix[0, 0] += number * grid.constant**2
-            for name, value in zip(asked, found, strict=True):
-                i, j = _entry(name)
-                value = value * grid.constant if i == 0 else value
-                matrix[i, j] += value
-                if i != j:
-                    matrix[j, i] += value
+    answer = added(rows, sums, by)
+    if counted is not None:
+        _check_counts(answer, tuple(keys), counted)
+    for row in answer:
+        key, number = row[: len(by)], row[-1]
+        cell = int(key.pop()) if cells.divides else 0
+        group = _place(key, cells)
+        if cell < 0 or group < 0:
+            continue
+        matrix = total[group * cells.inner + cell]
+        matrix[0, 0] += number * grid.constant**2
+        for name, value in zip(sums, row[len(by) : -1], strict=True):
+            i, j = _entry(name)
+            value = value * grid.constant if i == 0 else value
+            matrix[i, j] += value
+            if i != j:
+                matrix[j, i] += value
     return list(total)
 
 
@@ -600,11 +620,6 @@ def _check_counts(answer: list[list[Any]], keys: tuple[str, ...], counted: Count
         check_rows(sum(number for (number,) in found.values()), counted.rows)
     else:
         check_counts(found, counted)
-
-
-def _keyed(answer: list[list[Any]], keys: int, sums: int) -> Any:
-    for row in answer:
-        yield (*row[:keys], int(row[keys]), row[keys + 1 : keys + 1 + sums], row[-1])
 
 
 def _place(key: list[Any], cells: MomentCells) -> int:

@@ -65,7 +65,9 @@ MODELS: dict[str, tuple[Callable[[Any], Any], dict[str, float]]] = {
     ),
 }  # fmt: skip
 PUBLIC_ARMS = ["PrivateATE", "PrivateMoments"]
-BEFORE_THE_CHARGE = ["PrivateATE", "PrivateMoments", "MVHistogram", "Marginals"]
+BEFORE_THE_CHARGE = [
+    "PrivateATE", "PrivateATE, joint", "PrivateMoments", "MVHistogram", "Marginals",
+]  # fmt: skip
 
 
 def ledger(model: Any, budget: dict[str, float]) -> Accountant:

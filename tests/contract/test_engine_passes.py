@@ -29,6 +29,9 @@ MODELS: dict[str, Callable[[Any, Schema], Any]] = {
         data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "public"},
         neighbors="replace-one",
     ),
+    "effects, jointly": lambda data, schema: PrivateATE(
+        data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": 0.5}
+    ),
     "moments of public groups": lambda data, schema: PrivateMoments(
         data, schema, columns=TWO, assignment=Simple("t"), missing="public",
         neighbors="replace-one-design-public",
@@ -56,13 +59,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+def delta_of(form: str) -> float:
+    return 1e-6 if form.startswith("moments") or form.endswith("jointly") else 0
+
+
 def said(form: str, model: Any) -> Any:
     """Return what a fit of a seed releases."""
     if form.startswith("moments"):
-        return model.fit(4, 1e-6, rng=3).drawn.sums.tolist()
+        return model.fit(4, delta_of(form), rng=3).drawn.sums.tolist()
     if form == "histogram":
         return model.fit(30, rng=3).protected.sort_values(["x", "g"]).to_numpy().tolist()
-    found = model.fit(4, rng=3)
+    found = model.fit(4, delta_of(form), rng=3)
     return [*found.params, *found.bse]
 
 
@@ -75,6 +82,6 @@ def test_a_fit_goes_through_the_table_twice(
     assert len(asked) == 1
     released = said(form, model)
     assert len(asked) == 2
-    model.plan(4, 1e-6 if form.startswith("moments") else 0)
+    model.plan(4, delta_of(form))
     assert len(asked) == 2
     assert released == said(form, MODELS[form](engines.rows(), engines.SCHEMA))

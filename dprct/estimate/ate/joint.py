@@ -38,6 +38,7 @@ from dprct.estimate.moments.groups import Group, Grouping, cells_of
 from dprct.estimate.moments.layout import layout_of, places_of, radius_of, scales_of
 from dprct.estimate.moments.release import (
     DrawnMoments,
+    asked_moments,
     count_noise,
     drawn_moments,
     gaussian_of,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.model import BoundTable
+    from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Guarantee, Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -250,13 +252,40 @@ def with_pairs(facts: ATEFacts, table: BoundTable) -> ATEFacts:
     return replace(facts, together=together(table, facts))
 
 
-def drawn_jointly(
-    layout: Layout, facts: ATEFacts, table: BoundTable, allocation: Allocation, noise: NoiseSource
-) -> DrawnMoments:
-    """Draw the release of all outcomes; the caller has charged it."""
+def relation_of(facts: ATEFacts) -> Relation:
+    """Return which tables are neighbours: treatment is public, or private with the outcomes."""
     hidden = isinstance(facts.outcomes[0], HiddenOutcome)
-    relation: Relation = "replace-one" if hidden else "replace-one-design-public"
-    return drawn_moments(table, layout, grouping(facts), relation, allocation, noise)
+    return "replace-one" if hidden else "replace-one-design-public"
+
+
+def sums_jointly(layout: Layout, facts: ATEFacts, table: BoundTable) -> IntegerVector:
+    """Return the sums of all outcomes, sealed, from one pass of an engine.
+
+    Raises
+    ------
+    ParameterError
+        If they are more than one query takes.
+    EngineError
+        If the engine fails, or the table is not what it was at the door.
+    """
+    return asked_moments(table, layout, grouping(facts), relation_of(facts), None)
+
+
+def drawn_jointly(
+    layout: Layout,
+    facts: ATEFacts,
+    table: BoundTable,
+    allocation: Allocation,
+    noise: NoiseSource,
+    sums: IntegerVector | None = None,
+) -> DrawnMoments:
+    """Draw the release of all outcomes; the caller has charged it.
+
+    ``sums`` are those of :func:`sums_jointly`, where they were asked for before.
+    """
+    return drawn_moments(
+        table, layout, grouping(facts), relation_of(facts), allocation, noise, sums=sums
+    )
 
 
 def smallest_arm(layout: Layout, facts: ATEFacts, allocation: Allocation) -> tuple[float, float]:

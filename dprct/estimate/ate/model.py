@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.sums import Rows
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit
@@ -685,17 +684,18 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         return super()._allocated(budget)
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], AnyDrawn]:
-        if allocation.budget.delta or not self._table.in_engine:
+        if not self._table.in_engine:
             return super()._asked(allocation)
-        sums = sums_of(self.facts.outcomes, self._table)
+        if allocation.budget.delta:
+            sums: Any = joint.sums_jointly(self.spec.layout(self.facts), self.facts, self._table)
+        else:
+            sums = sums_of(self.facts.outcomes, self._table)
         return lambda noise: self._draw(allocation, noise, sums)
 
-    def _draw(
-        self, allocation: Allocation, noise: NoiseSource, sums: Rows | None = None
-    ) -> AnyDrawn:
+    def _draw(self, allocation: Allocation, noise: NoiseSource, sums: Any = None) -> AnyDrawn:
         if allocation.budget.delta:
             layout = self.spec.layout(self.facts)
-            return joint.drawn_jointly(layout, self.facts, self._table, allocation, noise)
+            return joint.drawn_jointly(layout, self.facts, self._table, allocation, noise, sums)
         assert isinstance(allocation, ATEAllocation)
         return released(self.facts.outcomes, allocation, self._table, noise, sums)
 

@@ -97,9 +97,10 @@ def facts_of(
             f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, alphas[0]):.4g}"
         )
     if isinstance(outcome, Outcome) and outcome.two_arms:
-        scale = float(outcome.width * outcome.arms.reach(0) / outcome.split(epsilon)[-1])
+        own = outcome.split(epsilon)[-1]
+        scale = float(outcome.width * outcome.arms.reach(0) / own)
         found[f"{name}: control mean"] = (
-            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(outcome.split(epsilon)[-1]):.3g}; "
+            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(own):.3g}; "
             "a delta makes it as precise as the effect"
         )
     if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:

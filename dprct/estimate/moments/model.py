@@ -60,7 +60,7 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
-from dprct.queries.ball import MOST_ROWS
+from dprct.queries.ball import MOST_ROWS, check_in_engine
 from dprct.results.plan import Plan
 from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
@@ -552,6 +552,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         )  # fmt: skip
         layout = spec.layout(known.schema)
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
+        if self._table.in_engine:
+            check_in_engine(layout.grid.width)
         self.facts = MomentsFacts(schema=known.schema, n=known.n, grouping=grouping, layout=layout)
         self._check_scores()
 

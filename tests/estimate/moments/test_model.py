@@ -198,6 +198,21 @@ def test_engines_release_the_same_layout_and_effects() -> None:
     assert one == other
 
 
+@pytest.mark.parametrize("lazy", [True, False])
+def test_an_engine_adds_no_more_than_one_query_takes(lazy: bool) -> None:
+    """The sensitivity is that of sums over the same rows, and two queries may read others."""
+    names = [f"x{j}" for j in range(109)]
+    data = pl.DataFrame({name: [0.0, 1.0] * 20 for name in names})
+    schema = dprct.Schema(tuple(Column(name, bounds=(0, 1), missing=()) for name in names))
+    rows = data.lazy() if lazy else data
+    PrivateMoments(rows, schema, columns=names[1:])
+    if lazy:
+        with pytest.raises(ParameterError, match=r"109 columns .* at most 108 .* ask for fewer"):
+            PrivateMoments(rows, schema, columns=names)
+    else:
+        PrivateMoments(rows, schema, columns=names)
+
+
 def vars_of(group: Any) -> Any:
     return group.arm, group.values, group.absent, group.rows
 
