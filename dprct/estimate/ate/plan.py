@@ -100,8 +100,8 @@ def facts_of(
         own = outcome.split(epsilon)[-1]
         scale = float(outcome.width * outcome.arms.reach(0) / own)
         found[f"{name}: control mean"] = (
-            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(own):.3g}; "
-            "a delta makes it as precise as the effect"
+            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(own):.3g}"
+            + "; a delta makes it as precise as the effect" * (outcome.arms.clusters is None)
         )
     if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:
         found[f"{name}: clusters"] = clusters_said(outcome.arms, outcome.split(epsilon))

@@ -297,11 +297,11 @@ class SyntheticControlResults(Shown):
         """Return a picture with the limits that paths, gap and placebos share."""
         half, others = self._half(alpha), self.placebo_effects().to_numpy(np.float64)
         path = self.counterfactual
-        levels = np.concatenate([self.observed, path - half, path + half])
+        levels = sorted(np.concatenate([self.observed, path - half, path + half]).tolist())
         gaps = np.abs(np.concatenate([self.band(alpha).to_numpy().ravel(), others.ravel()]))
-        low, high = np.nanmin(levels), np.nanmax(levels)
-        height = _MARGIN * max(float(high - low), 2 * float(np.nanmax(gaps)))
-        middle = float(low + high) / 2 if kind == "paths" else 0.0
+        low, high = levels[0], levels[-1]
+        height = _MARGIN * max(high - low, 2 * sorted(gaps.tolist())[-1])
+        middle = (low + high) / 2 if kind == "paths" else 0.0
         ax.set_ylim(middle - height / 2, middle + height / 2)
         ax.set_xlim(*_around(float(self.times[0]), float(self.times[-1])))
         return ax
