@@ -171,9 +171,12 @@ test_that("the released file is an ordinary file to R", {
   tested <- lmtest::coeftest(model, vcov. = robust)
   ours <- ols(re78 ~ treat, read_dta(file))
   expect_equal(unname(coef(ours)), unname(coef(model)), tolerance = 1e-10)
-  expect_equal(unname(vcov(ours)), unname(robust), tolerance = 1e-10)
-  expect_equal(unname(tidy(ours)$statistic), unname(tested[, "t value"]), tolerance = 1e-10)
-  expect_equal(unname(tidy(ours)$p.value), unname(tested[, "Pr(>|t|)"]), tolerance = 1e-10)
+  expect_equal(unname(vcov(ours)[2, 2]), unname(robust[2, 2]), tolerance = 1e-10)
+  expect_equal(tidy(ours)$statistic[2], unname(tested[2, "t value"]), tolerance = 1e-10)
+  expect_equal(tidy(ours)$p.value[2], unname(tested[2, "Pr(>|t|)"]), tolerance = 1e-10)
+  # of the control mean the file's own error has no privacy noise, and ours the released error
+  expect_gt(vcov(ours)[1, 1], 4 * robust[1, 1])
+  expect_true(is.na(vcov(ours)[1, 2]))
 })
 
 test_that("fixest and modelsummary read the released file", {
