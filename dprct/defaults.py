@@ -24,6 +24,13 @@ TWO_ARM_SHARES = (Fraction(67, 100), Fraction(28, 100), Fraction(5, 100))
 MANY_ARM_SHARES = (Fraction(7, 10), Fraction(3, 10))
 """Shares of epsilon for arm means and for their variances."""
 
+PLANNED_ICC = Fraction(1, 20)
+"""Intra-cluster correlation that a plan assumes where none is declared."""
+
+GUESSED_SD = 0.25
+"""Standard deviation, in widths of the bounds, by which epsilon is divided between the effect of
+clusters and its variance, where none is declared."""
+
 COUNTED_SHARES = (Fraction(7, 10), Fraction(3, 10))
 """Shares of epsilon for sums with counts of values, and for sums of squares (private missing)."""
 

@@ -17,6 +17,7 @@ from dprct.assignment.designs import Complete
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
 from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
+from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Clipped, Combinations, observed, observed_counts
 from dprct.results.base import HoldsRows
@@ -137,22 +138,18 @@ class Experiment(HoldsRows, Comparison):
         every = np.bincount(cells + 1, weights=number, minlength=shape[0] * count + 1)
         sizes = every[1:].astype(np.int64).reshape(shape)
         total = int(sizes.sum())
-        self._check(sizes if not self.clustered else self._clusters(cells, shape))
+        member = self.units.member
+        self._check(clusters_of_cells(cells, member, shape) if self.clustered else sizes)
         return Arms(
             cells,
             tuple(tuple(int(n) for n in row) for row in sizes),
             tuple(Fraction(int(row.sum()), total) for row in sizes),
-            clusters=self.units.member if self.clustered else None,
+            clusters=member if self.clustered else None,
             largest=self.largest,
             unit=self.unit,
             combinations=self.combinations,
+            squares=squares_of_cells(cells, member, number, shape) if self.clustered else (),
         )
-
-    def _clusters(self, cells: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
-        """Return how many clusters with rows that count each block and arm has; (H, A)."""
-        pairs = {(int(c), int(m)) for c, m in zip(cells, self.units.member, strict=True) if c >= 0}
-        found = np.bincount([c for c, _ in pairs], minlength=shape[0] * shape[1])
-        return found.reshape(shape)
 
     def _check(self, sizes: NDArray[np.int64]) -> None:
         few = [name for name, n in zip(self.arms, sizes.T, strict=True) if (n < 2).any()]
@@ -257,9 +254,11 @@ def likely_arms(groups: Comparison, n: int, largest: int | None) -> Arms:
     size = max(2, n // len(groups.arms))
     clustered = bool(clusters_of(groups.design))
     none = np.empty(0, np.int64)
+    each = min((largest or 1) * size, size**2 // 2)
+    squares = ((each,) * len(groups.arms),) if clustered else ()
     return Arms(
         none, ((size,) * len(groups.arms),), clusters=none if clustered else None,
-        largest=largest or 1, unit=groups.unit,
+        largest=largest or 1, unit=groups.unit, squares=squares,
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from dprct.encoding import clipped, divided
 from dprct.errors import SchemaError
 from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.clusters import inflation, variance_of_total
 from dprct.schema.columns import check_own
 from dprct.schema.tables import Table, collected, row_count
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDType
 
     from dprct.privacy.budget import Relation
+    from dprct.queries.clusters import ClusterRule
     from dprct.schema.columns import Column
     from dprct.schema.tables import Frame
 
@@ -428,6 +429,10 @@ class Arms:
         What one record is.
     combinations : Combinations or None
         What ``codes`` and ``clusters`` belong to, where rows stay in an engine.
+    squares : tuple of tuples of int, (H, A)
+        Sums of the squared sizes of the clusters that count; empty where there are none.
+    rule : Correlated, MeansWithin or None
+        What is declared of clusters, by which the variance of their totals is found.
     """
 
     codes: NDArray[np.int64]
@@ -437,6 +442,8 @@ class Arms:
     largest: int = 1
     unit: Literal["person", "cluster"] = "person"
     combinations: Combinations | None = None
+    squares: tuple[tuple[int, ...], ...] = ()
+    rule: ClusterRule | None = None
 
     def reach(self, arm: int) -> Fraction:
         """Return by how much an arm's mean moves when one record moves from l to u, over u - l."""
@@ -449,9 +456,11 @@ class Arms:
         return Asked(column, fill, column.name if with_value else public)
 
     @property
-    def inflation(self) -> int:
+    def inflation(self) -> Fraction:
         """Sensitivity of an arm's variance over the square of :meth:`reach` times u - l."""
-        return 2 * self.largest - 1 if self.clusters is not None and self.unit == "person" else 1
+        if self.clusters is None:
+            return Fraction(1)
+        return inflation(self.rule, self.largest, self.unit, self.sizes, self.squares, GRID)
 
 
 _CELL, _CLUSTER = "__cell", "__cluster"
@@ -681,9 +690,10 @@ def difference_aggregates(
     a cluster of m, (S - m_-)^2 - (S' - m_-)^2 = (S - S')(S + S' - 2 m_-) is at most
     w^2 (2m - 1); for a whole cluster it is at most (m w)^2.  Here S and S' lie within m w / 2 of
     zero, w apart at most, and so does m_-, the mean total of the other clusters: S + S' is at most
-    (m - 1) w, less 2 m_- at most (2m - 1) w.  Clusters within blocks: a person or cluster is in one
-    block h and arm a, whose term is w_h^2 V_ha, so that the bound is the largest w_h^2 / n_ha^2
-    times it, which is D^2 over w^2.  All are rationals, rounded to a
+    (m - 1) w, less 2 m_- at most (2m - 1) w.  Where bounds on the means of clusters or their
+    correlation are declared, :mod:`dprct.queries.clusters` has the proof.  Clusters within blocks:
+    a person or cluster is in one block h and arm a, whose term is w_h^2 V_ha, so that the bound is
+    the largest w_h^2 / n_ha^2 times it, which is D^2 over w^2.  All are rationals, rounded to a
     2^20th of their sensitivity: x -> floor(x + 1/2) is monotone and commutes with adding
     integers, so that numbers at most 2^20 apart stay so.
     """
@@ -743,21 +753,25 @@ def _arm_statistics(
 
 
 def _cluster_statistics(parts: list[Part], arms: Arms) -> list[tuple[Fraction, Fraction]]:
-    """Return sum_h w_h mean_h and sum_h w_h^2 M_h s^2(S_g) / n_h^2 of every arm.
+    """Return sum_h w_h mean_h and sum_h w_h^2 Var(S_h) / n_h^2 of every arm.
 
-    S_g are the totals of k about the middle of the bounds, M_h the clusters of the arm and block.
+    S_h is the sum of k over the arm and block, of which clusters are independent.
     """
-    totals: list[Counter[int]] = [Counter() for _ in range(len(arms.sizes) * len(arms.sizes[0]))]
+    cells: list[dict[int, tuple[int, int, int]]] = [
+        {} for _ in range(len(arms.sizes) * len(arms.sizes[0]))
+    ]
     for part in parts:
-        totals[part.cell][part.cluster] += part.s - part.n * (GRID // 2)
+        n, s, q = cells[part.cell].get(part.cluster, (0, 0, 0))
+        cells[part.cell][part.cluster] = (n + part.n, s + part.s, q + part.q)
+    squares = arms.squares or tuple((0,) * len(row) for row in arms.sizes)
     found = []
     for arm in range(len(arms.sizes[0])):
         mean = variance = Fraction(0)
         for h, (weight, sizes) in enumerate(zip(arms.weights, arms.sizes, strict=True)):
-            each = totals[h * len(sizes) + arm].values()
-            n, m, s = sizes[arm], len(each), sum(each)
-            spread = Fraction(m * sum(t * t for t in each) - s * s, m - 1)
-            mean += weight * (Fraction(s, n) + GRID // 2)
+            each, n = list(cells[h * len(sizes) + arm].values()), sizes[arm]
+            about = sum(s - m * (GRID // 2) for m, s, _ in each)
+            mean += weight * (Fraction(about, n) + GRID // 2)
+            spread = variance_of_total(arms.rule, each, n, squares[h][arm], GRID)
             variance += weight**2 * spread / n**2
         found.append((mean, variance))
     return found

@@ -17,7 +17,7 @@
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
 #'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
 #'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`,
-#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing` and `sd`.
+#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing`, `sd` and `icc`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples
@@ -91,6 +91,9 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #'   there than this, in units of `sd`, are moved to that distance, and `"box"` moves nobody.
 #' @param privacy_unit,largest_cluster `"person"` or `"cluster"`: who is protected if clusters were
 #'   assigned; the largest number of rows of a cluster.
+#' @param icc,cluster_mean_bounds Public facts of clusters that were assigned: an upper bound on the
+#'   correlation of two people of one cluster; bounds on the mean of every cluster. One of them makes
+#'   errors cheaper; where it does not hold, intervals are too short. Lists by outcome, if several.
 #' @param index,index_columns,index_bounds A public prediction that is subtracted from the outcome:
 #'   a formula as text, a function or the file of a pilot; its covariates; bounds of the difference.
 #' @param attrition Whether rows were lost after the assignment.
@@ -138,14 +141,16 @@ NULL
 private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
                         ..., outcome = NULL, control = NULL, missing = NULL, budget_shares = NULL,
                         sd = NULL, centre = NULL, radius = NULL, subgroups = NULL, effects = NULL,
-                        blocks = NULL, privacy_unit = NULL, largest_cluster = NULL, index = NULL,
+                        blocks = NULL, privacy_unit = NULL, largest_cluster = NULL, icc = NULL,
+                        cluster_mean_bounds = NULL, index = NULL,
                         index_columns = NULL, index_bounds = NULL, alphas = NULL,
                         attrition = NULL, neighbors = NULL) {
   model("PrivateATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, control = control,
     missing = missing, budget_shares = budget_shares, sd = sd, centre = centre, radius = radius,
     subgroups = subgroups, effects = effects, blocks = blocks, privacy_unit = privacy_unit,
-    largest_cluster = largest_cluster, index = index, index_columns = index_columns,
+    largest_cluster = largest_cluster, icc = icc, cluster_mean_bounds = cluster_mean_bounds,
+    index = index, index_columns = index_columns,
     index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors, ...
   )
 }

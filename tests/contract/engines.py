@@ -50,6 +50,7 @@ from dprct.queries import (
     read_once,
     summed,
 )
+from dprct.queries.clusters import ClusterRule, Correlated, MeansWithin
 from dprct.queries.horvitz_thompson import arm_of
 from dprct.queries.sums import Arms, Asked, Combinations
 from dprct.schema import Column, Schema
@@ -144,7 +145,9 @@ def combinations(*names: str) -> tuple[Combinations, np.ndarray[Any, Any], pl.Da
     return Combinations(names, places), np.arange(len(found)), found
 
 
-def arms(frame: Table, *names: str, clusters: bool = False) -> Arms:
+def arms(
+    frame: Table, *names: str, clusters: bool = False, rule: ClusterRule | None = None
+) -> Arms:
     """Return arms (the last column) within blocks (the first of two), as the frame is read."""
     where, codes, found = combinations(*names, *(["school"] if clusters else []))
     cells = [found.filter(pl.col(names[-1]) == arm) for arm in (0, 1)]
@@ -153,7 +156,10 @@ def arms(frame: Table, *names: str, clusters: bool = False) -> Arms:
         codes, groups = found[names[-1]].to_numpy(), found["school"].to_numpy()
     else:
         sizes, groups = tuple(zip(*(cell["len"].to_list() for cell in cells), strict=True)), None
-    facts = {"largest": found["len"].max(), "unit": "person"} if clusters else {}
+    facts: dict[str, Any] = {}
+    if clusters:
+        squares = (tuple(int((cell["len"].to_numpy() ** 2).sum()) for cell in cells),)
+        facts = {"largest": found["len"].max(), "unit": "person", "squares": squares, "rule": rule}
     if isinstance(frame, nw.DataFrame):  # in memory, every row has its code
         at = [where.places[key] for key in frame.select(*where.columns).rows()]
         codes, groups = codes[at], None if groups is None else groups[at]
@@ -162,9 +168,11 @@ def arms(frame: Table, *names: str, clusters: bool = False) -> Arms:
     return Arms(codes, sizes, tuple(weights), groups, combinations=where, **facts)
 
 
-def difference(frame: Table, *names: str, clusters: bool = False) -> list[Any]:
+def difference(
+    frame: Table, *names: str, clusters: bool = False, rule: ClusterRule | None = None
+) -> list[Any]:
     """Return the parts of a comparison of two arms."""
-    found = difference_aggregates(frame, Y, arms(frame, *names, clusters=clusters), 0.5)
+    found = difference_aggregates(frame, Y, arms(frame, *names, clusters=clusters, rule=rule), 0.5)
     return [_open(part) for part in (found.difference, found.variance, found.control)]
 
 
@@ -245,6 +253,12 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "moment_sums of public groups": lambda f: ball(f, private=False),
     "difference_aggregates of blocks": lambda f: difference(f, "block", "t"),
     "difference_aggregates of clusters": lambda f: difference(f, "whole", clusters=True),
+    "difference_aggregates of correlated clusters": lambda f: difference(
+        f, "whole", clusters=True, rule=Correlated(Fraction(1, 10))
+    ),
+    "difference_aggregates of bounded cluster means": lambda f: difference(
+        f, "whole", clusters=True, rule=MeansWithin(1 << 19, 1 << 17)
+    ),
     "arm_aggregates": lambda f: [_open(part) for part in arm_aggregates(f, Y, arms(f, "t"))],
     "summed of public groups": lambda f: together(f, private=False),
     "summed of private arms": lambda f: together(f, private=True),

@@ -237,6 +237,11 @@ case(**ATE, name="pools", private="y", outcome="y", blocks={1.0: "p", 2.0: "p"},
      assignment=dprct.Block("t", block="block"))  # fmt: skip
 case(**ATE, name="clusters", private="y", outcome="y", privacy_unit="cluster", largest_cluster=4,
      assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+case(**ATE, name="clusters, a correlation", private="y", outcome="y", icc=0.1,
+     assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+case(**ATE, name="clusters, bounds on means", private="y", outcome="y",
+     cluster_mean_bounds={"y": (0.0, 1.0)},
+     assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
 case(**ATE, name="attrition", private="y", outcome="y", attrition=True,
      assignment=dprct.Complete("t", shares=0.3))  # fmt: skip
 case(**ATE, name="a control group", private="y", outcome="y", control="none",
@@ -474,6 +479,11 @@ file_case("the box", "y x", used="y x t", covariates=["x"], covariate_release="f
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
 file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster", largest_cluster=4,
+          assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+file_case("clusters, a correlation", "y", used="y t home", outcome="y", icc={"y": 0.1},
+          assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+file_case("clusters, bounds on means", "y", used="y t home", outcome="y",
+          cluster_mean_bounds=(0.0, 1.0),
           assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
 file_case("a control group", "y", used="y c", outcome="y", control="cash",
           assignment=dprct.Complete(["cash", "none"], arm="c"))  # fmt: skip

@@ -221,15 +221,17 @@ def calls(folder: Path) -> dict[str, Call]:
         "PrivateATE", **both, outcome="y", treatment="t", assignment=None, control=None,
         missing=None, budget_shares=None, sd=None, centre=None, radius=None, subgroups=(),
         effects="arms", blocks="weight",
-        privacy_unit="person", largest_cluster=None, index=None, index_columns=(),
+        privacy_unit="person", largest_cluster=None, icc=None, cluster_mean_bounds=None,
+        index=None, index_columns=(),
         index_bounds=None, alphas=(0.05,), attrition=False, neighbors="replace-one-design-public",
     )  # fmt: skip
     model(
         "Calibrated", data=data, schema=fates, outcome="y", treatment="t", covariates=("w",),
         assignment=None, covariate_release="histogram", specifications=(), budget_shares=None,
         alphas=(0.05,), legal="calibrated", gamma="zero", clip=(), missing=None, sd=None,
-        control=None, blocks="weight", privacy_unit="person", largest_cluster=None, index=None,
-        index_columns=(), index_bounds=None, attrition=False, keep=(),
+        control=None, blocks="weight", privacy_unit="person", largest_cluster=None, icc=None,
+        cluster_mean_bounds=None, index=None, index_columns=(), index_bounds=None,
+        attrition=False, keep=(),
     )  # fmt: skip
     model("MVHistogram", data=data, schema=cells, columns=None, zeta=None, keep=())
     model("Marginals", data=data, schema=cells, columns=None, default_bins=None, keep=())

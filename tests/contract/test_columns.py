@@ -212,6 +212,7 @@ PUBLIC: dict[tuple[Any, str], str] = {
 
 _NONE = """
 self data schema zeta keep control missing weights sd effects blocks privacy_unit largest_cluster
+icc cluster_mean_bounds
 index_bounds attrition neighbors covariate_release legal gamma options estimand noise lam trim split
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
 cov_type outcome_share treated_share

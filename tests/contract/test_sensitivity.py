@@ -8,7 +8,7 @@ rule allows left out; the row that moves takes every value that a file can hold,
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ import pytest
 from dprct.encoding import encodings
 from dprct.missing import missing_numbers, tagged
 from dprct.privacy.aggregates import CellCounts, IntegerVector, _open
+from dprct.queries.clusters import Correlated, MeansWithin
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.horvitz_thompson import (
     PrivateArms,
@@ -73,6 +74,12 @@ BLOCKED = Arms(
 LONE_BLOCK = Arms(  # a person alone in an arm of a block does not count, and moves nothing
     np.array([-1, -1, 0, 1, 0, 1, 0, 1]), ((3, 3),)
 )
+CLUSTERED = Arms(
+    np.tile([0, 1], ROWS // 2), ((4, 4),), clusters=np.array([0, 1, 0, 1, 2, 3, 2, 3]), largest=2,
+    squares=((8, 8),),
+)  # fmt: skip
+CORRELATED = replace(CLUSTERED, rule=Correlated(Fraction(1, 5)))
+MEANS_WITHIN = replace(CLUSTERED, rule=MeansWithin(GRID // 2, GRID // 4))
 HIDDEN = PrivateArms(("t",), ((0.0,), (1.0,)), (Fraction(1, 2), Fraction(1, 2)), ROWS)
 
 
@@ -144,6 +151,13 @@ QUERIES: dict[str, Query] = {
     "cross products": Query(lambda frame: [cross_products(frame, [Y, X])], (True,)),
     "difference": Query(of_difference(TWO), (True, True, True), design_public=True),
     "difference, blocks": Query(of_difference(BLOCKED), (True, True, True), design_public=True),
+    "difference, clusters": Query(of_difference(CLUSTERED), (True, True, True), design_public=True),
+    "difference, correlated clusters": Query(
+        of_difference(CORRELATED), (True, True, True), design_public=True
+    ),
+    "difference, bounds on cluster means": Query(
+        of_difference(MEANS_WITHIN), (True, True, True), design_public=True
+    ),
     "difference, a lone person": Query(
         of_difference(LONE_BLOCK), (False, False, False), design_public=True
     ),

@@ -160,6 +160,11 @@ effect("blocks of two, pooled",
        public="t pair", arms=("alternate",), sizes=(16,))  # fmt: skip
 CLUSTERS = dprct.Cluster("t", cluster="cluster")
 effect("clusters, persons", {"assignment": CLUSTERS, "privacy_unit": "person"}, public="t cluster")
+effect("clusters, a correlation", {"assignment": CLUSTERS, "icc": 0.1}, public="t cluster")
+for unit in ({}, {"privacy_unit": "cluster", "largest_cluster": 2}):
+    effect(f"clusters, bounds on means{', whole' * bool(unit)}",
+           {"assignment": CLUSTERS, "cluster_mean_bounds": (0.25, 0.75), **unit},
+           public="t cluster")  # fmt: skip
 effect("clusters", {"assignment": CLUSTERS, "privacy_unit": "cluster", "largest_cluster": 2},
        public="t cluster")  # fmt: skip
 INDEX: dict[str, dict[str, Any]] = {
@@ -303,6 +308,12 @@ for rule in ("weight", "ignore"):
                private="y w", public="t block", facts=_fates(block="public"))  # fmt: skip
 calibrated("clusters", {"covariates": ["w"], "covariate_release": "marginals", "treatment": None,
            "assignment": CLUSTERS, "privacy_unit": "cluster", "largest_cluster": 2},
+           private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
+calibrated("clusters, bounds on means", {"covariates": ["w"], "covariate_release": "filler",
+           "treatment": None, "assignment": CLUSTERS, "cluster_mean_bounds": (0.25, 0.75)},
+           private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
+calibrated("clusters, a correlation", {"covariates": ["w"], "covariate_release": "filler",
+           "treatment": None, "assignment": CLUSTERS, "icc": {"y": 0.1}},
            private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
 calibrated("another control, attrition",
            {"covariates": ["w"], "covariate_release": "filler", "treatment": None,

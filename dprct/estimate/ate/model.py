@@ -16,6 +16,7 @@ from dprct.assignment.groups import (
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import joint
+from dprct.estimate.ate.clusters import check_rules, ruled
 from dprct.estimate.ate.facts import (
     ATEFacts,
     Bounds,
@@ -24,6 +25,13 @@ from dprct.estimate.ate.facts import (
     covariate_names,
     indexes_of,
     narrowed,
+)
+from dprct.estimate.ate.outcomes import (
+    MissingRule,
+    hidden_outcome_of,
+    outcome_of,
+    policy_of,
+    uncountable,
 )
 from dprct.estimate.ate.plan import (
     check_outcomes,
@@ -55,7 +63,6 @@ from dprct.estimate.ate.within import check_within, private_names
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
 from dprct.estimate.experiment import (
     BlockRule,
-    Experiment,
     UnitRule,
     blocks_of,
     check_hidden,
@@ -69,7 +76,6 @@ from dprct.estimate.experiment import (
     hidden_arms,
     levels_of,
     likely_arms,
-    no_policy,
     with_bounds,
 )
 from dprct.estimate.moments.layout import scales_of
@@ -83,7 +89,6 @@ from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
-from dprct.queries import observed_number
 from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
 
@@ -101,12 +106,9 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.horvitz_thompson import PrivateArms
     from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit
-
-MissingRule = str | float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +139,8 @@ class ATESpec(Spec[ATEFacts]):
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
     largest_cluster: int | None = None
+    icc: float | Mapping[str, float] | None = None
+    cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None
     index: IndexRule | Mapping[str, IndexRule] | None = None
     index_columns: tuple[str, ...] = ()
     index_bounds: Bounds | Mapping[str, Bounds] | None = None
@@ -232,6 +236,9 @@ class ATESpec(Spec[ATEFacts]):
         yield lambda: check_sample(schema)
         yield lambda: self.outcome_columns(schema)
         yield self.comparison
+        yield lambda: check_rules(
+            self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
+        )
         yield lambda: self._check_private(schema)
         yield self.contrasts
         yield self._check_roles
@@ -312,18 +319,9 @@ class ATESpec(Spec[ATEFacts]):
                     "missing value"
                 )
             if policy == "private" and clusters_of(self.design):
-                raise self._uncountable(column)
+                raise uncountable(column)
             if policy not in (None, "public", "private"):
                 constant_of(policy, column)
-
-    @staticmethod
-    def _uncountable(column: Column) -> ParameterError:
-        """Return the refusal of a design in which values of an outcome cannot be counted."""
-        return ParameterError(
-            f"missing='private' for {column.name!r} is not offered with clusters or weighted "
-            "blocks, where too few have a value in each; say blocks='ignore' where shares are "
-            "the same everywhere, or missing='public' or a number"
-        )
 
     def guesses(self, facts: Facts) -> Iterator[ATEFacts]:
         """Yield an experiment of this design whose groups are all of the same size.
@@ -345,14 +343,23 @@ class ATESpec(Spec[ATEFacts]):
                 known = Outcome(column, arms, share, fill, policy == "public")
                 if policy == "private":
                     if blocks_of(groups.design, self.blocks):
-                        raise self._uncountable(column)
+                        raise uncountable(column)
                     known = CountedOutcome(column, arms, share)
-            outcomes.append(narrowed(known, indexes.get(column.name)))
+            outcomes.append(self.declared(narrowed(known, indexes.get(column.name))))
         yield ATEFacts(
             schema=facts.schema, n=facts.n, comparison=groups, contrasts=self.contrasts(),
             outcomes=tuple(outcomes), indexes=indexes, subgroups=self.subgroups,
             private_subgroups=self.cells(facts.schema),
         )  # fmt: skip
+
+    def declared(self, outcome: AnyOutcome) -> AnyOutcome:
+        """Return an outcome that knows its declared sd, and what is declared of its clusters."""
+        if not isinstance(outcome, Outcome):
+            return outcome
+        facts = self.icc, self.cluster_mean_bounds, self.outcome
+        arms = ruled(outcome.arms, outcome.column, *facts)
+        sd = sds_of(self.sd, self.outcome).get(outcome.column.name)
+        return replace(outcome, arms=arms, sd=sd)
 
     def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
         """Return the mechanisms of every outcome; with a delta, the one of all of them."""
@@ -450,6 +457,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
         ]
     indexes = spec.indexes(schema)
     frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
+    adapted = tuple(map(spec.declared, adapted))
     facts = ATEFacts(
         schema=schema, n=known.n, comparison=groups, contrasts=spec.contrasts(), outcomes=adapted,
         indexes=indexes, subgroups=spec.subgroups, private_subgroups=spec.cells(schema),
@@ -517,6 +525,13 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         it.
     largest_cluster : int, optional
         Public upper limit on the rows of a cluster; required for ``privacy_unit="cluster"``.
+    icc : number, or mapping from outcome to number, optional
+        Public upper bound on the correlation of two people of one cluster.  Errors then come from
+        the variance of people times the design effect, which needs far less noise.  Where the bound
+        is too low, intervals are too short.  For ``privacy_unit="person"``.
+    cluster_mean_bounds : (low, high), or mapping from outcome to such, optional
+        Public bounds on the mean of every cluster, narrower than those of the outcome.  Errors then
+        come from totals clipped to them.  Where they are too narrow, intervals are too short.
     index : callable, str, path, or mapping from outcome to these, optional
         A public prediction g0(X) of the outcome.  The method works with the outcome minus g0(X),
         clipped to ``index_bounds``; narrower bounds mean less noise.  Give a function of a data
@@ -552,7 +567,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
     Laplace(b)`` is released, b = w / (min(n1, n0) .67 epsilon) for bounds of width w, and V +
     Laplace(b_V), b_V = w^2 / (min(n1, n0)^2 .28 epsilon); the control mean takes the remaining .05
     of epsilon.  With more arms, the mean and the variance of every arm are released, at .7 and .3
-    of epsilon; arms hold different people, so they do not add up.  Intervals are quantiles of N(0,
+    of epsilon; arms hold different people, so they do not add up.  Clusters raise b_V, and divide
+    epsilon by public facts (docs/methods.md, section 3).  Intervals are quantiles of N(0,
     V~) + Laplace, where V~ = max(0, V + Laplace + c b_V), and c is chosen so that they cover
     whatever V is.  Main effects, interactions and :meth:`PrivateATEResults.contrast` are
     post-processing of arm means, with one Laplace draw per arm.  With an index, row i enters as
@@ -608,6 +624,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
         largest_cluster: int | None = None,
+        icc: float | Mapping[str, float] | None = None,
+        cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None,
         index: IndexRule | Mapping[str, IndexRule] | None = None,
         index_columns: Sequence[str] = (),
         index_bounds: Bounds | Mapping[str, Bounds] | None = None,
@@ -619,7 +637,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
             missing=missing, budget_shares=budget_shares, sd=sd, centre=centre, radius=radius,
             subgroups=subgroups, effects=effects, blocks=blocks, privacy_unit=privacy_unit,
-            largest_cluster=largest_cluster, index=index, index_columns=index_columns,
+            largest_cluster=largest_cluster, icc=icc, cluster_mean_bounds=cluster_mean_bounds,
+            index=index, index_columns=index_columns,
             index_bounds=index_bounds, alphas=alphas, attrition=attrition, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
@@ -716,85 +735,3 @@ def check_one_row(schema: Schema) -> None:
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
             "assign them as clusters with privacy_unit='cluster'"
         )
-
-
-def outcome_of(
-    table: BoundTable,
-    column: Column,
-    experiment: Experiment,
-    missing: MissingRule | Mapping[str, MissingRule] | None,
-    share: Fraction,
-) -> Outcome | CountedOutcome:
-    """Return one outcome with who counts for it, by the declared policy for missing values.
-
-    Raises
-    ------
-    SchemaError
-        If it may be missing and no policy is declared.
-    ParameterError
-        If the policy does not go with blocks or clusters.
-    """
-    policy = policy_of(column, missing)
-    if policy == "private":
-        if experiment.clustered or len(experiment.units.labels) > 1:
-            raise ATESpec._uncountable(column)
-        return CountedOutcome(column, experiment.counted(), share)
-    if policy == "public":
-        counted = experiment.among_observed(table.frame, column, table.counted)
-        return Outcome(column, counted, share, among_observed=True)
-    fill = None if policy is None else constant_of(policy, column)
-    return Outcome(column, experiment.counted(), share, fill)
-
-
-def hidden_outcome_of(
-    table: BoundTable,
-    column: Column,
-    arms: PrivateArms,
-    missing: MissingRule | Mapping[str, MissingRule] | None,
-    share: Fraction,
-) -> HiddenOutcome:
-    """Return one outcome of an experiment whose treatment is private.
-
-    Raises
-    ------
-    SchemaError
-        If it may be missing and no policy is declared.
-    ParameterError
-        If fewer than two rows count.
-    """
-    policy = policy_of(column, missing)
-    if policy == "public":
-        counted = table.counted
-        if counted is not None and column.name in counted.present:
-            n = counted.having(column.name)
-        else:
-            n = observed_number(table.frame, column)
-        arms = replace(arms, n=n, present=column.name)
-    if arms.n < 2:
-        raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
-    fill = None if policy in (None, "public") else constant_of(policy, column)
-    return HiddenOutcome(column, arms, share, fill, among_observed=policy == "public")
-
-
-def policy_of(
-    column: Column, missing: MissingRule | Mapping[str, MissingRule] | None
-) -> MissingRule | None:
-    """Return what happens to missing values of an outcome; None if it has none.
-
-    Raises
-    ------
-    SchemaError
-        If it may be missing and no policy is declared.
-    """
-    policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
-    if column.missing == ():
-        return None
-    if policy is not None and not isinstance(policy, (str, int, float)):
-        raise no_policy(policy, column)
-    if policy is None:
-        raise SchemaError(
-            f"outcome {column.name!r} may be missing; say missing='public' (it is public whose "
-            "value is missing), missing='private' (it is private), or a number that replaces "
-            "it, or declare missing='never'"
-        )
-    return policy

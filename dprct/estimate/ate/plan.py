@@ -15,6 +15,7 @@ from scipy import optimize, special
 from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.ate import joint
+from dprct.estimate.ate.clusters import clusters_said, words_of
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.within import condition, known_levels
 from dprct.estimate.moments.release import count_noise, gaussian_of
@@ -95,6 +96,8 @@ def facts_of(
             f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
             f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, alphas[0]):.4g}"
         )
+    if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:
+        found[f"{name}: clusters"] = clusters_said(outcome.arms, outcome.split(epsilon))
     if isinstance(outcome, CountedOutcome):
         found[f"{name}: missing values"] = (
             f"the above is if all have a value; an arm with fewer than "
@@ -325,6 +328,8 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
         ]
         shown.append(f"the declared probabilities of the arms: {', '.join(shares)}")
     shown.append("the declared bounds of " + ", ".join(o.column.name for o in outcomes))
+    clustered = (o for o in outcomes if isinstance(o, Outcome))
+    shown += [words for o in clustered if (words := words_of(o.arms, o.column.name))]
     if facts.private_subgroups:
         names = ", ".join(column.name for column in facts.private_subgroups)
         shown.append(f"the declared levels of {names}")

@@ -17,6 +17,7 @@ from dprct.defaults import (
     TWO_ARM_SHARES,
 )
 from dprct.errors import ParameterError
+from dprct.estimate.ate.clusters import inverse_sizes, sampling_of, shares_of, words_of
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, against_control, combined
 from dprct.estimate.noise_law import LARGEST_RHO
 from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
@@ -58,6 +59,8 @@ class Outcome:
     fill : float or None
     among_observed : bool
         Who has a value is public, and the others do not count.
+    sd : float or None
+        Declared; the epsilon of clusters is divided by it.
     """
 
     column: Column
@@ -65,6 +68,7 @@ class Outcome:
     share: Fraction
     fill: float | None = None
     among_observed: bool = False
+    sd: float | None = None
 
     @property
     def presence_public(self) -> bool:
@@ -87,12 +91,19 @@ class Outcome:
         return Fraction(Clipped(self.column).step) * GRID
 
     def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
-        """Return the epsilon of effects, of variances and, with two arms, of the control mean."""
-        shares = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
+        """Return the epsilon of effects, of variances and, with two arms, of the control mean.
+
+        The variance of clusters costs more than that of people, so that public facts divide it.
+        """
+        shares: tuple[Fraction, ...] = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
+        if self.arms.inflation > 1:
+            sampling = sampling_of(self.arms, float(self.width), self.sd)
+            own = Fraction(epsilon) * self.share
+            shares = shares_of(own, self.reaches(), self.arms.inflation, sampling)
         return tuple(epsilon * self.share * part for part in shares)
 
     def rho(self, epsilon: Fraction) -> float:
-        """Return b_V / b^2 = eps_tau^2 / eps_v, times (2m - 1) for people in clusters."""
+        """Return b_V / b^2 = eps_tau^2 / eps_v, times the inflation by clusters."""
         of_effect, of_variance = self.split(epsilon)[:2]
         return float(self.arms.inflation * of_effect**2 / of_variance)
 
@@ -138,7 +149,7 @@ class Outcome:
             Variance of the outcome within an arm.
         contrasts : sequence of Contrast
         """
-        sampling = [moment * part for part in _inverse_sizes(self.arms)]
+        sampling = [moment * part for part in inverse_sizes(self.arms)]
         of_effect, of_variance = self.split(epsilon)[:2]
         reaches, rho = self.reaches(), self.rho(epsilon)
         scales = [float(reach / of_effect) for reach in reaches]
@@ -152,8 +163,11 @@ class Outcome:
         return tuple(combined(means, contrast.weights) for contrast in contrasts)
 
     def remarks(self, _: Released) -> tuple[str, ...]:
-        """Return what a reader must know beyond the estimand: nothing."""
-        return ()
+        """Return what a reader must know beyond the estimand: on what errors of clusters rest."""
+        declared = words_of(self.arms, self.column.name)
+        if not declared:
+            return ()
+        return (f"Errors rest on {declared}: where it does not hold, intervals are too short.",)
 
     def reaches(self) -> tuple[Fraction, ...]:
         """Return by how much one record moves what is released, in units of the outcome.
@@ -262,15 +276,6 @@ class Released:
             return self
         effects = tuple(combined(self.means, contrast.weights) for contrast in contrasts)
         return replace(self, effects=effects)
-
-
-def _inverse_sizes(arms: Arms) -> list[float]:
-    """Return sum_h w_h^2 / n_ha for each arm; times the largest cluster, at worst."""
-    return [
-        arms.largest
-        * sum(float(w) ** 2 / row[a] for w, row in zip(arms.weights, arms.sizes, strict=True))
-        for a in range(len(arms.sizes[0]))
-    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

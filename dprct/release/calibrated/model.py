@@ -161,6 +161,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         it.
     largest_cluster : int, optional
         Public upper limit on the rows of a cluster; required for ``privacy_unit="cluster"``.
+    icc, cluster_mean_bounds : optional
+        Public facts of clusters, as for :class:`dprct.PrivateATE`.
     index : callable, str, path, or mapping from outcome to these, optional
         A public prediction of the outcome by which it is adjusted before it is clipped to
         ``index_bounds``, as for :class:`dprct.PrivateATE`.  A study file states it as a formula
@@ -256,6 +258,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
         largest_cluster: int | None = None,
+        icc: float | Mapping[str, float] | None = None,
+        cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None,
         index: IndexRule | Mapping[str, IndexRule] | None = None,
         index_columns: Sequence[str] = (),
         index_bounds: Bounds | Mapping[str, Bounds] | None = None,
@@ -268,9 +272,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             covariate_release=covariate_release, specifications=specifications,
             budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma, clip=clip,
             missing=missing, sd=sd, centre=centre, radius=radius, control=control, blocks=blocks,
-            privacy_unit=privacy_unit, largest_cluster=largest_cluster, index=index,
-            index_columns=index_columns, index_bounds=index_bounds, attrition=attrition, keep=keep,
-            neighbors=neighbors,
+            privacy_unit=privacy_unit, largest_cluster=largest_cluster, icc=icc,
+            cluster_mean_bounds=cluster_mean_bounds, index=index, index_columns=index_columns,
+            index_bounds=index_bounds, attrition=attrition, keep=keep, neighbors=neighbors,
         )  # fmt: skip
         check_schema(schema)
         declared = self._bind(spec, _clipped(BoundTable(data), schema, spec.clip), schema)

@@ -309,6 +309,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
     largest_cluster: int | None = None
+    icc: float | Mapping[str, float] | None = None
+    cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None
     index: IndexRule | Mapping[str, IndexRule] | None = None
     index_columns: tuple[str, ...] = ()
     index_bounds: Bounds | Mapping[str, Bounds] | None = None
@@ -379,7 +381,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             control=self.control, missing=self.missing, budget_shares=self.parts[1], sd=self.sd,
             centre=self.centre, radius=self.radius, neighbors=self.neighbors,
             blocks=self.blocks, privacy_unit=self.privacy_unit,
-            largest_cluster=self.largest_cluster, index=self.index,
+            largest_cluster=self.largest_cluster, icc=self.icc,
+            cluster_mean_bounds=self.cluster_mean_bounds, index=self.index,
             index_columns=self.index_columns, index_bounds=self.index_bounds, alphas=self.alphas,
             attrition=self.attrition,
         )  # fmt: skip

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,13 +157,16 @@ def test_clusters_cost_by_the_unit_that_is_protected(schema: Schema) -> None:
     y = 2 * t + rng.normal(0, 1, 200)[village.astype(int)] + rng.normal(0, 1, 2_000)
     data = pd.DataFrame({"y": y, "t": t, "village": village})
     design = Cluster("t", cluster="village")
-    people = PrivateATE(data, schema, outcome="y", assignment=design).fit(epsilon=2, rng=1)
+    model = PrivateATE(data, schema, outcome="y", assignment=design)
+    of_effect, of_variance = (float(e) for e in model.facts.outcomes[0].split(Fraction(2))[:2])
+    people = model.fit(epsilon=2, rng=1)
     whole = PrivateATE(
         data, schema, outcome="y", assignment=design, privacy_unit="cluster", largest_cluster=12
     ).fit(epsilon=2, rng=1)
     of_person, of_cluster = people.effects[0], whole.effects[0]
-    assert of_cluster.scales[0] == pytest.approx(12 * of_person.scales[0])
-    assert of_person.variances[0].rho == pytest.approx(19 * of_cluster.variances[0].rho)
+    assert of_cluster.scales[0] == pytest.approx(12 * of_person.scales[0] * of_effect / 1.34)
+    assert of_person.variances[0].rho == pytest.approx(19 * of_effect**2 / of_variance)
+    assert of_cluster.variances[0].rho == pytest.approx(1.34**2 / 0.56)
     assert whole.guarantee.unit == "cluster of village"
     with pytest.raises(SchemaError, match="largest_cluster"):
         PrivateATE(data, schema, outcome="y", assignment=design, privacy_unit="cluster")

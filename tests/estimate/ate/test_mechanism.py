@@ -39,7 +39,10 @@ def test_the_parts_spend_exactly_the_share() -> None:
 def test_rho_is_the_public_ratio_of_scales() -> None:
     assert outcome(4, 4).rho(Fraction(2)) == pytest.approx(0.67**2 / 0.28)
     clustered = outcome(4, 4, clusters=np.arange(8) // 2, largest=2)
-    assert clustered.rho(Fraction(2)) == pytest.approx(3 * 0.67**2 / 0.28)
+    of_effect, of_variance, of_control = clustered.split(Fraction(2))
+    assert clustered.rho(Fraction(2)) == pytest.approx(float(3 * of_effect**2 / of_variance))
+    assert of_effect + of_variance + of_control == 1
+    assert of_control == Fraction(5, 100)
 
 
 @pytest.mark.parametrize(
