@@ -61,7 +61,7 @@ def companion(path: Path, name: str) -> Path:
     return path.with_suffix(f".{name}")
 
 
-COMPANIONS = ("expected.csv", "README-data.md", "valid.do")
+COMPANIONS = ("expected.csv", "README-data.md", "valid.do", "valid.R")
 """What else may lie next to a protected file, under its name."""
 
 

@@ -32,6 +32,7 @@ from dprct.release.writing import (
 )
 from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
+from dprct.study import valid_files
 from dprct.study.declared_tables import belongs_to, long_form, written
 from dprct.study.moments_tables import (
     DeclaredMoments,
@@ -465,10 +466,13 @@ class Companions:
     Parameters
     ----------
     readme, expected : Path
+    valid : mapping of str to Path
+        By the names that :func:`valid_texts` gives.
     """
 
     readme: Path
     expected: Path
+    valid: Mapping[str, Path]
 
 
 def companions(study: Study) -> Companions:
@@ -480,11 +484,16 @@ def companions(study: Study) -> Companions:
         If something is there that this study did not write.
     """
     places = Companions(
-        companion(study.output, "README-data.md"), companion(study.output, "expected.csv")
+        companion(study.output, "README-data.md"),
+        companion(study.output, "expected.csv"),
+        {name: companion(study.output, name) for name in (valid_files.STATA, valid_files.R)},
     )
     own = mark(study.dataset_id).encode("utf-8")
     refuse_foreign(places.readme, own=_begins_with(places.readme, own))
     refuse_foreign(places.expected, own=belongs_to(places.expected, study.dataset_id))
+    for name, place in places.valid.items():
+        begins = valid_files.first_line(name, study.dataset_id).encode("utf-8")
+        refuse_foreign(place, own=_begins_with(place, begins))
     return places
 
 
@@ -499,6 +508,9 @@ def _begins_with(path: Path, start: bytes) -> bool:
 def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
     """Write what goes with a protected file: README-data.md and, with tables, expected.csv.
 
+    With a calibrated file go the regressions that are valid on it, as valid.do and valid.R.  Those
+    of an earlier release in its place are removed, because they are not valid on this one.
+
     Everything is computed from the protected file: free.
 
     Returns
@@ -512,9 +524,16 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
         If it cannot be written.
     """
     places = companions(study)
-    data, schema = read(study.output) if study.tables else (None, None)
+    calibrated = study.experiment is not None
+    data, schema = read(study.output) if study.tables or calibrated else (None, None)
     names = (study.path.name, places.expected.name, places.readme.name)
     texts = texts_beside(study, certificate, data, schema, names)
+    if data is not None and schema is not None:
+        found = valid_files.valid_texts(data, schema, study.dataset_id, study.output.name)
+        texts |= {places.valid[name].name: text for name, text in found.items()}
+    for place in places.valid.values():
+        if place.name not in texts:
+            place.unlink(missing_ok=True)
     paths = [study.output.with_name(name) for name in texts]
     for path, text in zip(paths, texts.values(), strict=True):
         with atomic_write(path, mode="wb") as file:

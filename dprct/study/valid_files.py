@@ -1,0 +1,262 @@
+"""The regressions that are valid on a calibrated file, ready to run in Stata and in R.
+
+Each command is followed by the numbers that it must give: a reader sees at once that the file is
+the one that was released, and that their program reads it as ours does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dprct.certificate.valid_regressions import Validity
+from dprct.errors import DprctError
+from dprct.formula import parse
+from dprct.results.ols import ols
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from dprct.formula.syntax import Factor
+    from dprct.schema.schema import Schema
+
+STATA, R = "valid.do", "valid.R"
+"""What the files are called, after the protected file."""
+
+MOST = 400
+"""Regressions that are written; all are in the certificate."""
+
+_WIDTH = 76
+_TOLERANCE = "1e-6"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A valid regression with the numbers that it gives on the file.
+
+    Parameters
+    ----------
+    outcome : str
+    terms : tuple of str
+        The right side, arms first.
+    numbers : mapping of str to tuple of float
+        Of each arm, the released effect and its error.
+    """
+
+    outcome: str
+    terms: tuple[str, ...]
+    numbers: dict[str, tuple[float, float]]
+
+
+def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str) -> dict[str, str]:
+    """Return ``valid.do`` and ``valid.R`` of a protected file, by name; empty if it has none.
+
+    Parameters
+    ----------
+    data : DataFrame
+        The rows of the protected file.
+    schema : Schema
+        Of that file, which says what is valid on it.
+    dataset_id : str
+    place : str
+        The name of the file.
+    """
+    valid = Validity.of(schema)
+    if valid is None or valid.rounded:
+        return {}
+    found = [*_shown(valid, data, schema)]
+    if not found:
+        return {}
+    return {
+        STATA: _stata(valid, found, dataset_id, place),
+        R: _r(valid, found, dataset_id, place),
+    }
+
+
+def first_line(name: str, dataset_id: str) -> str:
+    """Return how a file begins that is this data set's own; any other is never replaced.
+
+    Examples
+    --------
+    >>> first_line("valid.R", "liberia")
+    '# Written by dprct protect for liberia: regressions that are valid on the protected file.'
+    """
+    return (
+        f"{'*' if name == STATA else '#'} Written by dprct protect for {dataset_id}: regressions "
+        "that are valid on the protected file."
+    )
+
+
+def _shown(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Shown]:
+    """Yield every calibrated regression, with its numbers."""
+    every = ((outcome, part) for outcome in valid.outcomes for part in valid.covariates)
+    for number, (outcome, part) in enumerate(every):
+        if number == MOST:
+            return
+        terms = (*valid.arms, *part)
+        formula = f"{_quoted(outcome)} ~ {' + '.join(map(_spelt, terms))}"
+        try:
+            fit = ols(formula, data, schema, valid.cov_type, valid.cluster)
+            numbers = {arm: (float(fit.params[arm]), float(fit.bse[arm])) for arm in valid.arms}
+        except (DprctError, KeyError):  # an arm that this file cannot tell from another
+            continue
+        yield Shown(outcome, terms, numbers)
+
+
+def _head(valid: Validity, sign: str) -> list[str]:
+    """Return what both files say first, as comments."""
+    arms = ", ".join(valid.arms)
+    words = [
+        f"The coefficients of {arms} are the released effects, and their errors with "
+        f"{valid.errors} hold sampling and privacy noise. The other coefficients are artefacts. "
+        "Below each regression stand the numbers that it must give."
+    ]
+    if valid.control_errors:
+        words.append(valid.control_words())
+    return [f"{sign} {line}" for text in words for line in textwrap.wrap(text, _WIDTH)]
+
+
+def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> str:
+    """Return the do-file."""
+    lines = [first_line(STATA, dataset_id), *_head(valid, "*"), "version 12"]
+    # a name that Stata would read as something else is left to the reader
+    opened = (
+        "* Open the protected file first." if set(place) & set('"$`') else f'use "{place}", clear'
+    )
+    lines.append(opened)
+    at = len(lines)
+    made: dict[str, str] = {}
+    for one in found:
+        words = [_in_stata(term, made) for term in one.terms]
+        lines.append("")
+        if None in words:
+            lines.append(
+                f"* {one.outcome} on {' '.join(one.terms)}: valid, but not written here, because "
+                "Stata has other words for such interactions"
+            )
+            continue
+        command = " ".join(["regress", one.outcome, *map(str, words)])
+        lines += [f"{command}, {valid.errors}", *_asserted(one)]
+    lines[at:at] = made.values()
+    return "\n".join(lines) + "\n"
+
+
+def _asserted(one: Shown) -> Iterator[str]:
+    for arm, (value, error) in one.numbers.items():
+        yield f"assert reldif(_b[{arm}], {value:.12g}) < {_TOLERANCE}"
+        yield f"assert reldif(_se[{arm}], {error:.12g}) < {_TOLERANCE}"
+
+
+def _in_stata(term: str, made: dict[str, str]) -> str | None:
+    """Return a term in Stata's words, or None; ``made`` holds commands for columns it needs."""
+    (factors,) = parse(f"~ {term}", functions=True).terms
+    if len(factors) == 1:
+        factor = factors[0]
+        if factor.kind == "name":
+            return factor.names[0]
+        return _column(factor, made)
+    if any(factor.kind == "C" for factor in factors):
+        return None
+    names = [f.names[0] if f.kind == "name" else _column(f, made) for f in factors]
+    return "#".join(f"c.{name}" for name in names)
+
+
+def _column(factor: Factor, made: dict[str, str]) -> str:
+    """Return the column of categories or of arithmetic, after a command that makes it."""
+    if factor.label not in made:
+        new = f"_valid{len(made) + 1}"
+        if factor.expression is None:
+            # by group, so that texts, negative codes and fractions are categories, too
+            made[factor.label] = f"egen {new} = group({factor.names[0]})"
+        else:
+            source = factor.expression.source.replace("**", "^")
+            for place, name in reversed([*enumerate(factor.names)]):
+                source = re.sub(rf"\bv{place}\b", name, source)
+            there = ", ".join(factor.names)
+            made[factor.label] = f"generate double {new} = {source} if !missing({there})"
+    new = made[factor.label].split(" = ")[0].split()[-1]
+    return f"i.{new}" if factor.kind == "C" else new
+
+
+_FUNCTION = """\
+# The robust errors that Stata prints: HC1, or CR1 where there are clusters.
+errors <- function(fit, cluster = NULL) {
+  there <- !is.na(coef(fit))
+  X <- model.matrix(fit)[, there, drop = FALSE]
+  e <- residuals(fit)
+  n <- nrow(X)
+  k <- ncol(X)
+  B <- solve(crossprod(X))
+  if (is.null(cluster)) {
+    scores <- X * e
+    factor <- n / (n - k)
+  } else {
+    scores <- rowsum(X * e, as.character(cluster))
+    G <- nrow(scores)
+    factor <- G / (G - 1) * (n - 1) / (n - k)
+  }
+  sqrt(diag(B %*% crossprod(scores) %*% B) * factor)
+}
+agrees <- function(found, told) {
+  stopifnot(all(abs(unname(found) - told) / (abs(told) + 1) < 1e-6))
+}"""
+
+
+def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> str:
+    """Return the R script."""
+    lines = [first_line(R, dataset_id), *_head(valid, "#"), _FUNCTION]
+    lines += [
+        f"d <- haven::read_dta({json.dumps(place, ensure_ascii=False)})",
+        "d <- as.data.frame(haven::zap_labels(haven::zap_missing(d)))",
+    ]
+    for one in found:
+        right = " + ".join(map(_in_r, one.terms))
+        arms = ", ".join(json.dumps(_quoted(arm), ensure_ascii=False) for arm in one.numbers)
+        values = ", ".join(f"{value:.12g}" for value, _ in one.numbers.values())
+        told = ", ".join(f"{error:.12g}" for _, error in one.numbers.values())
+        lines += ["", f"fit <- lm({_quoted(one.outcome)} ~ {right}, data = d)"]
+        cluster = ""
+        if valid.cluster is not None:
+            name = json.dumps(valid.cluster, ensure_ascii=False)
+            lines.append(f"used <- d[names(residuals(fit)), {name}]")
+            cluster = ", used"
+        lines += [
+            f"agrees(coef(fit)[c({arms})], c({values}))",
+            f"agrees(errors(fit{cluster})[c({arms})], c({told}))",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_r(term: str) -> str:
+    """Return a term in R's words.
+
+    Examples
+    --------
+    >>> _in_r("C(town)"), _in_r("age:female"), _in_r("I(age ** 2)")
+    ('factor(town)', 'age:female', 'I(age ^ 2)')
+    """
+    (factors,) = parse(f"~ {term}", functions=True).terms
+    words = []
+    for factor in factors:
+        if factor.kind == "name":
+            words.append(_quoted(factor.names[0]))
+        elif factor.kind == "C":
+            words.append(f"factor({_quoted(factor.names[0])})")
+        else:
+            words.append(factor.label.replace("**", "^"))
+    return ":".join(words)
+
+
+def _quoted(name: str) -> str:
+    """Return a column as formulas take it, here and in R."""
+    return name if re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) else f"`{name}`"
+
+
+def _spelt(term: str) -> str:
+    """Return a term as our formulas take it."""
+    return term if not re.fullmatch(r"\w+", term) else _quoted(term)
