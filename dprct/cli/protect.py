@@ -22,6 +22,7 @@ from dprct.study.package import (
     written_files,
 )
 from dprct.study.protecting import also_charged, offered, refuse_unpromised
+from dprct.study.study import in_brief
 from dprct.study.verdicts import of_study
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def check(
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
     study = study_of(study_file)
-    problems = open_points(study) + unaffordable(study)
+    problems = in_brief(open_points(study)) + unaffordable(study)
     _say_same_data(study)
     for problem in problems:
         say(f"- {problem}")

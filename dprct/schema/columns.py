@@ -151,8 +151,8 @@ class Column:
     derived : str or None
         Expression of other columns, from which a release computes this one.
     missing : tuple of str or None
-        The legal missing codes, each of which is a level of its own.  ``()`` means that no value
-        may be missing, None that nothing was declared.
+        The legal missing codes, each of which is a level of its own.  ``()``, which may be
+        written ``"never"``, means that no value may be missing, None that nothing was declared.
     exclusive : str or None
         Name of a group of 0/1 columns of which at most one is 1 in each row, such as dummies of
         arms.  They are modelled as one column.
@@ -191,6 +191,10 @@ class Column:
     constants_public: bool = False
     coordinates: bool | None = None
     confirmed: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.missing, (str, list)):
+            object.__setattr__(self, "missing", check_missing_codes(self.missing, self.name))
 
     @property
     def is_text(self) -> bool:

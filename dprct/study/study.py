@@ -130,6 +130,12 @@ def _reads(method: str, part: str) -> bool:
     return part in parts_read(method)
 
 
+_FROM_FILE = "from file: confirm"
+"""How an open point ends that is about facts of a header."""
+
+_FEW = 8
+"""Open points of this kind that are listed one by one."""
+
 _REFUSED = "[release] the plan refuses"
 _CONFIRM = "confirm = true in [release] goes on all the same"
 
@@ -449,7 +455,7 @@ class Study:
         ]
         facts = _file_facts(schema, self.release.keep)
         if facts and DATASET not in self.header.columns:
-            found.append(f"the file ({DATASET!r}): {', '.join(facts)} from file: confirm")
+            found.append(f"the file ({DATASET!r}): {', '.join(facts)} {_FROM_FILE}")
         return found
 
 
@@ -561,7 +567,30 @@ def _file_facts(schema: Schema, keep: tuple[str, ...]) -> list[str]:
 
 
 def _unconfirmed(schema: Schema, column: Column) -> str:
-    return f"column {column.name!r}: {_header_facts(schema, column)} from file: confirm"
+    return f"column {column.name!r}: {_header_facts(schema, column)} {_FROM_FILE}"
+
+
+def in_brief(points: Sequence[str]) -> list[str]:
+    """Return open points with one for all that is to be confirmed of the header, if it is much.
+
+    Examples
+    --------
+    >>> few = ["column 'age' has no fate", "column 'age': type byte from file: confirm"]
+    >>> in_brief(few) == few
+    True
+    >>> many = [f"column 'x{k}': type byte from file: confirm" for k in range(60)]
+    >>> [point.split(" come")[0] for point in in_brief([few[0], *many])][1]
+    'the header: types, formats, labels and label sets of 60 columns'
+    """
+    header = [point for point in points if point.endswith(_FROM_FILE)]
+    if len(header) <= _FEW:
+        return list(points)
+    return [
+        *(point for point in points if not point.endswith(_FROM_FILE)),
+        f"the header: types, formats, labels and label sets of {len(header)} columns come from the "
+        "confidential file and will be public; read them with dprct describe, and write "
+        "confirm = true under [header]",
+    ]
 
 
 def _header_facts(schema: Schema, column: Column) -> str:

@@ -7,12 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 
 from dprct.io.compare import compare
+from dprct.io.stata import write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.release.writing import check_target
+from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -368,3 +371,21 @@ def test_a_changed_study_is_refused_before_anything_is_spent(
     assert ran.err.startswith("refused: the study is not the one that was approved: its hash is ")
     assert approved in ran.err
     assert files() == before
+
+
+def test_check_says_once_that_a_header_is_to_be_confirmed(
+    dprct: Callable[..., Any], folder: Path
+) -> None:
+    names = [f"answer{k}" for k in range(30)]
+    data = pd.DataFrame({name: [0.0, 1.0] * 5 for name in names})
+    write_dta(data, Schema(tuple(Column(name, "byte") for name in names)), folder / "wide.dta")
+    (folder / "wide.toml").write_text(
+        'version = 1\ndata = "wide.dta"\ndataset_id = "wide"\n[release]\nmethod = "marginals"\n'
+        'epsilon = 1.0\n[study]\nrest = "withheld"\n[columns]\n'
+        'answer3 = {fate = "modelled", levels = [0, 1], missing = "never"}\n', "utf-8",
+    )  # fmt: skip
+    ran = dprct("check", folder / "wide.toml")
+    assert ran.code == 1
+    assert ran.out.count("confirm") == 1
+    assert "label sets of 30 columns come from the confidential file" in ran.out
+    assert ran.out.splitlines()[-1] == "1 open point"

@@ -179,3 +179,10 @@ def test_facts_of_a_file_pickle_and_copy() -> None:
 
 def test_undecodable_bytes_are_shown_as_replacements() -> None:
     assert shown(b"caf\xe9".decode("utf-8", "surrogateescape")) == "caf\ufffd"
+
+
+def test_missing_codes_are_read_as_declare_reads_them() -> None:
+    assert Column("x", missing="never") == Column("x", missing=())  # type: ignore[arg-type]
+    assert Column("x", missing=[".a", "."]).missing == (".", ".a")  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match=r"column 'x': missing='none'; allowed: 'never'"):
+        Column("x", missing="none")  # type: ignore[arg-type]

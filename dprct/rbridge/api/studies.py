@@ -28,6 +28,7 @@ from dprct.study.package import (
     unaffordable,
     written_files,
 )
+from dprct.study.study import in_brief
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
@@ -75,7 +76,7 @@ def study_read(path: str, output: str | None = None) -> Record:
 def study_check(path: str, output: str | None = None) -> Record:
     """Return what a study lacks, and what its ledger would refuse; nothing is charged."""
     study = _found(path, output)
-    problems = open_points(study) + unaffordable(study)
+    problems = in_brief(open_points(study)) + unaffordable(study)
     said = "complete: nothing is open" if not problems else f"open points: {len(problems)}"
     text = "\n".join([*(f"- {problem}" for problem in problems), said])
     return Record(("dprct_check",), {"complete": not problems, "problems": problems, "text": text})
