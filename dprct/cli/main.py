@@ -103,7 +103,7 @@ app = typer.Typer(
     cls=Commands,
     name="dprct",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 done; 1 unexpected differences, open points or values "
     "that do not match; 2 wrong usage or input; 3 refused (budget, confirmation); 130 interrupted; "

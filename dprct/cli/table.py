@@ -65,6 +65,13 @@ def table(
         Path | None,
         typer.Option(help="Compare with this expected.csv; exit 1 if a number differs."),
     ] = None,
+    no_guarantee: Annotated[
+        bool,
+        typer.Option(
+            "--no-guarantee",
+            help="Leave out the lines of the guarantee, which the certificate has, too.",
+        ),
+    ] = False,
     output: Output = None,
 ) -> None:
     """Print the tables that STUDY declares, or the results of its estimate.
@@ -79,7 +86,7 @@ def table(
         )
     study = study_of(study_file, output)
     if study.estimate is not None:
-        _check_estimate(on, expect)
+        _check_estimate(on, expect, no_guarantee)
         say(form.table(results_of(study)))
         return
     with working("making tables"):
@@ -89,6 +96,7 @@ def table(
     for name, made in tables.made.items():
         if form in (_Format.latex, _Format.csv) and len(study.tables) > 1:
             say(form.comment(name))
+        made = _without_guarantee(made) if no_guarantee else made
         say(form.table(_watermarked(made) if on is On.confidential else made))
     for name, why in tables.withheld.items():
         say(form.comment(f"{name}: {why}"))
@@ -100,8 +108,12 @@ def table(
         raise typer.Exit(_IMPOSSIBLE)
 
 
-def _check_estimate(on: On, expect: Path | None) -> None:
+def _check_estimate(on: On, expect: Path | None, no_guarantee: bool) -> None:
     """Refuse what is for tables of a protected file."""
+    if no_guarantee:
+        raise ParameterError(
+            "results of an estimate are printed with their guarantee; leave out --no-guarantee"
+        )
     if on is On.confidential:
         raise ParameterError(
             "the study's method makes no protected file, so that no table is made of the "
@@ -122,6 +134,12 @@ def _chosen(*, latex: bool, html: bool, as_csv: bool) -> _Format:
     if html:
         return _Format.html
     return _Format.csv if as_csv else _Format.text
+
+
+def _without_guarantee(made: ITTTable) -> ITTTable:
+    """Return the table without the lines of its guarantee; the other notes stay."""
+    lines = str(made.guarantee).splitlines()
+    return replace(made, notes=tuple(note for note in made.notes if note not in lines))
 
 
 def _watermarked(made: ITTTable) -> ITTTable:

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
-from scipy.interpolate import CubicHermiteSpline
-from scipy.optimize import brentq
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
@@ -426,6 +424,8 @@ def _bracket(rho: float, alpha: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _correction(rho: float, alpha: float) -> float:
+    from scipy.optimize import brentq
+
     low, high = _bracket(rho, alpha)
     if high == 0:
         return 0.0
@@ -516,6 +516,8 @@ def _panels(ratio: Array, kink: Array, x0: float) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=256)
 def _level(alpha: float) -> _Level:
+    from scipy.interpolate import CubicHermiteSpline
+
     v = np.concatenate([[0.0], np.geomspace(1e-6, 1e9, 2500)])
     x = quantile(alpha, v, (1.0,))
     slope = widening(x, v, 1.0)

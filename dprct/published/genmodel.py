@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import linalg, stats
+from scipy import linalg
+from scipy.special import ndtr
 
 from dprct.arguments import check_choice
 from dprct.errors import ParameterError
@@ -690,9 +691,9 @@ def _checked(settings: Settings) -> Settings:
     return settings
 
 
-_UNITS = np.diff(stats.norm.cdf(np.arange(-8, 9) - 0.5))
+_UNITS = np.diff(ndtr(np.arange(-8, 9) - 0.5))
 """Shares of a normal sample in bins of one standard deviation (Algorithm 5)."""
-_POWERS = 2 * np.diff(stats.norm.cdf(2.0 ** np.arange(-30, 4) / math.sqrt(2)))
+_POWERS = 2 * np.diff(ndtr(2.0 ** np.arange(-30, 4) / math.sqrt(2)))
 """Shares of the distances of two such values in bins of powers of 2 (Algorithm 4)."""
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from dprct.arguments import check_choice, given
@@ -80,6 +79,8 @@ def logistic_weights(X: Array, t: NDArray[np.bool_], lam: float, *, free_last: b
     >>> logistic_weights(np.ones((4, 1)), np.array([True] * 3 + [False]), 1e-9, free_last=False)
     array([1.098612...])
     """
+    from scipy.optimize import minimize
+
     penalty = np.full(X.shape[1], lam)
     if free_last:
         penalty[-1] = 0.0

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from scipy.special import erfcx, ndtr
-from scipy.stats import chi2
+from scipy.special import chdtrc, erfcx, ndtr
 
 from dprct.arguments import check_choice, given
 from dprct.errors import ParameterError
@@ -230,7 +229,7 @@ class SignRisk:
         if moved >= 1:
             return 0.0
         radius = -math.log1p(-moved)
-        return min(hoeffding, float(chi2.sf((radius / self.weight_sd) ** 2, self.covariates)))
+        return min(hoeffding, float(chdtrc(self.covariates, (radius / self.weight_sd) ** 2)))
 
     def _multiplier(self, epsilon: float) -> float:
         return math.sqrt(2 * math.log(1.25 / self.delta)) / epsilon

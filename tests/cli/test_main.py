@@ -203,3 +203,16 @@ def test_main_is_what_the_package_offers() -> None:
     with pytest.raises(SystemExit) as ended:
         run_main(["--help"])
     assert ended.value.code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "offered"),
+    [("dprct pr", 1, "protect"), ("dprct table --no", 2, "--no-guarantee")],
+)
+def test_a_shell_completes_commands_and_options(
+    shell: Any, words: str, at: int, offered: str
+) -> None:
+    asked = {"_DPRCT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+    assert shell(
+        env=asked, before="sys = __import__('sys'); sys.argv[0] = 'dprct'; "
+    ).stdout.split() == [offered]

@@ -532,3 +532,15 @@ def test_the_papers_hold_nothing_of_a_withheld_column(
     assert not any(SECRET in text for text in texts.values())
     certificate = json.loads(texts["trial_protected.certificate.json"])
     assert certificate["file"]["sha256"] in texts[README]
+
+
+@pytest.mark.parametrize("form", [[], ["--latex"], ["--html"]])
+def test_the_lines_of_the_guarantee_can_be_left_out(
+    made: Path, dprct: Callable[..., Run], form: list[str]
+) -> None:
+    whole, short = (dprct("table", made, *form, *more) for more in ([], ["--no-guarantee"]))
+    assert "differential privacy" in whole.out
+    assert short.code == 0
+    assert "differential privacy" not in short.out
+    assert "Observations" in short.out
+    assert len(short.out) < len(whole.out)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, special
+from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
@@ -546,6 +546,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     >>> round(epsilon_of(0.237, 1e-6), 2)
     1.0
     """
+    from scipy import optimize
 
     def excess(epsilon: float) -> float:
         first = special.ndtr(mu / 2 - epsilon / mu)

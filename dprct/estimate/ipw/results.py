@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
@@ -112,6 +111,8 @@ def steepness_correction(alpha: float) -> float:
     >>> round(steepness_correction(0.05), 2), round(steepness_correction(0.01), 2)
     (0.94, 1.51)
     """
+    from scipy.optimize import brentq
+
     z = -float(ndtri(alpha / 2))
     sizes = np.geomspace(_SMALLEST, _LARGEST, _SIZES)[:, None]
 
@@ -190,6 +191,8 @@ class NormalEffect:
 
     def p_value(self, alphas: Sequence[float]) -> float:
         """Return the largest level whose interval contains zero; not below 1e-10."""
+        from scipy.optimize import brentq
+
         del alphas  # the width falls with the level without a break
         size = abs(self.value)
         low, high = 1e-10, 1 - 1e-12

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from scipy import special
-from scipy.optimize import brentq
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.raised import kappa, rounded_up
@@ -145,6 +144,8 @@ class ReducedForm:
 
     def confidence_set(self, alpha: float) -> ConfidenceSet:
         """Return the effects that are not rejected."""
+        from scipy.optimize import brentq
+
         critical = self.critical(alpha)
 
         def excess(angle: float) -> float:

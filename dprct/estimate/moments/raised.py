@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
-from scipy.optimize import brentq
 
 from dprct.errors import ParameterError
 from dprct.results.base import checked_alpha
@@ -103,6 +102,8 @@ def rounded_up(ratio: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _kappa(ratio: float, alpha: float) -> float:
+    from scipy.optimize import brentq
+
     def short(value: float) -> float:
         return worst_miss(ratio, value, alpha) / alpha - 1
 
