@@ -239,7 +239,9 @@ def test_neighbours_are_the_same_in_an_engine(name: str) -> None:
     """Sensitivities are proved of these numbers: legal or not, an engine has no others."""
     for group in tables(QUERIES[name]):
         for data in group[::3]:
-            pairs = zip(*(QUERIES[name].ask(at(data)) for at in (in_memory, in_engine)), strict=True)
+            pairs = zip(
+                *(QUERIES[name].ask(at(data)) for at in (in_memory, in_engine)), strict=True
+            )
             assert all(apart(one, other) == (0, 0) for one, other in pairs)
 
 
