@@ -465,7 +465,7 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
                     if one.parts),
     )  # fmt: skip
-    texts = {}
+    texts: dict[str, str] = {}
     for one, side in zip(contents.held, sides, strict=True):
         own = note if one.study is first else PackageNote(one.place, profile=contents.profile)
         texts |= texts_beside(

@@ -98,10 +98,10 @@ def _check_sum(offers: Sequence[Offer]) -> None:
                 unit_id=unit.id,
                 max_rows=unit.max_rows,
             )
-        except DprctError as error:
+        except DprctError:
             costs = " and ".join(f"{one.cost} for {one.study.data.name}" for one in offers)
             raise BudgetError(
                 f"the releases of the package cost {costs}, and the ledger of "
-                f"{first.dataset_id!r} has {left} left: {error}; nothing was charged; ask for less "
-                "in [release], or give [budget] a larger total before anything is charged"
+                f"{first.dataset_id!r} has {left} left; nothing was charged; ask for less in "
+                "[release], or give [budget] a larger total before anything is charged"
             ) from None
