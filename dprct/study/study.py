@@ -46,7 +46,7 @@ from dprct.study.release_section import (
     release_from,
 )
 from dprct.study.results_document import SUFFIX
-from dprct.study.scope import Scope, named, unmatched
+from dprct.study.scope import Scope, named, scope_from, unmatched
 from dprct.study.sections import ReleaseSection, TotalBudget, check_keys, section
 
 if TYPE_CHECKING:
@@ -313,7 +313,8 @@ class Study:
             [declared(header.column(name), facts) for name, facts in facts_of.items()]
         ).declare(dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm)
         names = self.header.confirmed(header.names)
-        return schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
+        schema = schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
+        return replace(schema, sample=self.scope.condition)
 
     def problems(
         self, header: Schema, rows: int | None = None, *, confirm: bool = True
@@ -326,11 +327,12 @@ class Study:
         ----------
         header : Schema
         rows : int, optional
-            Of the file, where its header does not say.
+            Of the file, where its header does not say; of its sample, where there is one.
         confirm : bool
             Whether a plan that refuses is no problem: ``dprct plan`` prints it.
         """
-        rows = header.file.rows if rows is None else rows
+        if rows is None and self.scope.sample is None:
+            rows = header.file.rows
         found: list[str] = []
         columns: list[Column] = []
         for name, facts in self.scope.facts(self.columns, header.names).items():
@@ -346,6 +348,7 @@ class Study:
         if self.unit.id is not None and self.unit.id not in header.names:
             unknown = ColumnError.unknown(self.unit.id, header.names, "the file")
             found.append(f"[unit] id: {unknown}")
+        found += self.scope.open_sample(schema)
         if self.estimate is not None:
             return [*found, *self._beyond_total(), *self._of_estimate(schema, rows, confirm)]
         known = {entry[1] for entry in header.file.characteristics}
@@ -521,12 +524,20 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         raise StudyError(f"[unit] {error}") from None
     release = release_from(document)
     experiment = experiment_from(document, release)
+    scope = scope_from(document)
+    if scope.sample is not None and release.method in ESTIMATES:
+        raise StudyError(
+            f"[study] sample is for a protected file, whose public columns say who is in it; "
+            f"method = {release.method!r} shows no column. Make a file of these rows and name it "
+            'in data, if everybody may know who they are; else take method = "moments" with '
+            "subgroups"
+        )
     return Study(
         data=path.parent / document["data"],
         release=release,
         dataset_id=document["dataset_id"],
         columns=columns,
-        scope=section(Scope, document.get("study", {}), "[study]"),
+        scope=scope,
         header=section(Header, document.get("header", {}), "[header]"),
         unit=unit,
         budget=budget_from(document),
