@@ -193,8 +193,9 @@ class Column:
     confirmed: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.missing, (str, list)):
-            object.__setattr__(self, "missing", check_missing_codes(self.missing, self.name))
+        codes: object = self.missing
+        if isinstance(codes, (str, list)):
+            object.__setattr__(self, "missing", check_missing_codes(codes, self.name))
 
     @property
     def is_text(self) -> bool:
