@@ -19,7 +19,7 @@ from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
-from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
+from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection
 from dprct.study.package_section import PackageSpec
 from dprct.study.readme import Availability
@@ -34,6 +34,7 @@ from dprct.study.sections import (
     words,
 )
 from dprct.study.study import Declaration, Header, parts_read
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from dprct import __version__
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
+from dprct.study.wording import in_options, in_toml
 
 USAGE, REFUSED, DEFECT, INTERRUPTED, TERMINATED = 2, 3, 70, 130, 143
 
@@ -168,21 +169,24 @@ def _code_of(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, _Terminated) else INTERRUPTED
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
+def guarded(command: Callable[..., None], *, options: bool = False) -> Callable[..., None]:
     """Return a command whose refusals are one sentence on standard error and an exit code.
+
+    They speak the words of a study file; of a command that reads none, those of its ``options``.
 
     A defect of ours shows where it happened and nothing of what was being handled, because that
     could be a value of the data.
     """
 
     @functools.wraps(command)
-    def run(*args: object, **options: object) -> None:
+    def run(*args: object, **given: object) -> None:
+        words = in_options if options else in_toml
         try:
-            command(*args, **options)
+            command(*args, **given)
         except (BudgetError, ConfirmationError, LedgerError) as error:
-            raise _ended(f"refused: {error}", REFUSED) from None
+            raise _ended(f"refused: {words(str(error))}", REFUSED) from None
         except DprctError as error:
-            raise _ended(f"error: {error}", USAGE) from None
+            raise _ended(f"error: {words(str(error))}", USAGE) from None
         except KeyboardInterrupt as error:
             message = "interrupted; nothing half written is left"
             raise _ended(message, _code_of(error)) from None
@@ -212,7 +216,7 @@ def _ended(message: str, code: int) -> typer.Exit:
 def _show_warning(
     message: Warning | str, category: type[Warning], *_args: object, **_kwargs: object
 ) -> None:
-    complain(f"note: {message}", "yellow")
+    complain(f"note: {in_toml(str(message))}", "yellow")
 
 
 def loaded(name: str) -> Any:
@@ -221,7 +225,7 @@ def loaded(name: str) -> Any:
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     command = getattr(import_module(f"dprct.cli.{module}"), function)
-    alone.command(name, short_help=words)(guarded(command))
+    alone.command(name, short_help=words)(guarded(command, options=name == "ols"))
     return typer.main.get_command(alone)
 
 

@@ -51,6 +51,7 @@ from dprct.study.results_document import (
 )
 from dprct.study.study import load_study
 from dprct.study.verdicts import of_study, of_table
+from dprct.study.wording import plan_in_toml
 
 _MOST_SHOWN = 5
 
@@ -169,7 +170,7 @@ def _check_complete(problems: Sequence[str]) -> None:
 def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
-    plan = model.plan(study.release.epsilon, study.release.delta)
+    plan = plan_in_toml(model.plan(study.release.epsilon, study.release.delta))
     if study.scope.sample is None:
         return plan
     facts = {"sample": f"the rows with {study.scope.condition}, n = {model.n:,}", **plan.facts}

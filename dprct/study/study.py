@@ -34,7 +34,7 @@ from dprct.schema.schema import Schema, declared
 from dprct.schema.toml import read_toml
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
-from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, in_toml, parts_of
+from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
 from dprct.study.package_section import PackageSpec, package_from
 from dprct.study.readme import Availability
@@ -48,6 +48,7 @@ from dprct.study.release_section import (
 from dprct.study.results_document import SUFFIX
 from dprct.study.scope import Scope, named, scope_from, unmatched
 from dprct.study.sections import ReleaseSection, TotalBudget, check_keys, section
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -319,7 +320,7 @@ class Study:
     def problems(
         self, header: Schema, rows: int | None = None, *, confirm: bool = True
     ) -> list[str]:
-        """Return everything that keeps this study from being released, in words.
+        """Return everything that keeps this study from being released, in words of its file.
 
         Nothing of the data section is needed: a study is checked before the data are opened.
 
@@ -331,6 +332,9 @@ class Study:
         confirm : bool
             Whether a plan that refuses is no problem: ``dprct plan`` prints it.
         """
+        return [in_toml(problem) for problem in self._problems(header, rows, confirm=confirm)]
+
+    def _problems(self, header: Schema, rows: int | None, *, confirm: bool) -> list[str]:
         if rows is None and self.scope.sample is None:
             rows = header.file.rows
         found: list[str] = []
