@@ -19,7 +19,6 @@ from typer.core import TyperGroup
 from dprct import __version__
 from dprct.cli.show import allow_any_text, complain, say
 from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
-from dprct.study.wording import in_options, in_toml
 
 USAGE, REFUSED, DEFECT, INTERRUPTED, TERMINATED = 2, 3, 70, 130, 143
 
@@ -180,13 +179,12 @@ def guarded(command: Callable[..., None], *, options: bool = False) -> Callable[
 
     @functools.wraps(command)
     def run(*args: object, **given: object) -> None:
-        words = in_options if options else in_toml
         try:
             command(*args, **given)
         except (BudgetError, ConfirmationError, LedgerError) as error:
-            raise _ended(f"refused: {words(str(error))}", REFUSED) from None
+            raise _ended(f"refused: {_worded(error, options=options)}", REFUSED) from None
         except DprctError as error:
-            raise _ended(f"error: {words(str(error))}", USAGE) from None
+            raise _ended(f"error: {_worded(error, options=options)}", USAGE) from None
         except KeyboardInterrupt as error:
             message = "interrupted; nothing half written is left"
             raise _ended(message, _code_of(error)) from None
@@ -216,7 +214,14 @@ def _ended(message: str, code: int) -> typer.Exit:
 def _show_warning(
     message: Warning | str, category: type[Warning], *_args: object, **_kwargs: object
 ) -> None:
-    complain(f"note: {in_toml(str(message))}", "yellow")
+    complain(f"note: {_worded(message)}", "yellow")
+
+
+def _worded(message: object, *, options: bool = False) -> str:
+    """Return a message in the words of a study file, or of a command's options."""
+    from dprct.study.wording import in_options, in_toml  # a command without messages needs neither
+
+    return in_options(str(message)) if options else in_toml(str(message))
 
 
 def loaded(name: str) -> Any:

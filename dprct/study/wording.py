@@ -87,6 +87,7 @@ _PHRASES: tuple[_Form, ...] = (
     (r", such as Block\(\.\.\.\)", ", each a table [design.factors.NAME]"),
     (r" or give columns=\[\.\.\.\]", " for those that matter"),
     (r"(?<=such as )2/3\b", "0.667"),
+    (r"(?:,| or|, or) None(?=$|[;.])", ", or leave it out"),
     (r"\{'[^{}]*\}|\{-?\d[\d.]*: [^{}]*\}", _table),
     (r"\b([a-zA-Z_]\w*)=\{([^{}]*)\}", r"\1 = {\2}"),
     (r"\(low, high\)", "[low, high]"),
