@@ -47,7 +47,7 @@ demo-r: $(dev) r
 	@scripts/demo-r $(VENV)
 
 test: $(dev) r browser java
-	$(pytest) -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
+	$(pytest) -n $(JOBS) $(PYTEST_ARGS)
 
 check: lint types test
 

@@ -16,6 +16,7 @@ import inspect
 import os
 from ast import literal_eval
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from numbers import Real
 from typing import Any, TypeVar, cast
 
@@ -413,6 +414,37 @@ def check_not_named(options: Mapping[str, object], names: Collection[str]) -> No
     for name in options:
         if name in names:
             raise ParameterError(f"{name}= follows from the formula; leave it out")
+
+
+def spelled_out(value: object) -> str:
+    """Return an option as text that is the same in every process, whatever its words elsewhere.
+
+    Two options that a method cannot tell apart are spelled alike: 1 and 1.0, a tuple and a list, a
+    mapping in another order.
+
+    Examples
+    --------
+    >>> spelled_out({"b": (1, 0.5), "a": None})
+    "{'a': None, 'b': [1, 0.5]}"
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return repr(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, Real):
+        return str(value)
+    if isinstance(value, Mapping):
+        pairs = sorted((spelled_out(key), spelled_out(of)) for key, of in value.items())
+        return "{" + ", ".join(f"{key}: {of}" for key, of in pairs) + "}"
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(map(spelled_out, value))) + "}"
+    if isinstance(value, Iterable):
+        return "[" + ", ".join(map(spelled_out, value)) + "]"
+    if isinstance(value, type) or inspect.isroutine(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    inside = fields(value) if is_dataclass(value) else vars(value)
+    names = [one if isinstance(one, str) else one.name for one in inside]
+    return type(value).__name__ + spelled_out({name: getattr(value, name) for name in names})
 
 
 def is_data(value: object) -> bool:

@@ -22,7 +22,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import checked
+from dprct.arguments import checked, spelled_out
 from dprct.errors import (
     ColumnError,
     DprctError,
@@ -36,7 +36,7 @@ from dprct.errors import (
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
-from dprct.results.plan import Receipt, charged, planned_draws, resumable
+from dprct.results.plan import Receipt, as_earlier, charged, planned_draws, resumable
 from dprct.schema.schema import check_schema
 from dprct.schema.tables import (
     COMPANION,
@@ -68,8 +68,7 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Frame, Table
 
-_STUDY = "study"
-"""Key of a saved state under which it says which public facts it rests on."""
+_STUDY = "study"  # under which a saved state says which public facts it rests on
 
 
 class BoundTable(HoldsRows):
@@ -525,7 +524,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         spent = f"it came after the charge, which stays spent ({receipt.words})"
         with _charged(spent), self._table.asking("the sums of a fit"):
             drawn = draw(noise)
-        receipt.save({**self._state(drawn), _STUDY: self._study(plan)})
+        receipt.save({**self._state(drawn), _STUDY: self._study(allocation)})
         return self._result(drawn, plan, allocation, receipt, noise)
 
     def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Result:
@@ -554,7 +553,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         state = self._saved_for(ledger, entry)
         allocation = self._allocated(entry.budget)
         plan = self.spec.plan(self.facts, allocation)
-        if state.get(_STUDY) != self._study(replace(plan, method=entry.method)):
+        if state.get(_STUDY) not in self._studies(plan, allocation, entry):
             raise LedgerError(
                 f"the data file or what the study declares is not what it was when entry "
                 f"{entry.id} was released; restore both to resume it"
@@ -635,10 +634,17 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
             guarantee = guarantee.as_simulation()
         return self._read(drawn, plan, allocation, guarantee, receipt.words, noise)
 
-    def _study(self, plan: Plan) -> dict[str, Any]:
-        """Return the public facts that a draw rests on, hashed; a plan is a function of them."""
-        planned = hashlib.sha256(str(plan).encode()).hexdigest()
-        return {"n": self.n, "facts": self.schema.digest(), "plan": planned}
+    def _study(self, allocation: Allocation) -> dict[str, Any]:
+        """Return the public facts that a draw rests on, hashed; no words of ours are among them."""
+        text = spelled_out((self.spec, planned_draws(allocation)))
+        asked = hashlib.sha256(text.encode()).hexdigest()
+        return {"n": self.n, "facts": self.schema.digest(), "asked": asked}
+
+    def _studies(self, plan: Plan, allocation: Allocation, entry: Entry) -> list[dict[str, Any]]:
+        """Return these facts as they are saved, and as earlier versions did, from words."""
+        study = self._study(allocation)
+        said = hashlib.sha256(as_earlier(plan, entry.method).encode()).hexdigest()
+        return [study, {k: v for k, v in {**study, "plan": said}.items() if k != "asked"}]
 
     def _saved_for(self, accountant: Accountant, entry: Entry) -> dict[str, Any]:
         """Return what was saved for an entry, if it paid for this method.

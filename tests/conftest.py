@@ -70,19 +70,25 @@ fate = "drop"
 """
 
 
+ONE_WORKER = ("tests/statistical/test_demo_effect.py", "tests/rbridge/")
+"""Tests that share what takes long to make: draws of a fixture, or a process of R."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Send tests that have Spark in their name to one worker, which then starts one Java.
+    """Send tests that share something to one worker; those on Spark then start one Java.
 
     ``--dist=loadgroup`` is for this, but of pytest-xdist 3.8 does nothing with pytest 9.2.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneJava(LoadScopeScheduling):
+    class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "Spark" if "spark" in nodeid.lower() else nodeid
+            if "spark" in nodeid.lower():
+                return "Spark"
+            return next((one for one in ONE_WORKER if nodeid.startswith(one)), nodeid)
 
-    return OneJava(config, log)
+    return Together(config, log)
 
 
 @pytest.fixture(scope="session")

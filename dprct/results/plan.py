@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import textwrap
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
@@ -207,6 +207,16 @@ class Plan:
             for mark, text in marked
         ]
         return "\n".join(lines)
+
+
+_SAID_SINCE = (": control mean", ": clusters")
+"""How facts end that plans had not when released states still rested on their words."""
+
+
+def as_earlier(plan: Plan, method: str) -> str:
+    """Return a plan in the words to which the saved states of earlier versions hold it."""
+    facts = {key: value for key, value in plan.facts.items() if not key.endswith(_SAID_SINCE)}
+    return str(replace(plan, method=method, facts=facts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ class Column:
     confirmed: bool = False
 
     def __post_init__(self) -> None:
-        codes: object = self.missing
+        codes: object = self.missing  # whatever was given: "never", or a list, as declare takes it
         if isinstance(codes, (str, list)):
             object.__setattr__(self, "missing", check_missing_codes(codes, self.name))
 

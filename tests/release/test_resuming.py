@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from dprct import Accountant, Calibrated, Marginals, MVHistogram, ols, published
 from dprct.errors import LedgerError, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.release import histogram
+from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -161,9 +163,30 @@ def test_a_state_is_of_one_study() -> None:
 
 def test_the_saved_state_names_public_facts_only() -> None:
     models = [MVHistogram(data, SCHEMA) for data in (table(), table(seed=2))]
-    one, other = (model._study(model.plan(1)) for model in models)
+    one, other = (model._study(model._allocated(Budget(1))) for model in models)
     assert one == other
-    assert set(one) == {"n", "facts", "plan"}
+    assert set(one) == {"n", "facts", "asked"}
+
+
+def test_a_plan_in_other_words_is_of_the_same_study(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that was paid for outlives every sentence of this version."""
+    model = make(table())
+    accountant = account(model)
+    model.fit(epsilon=4, accountant=accountant, confirm=True)
+    monkeypatch.setattr(Plan, "to_text", lambda *_: "said better")
+    again = make(table()).resume("1", accountant=accountant)
+    assert len(again.protected) == 1000
+
+
+def test_noise_of_another_scale_is_of_another_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a version divides a budget otherwise, errors of what was drawn would be wrong."""
+    accountant = Accountant(4, relation="replace-one-design-public")
+    calibrated(table()).fit(epsilon=4, accountant=accountant, confirm=True)
+    monkeypatch.setattr("dprct.release.calibrated.spec.COVARIATE_SHARE", Fraction(1, 4))
+    with pytest.raises(LedgerError, match="is not what it was when entry 1-"):
+        calibrated(table()).resume("1", accountant=accountant)
 
 
 def test_another_regression_is_not_resumed() -> None:

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from dprct.schema import Schema
 
-pytestmark = pytest.mark.xdist_group("the runs of the demo")  # made once, for one worker
-
 RUNS = 200
 RAW = 0.45055
 TOLERANCE, LARGEST_SD, LEAST_SHARE = 0.02, 0.03, 0.8

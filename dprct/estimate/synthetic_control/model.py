@@ -411,13 +411,13 @@ class SyntheticControl(
         assert isinstance(allocation, ControlAllocation)
         return released(allocation, self.facts, self._table.rows(), noise)
 
-    def _study(self, plan: Plan) -> dict[str, Any]:
+    def _study(self, allocation: Allocation) -> dict[str, Any]:
         """Return the public facts that a draw rests on: those of the panel as well."""
         panel, target = self.facts.panel, self.facts.target
         public = (panel.names, panel.treated, panel.times.tolist(), panel.T0)
         series = None if target is None else target.tolist()
         digest = hashlib.sha256(repr((public, series)).encode()).hexdigest()
-        return {**super()._study(plan), "panel": digest}
+        return {**super()._study(allocation), "panel": digest}
 
     def _read(
         self,
