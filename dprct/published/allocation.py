@@ -10,7 +10,7 @@ from dprct.errors import BudgetError, ParameterError
 from dprct.privacy.budget import Budget, Real, exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Allocation:
         coefficients: Mapping[str, Sequence[str]],
         *,
         covariates: bool = True,
-        variance: bool = True,
+        variance: bool | Collection[str] = True,
     ) -> Division:
         """Return the parts of a budget.
 
@@ -215,8 +215,9 @@ class Allocation:
             All coefficients of every outcome.
         covariates : bool
             Whether there are any; without, outcomes get all.
-        variance : bool
-            Whether the residual variance costs anything; without, coefficients get its share.
+        variance : bool or collection of str
+            Whether the residual variance costs anything, or the outcomes of which it does; without,
+            coefficients get its share.
 
         Raises
         ------
@@ -234,10 +235,12 @@ class Allocation:
                 "larger epsilon or a smaller epsilon_x"
             )
         own = (budget.epsilon - x) / len(outcomes)
-        steps = sum(len(coefficients[name]) + 2 * variance for name in outcomes)
+        if isinstance(variance, bool):
+            variance = outcomes if variance else ()
+        steps = sum(len(coefficients[name]) + 2 * (name in variance) for name in outcomes)
         delta = self.histograms * budget.delta / steps
         shares = {
-            name: self._outcome(own, coefficients[name], treatments, variance, delta)
+            name: self._outcome(own, coefficients[name], treatments, name in variance, delta)
             for name in outcomes
         }
         return Division(Budget(x, budget.delta - steps * delta), shares)

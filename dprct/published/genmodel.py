@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -23,7 +23,7 @@ from dprct.results.base import LinearResults
 from dprct.results.covariance import independent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment import Design
     from dprct.privacy.budget import Real
@@ -77,6 +77,11 @@ class Settings:
         """Whether a private residual variance is made at all."""
         return self.sigma == "private" or self.confidential_from == "last step"
 
+    @property
+    def without_variance(self) -> Settings:
+        """The same for a family whose variance is that of its mean."""
+        return replace(self, sigma="confidential", confidential_from="line 17")
+
     def variance(self, epsilon: Fraction, delta: Fraction = NOTHING) -> DPVariance:
         """Return Algorithm 4 with these settings."""
         return DPVariance(epsilon, delta, self.sigma_min, self.sigma_max, self.noise_on)
@@ -123,6 +128,28 @@ class ReleasedDesign:
         triangle = np.linalg.qr(X / lengths, mode="r")
         inverse = linalg.solve_triangular(triangle, np.eye(len(triangle)))
         return cls(W, kept, np.asarray(inverse / lengths[:, None], np.float64))
+
+    def weighted(self, fit: OutcomeFit) -> ReleasedDesign:
+        """Return the kept columns, rows times the root of the family's variance at the fit.
+
+        The inverse of their cross products is that of the Fisher information on the released rows,
+        the asymptotic covariance of the coefficients; without a link the design as it is.
+
+        Raises
+        ------
+        ParameterError
+            If the fit leaves some column without any row whose outcome is in doubt.
+        """
+        if fit.family == "gaussian":
+            return self
+        variance = fit.variance(self.W)
+        found = ReleasedDesign.of(np.sqrt(variance)[:, None] * self.W[:, self.kept])
+        if not found.kept.all():
+            raise ParameterError(
+                f"the {fit.family} fit of {fit.outcome!r} is certain of all released rows of some "
+                "coefficient; drop that regressor or level, or use family 'gaussian'"
+            )
+        return found
 
     @property
     def rows(self) -> int:
@@ -363,22 +390,24 @@ class GenModelSpec(InformedSpec):
         if names is None:
             columns = np.array(facts.regressors)
             names = {fit.outcome: columns[fit.kept].tolist() for fit in facts.fits}
+        spread = [fit.outcome for fit in facts.fits if fit.family == "gaussian"]
         return self.rule.divide(
             budget,
             list(names),
             self.effects(facts),
             names,
             covariates=bool(facts.covariates.names),
-            variance=self.settings.has_private_variance,
+            variance=spread if self.settings.has_private_variance else (),
         )
 
     def plan(self, facts: InformedFacts, allocation: Mechanisms) -> Plan:
         """Return the plan: the division of the budget, the draws, and the limits of the promise."""
         parts = self.divided(facts, allocation.budget)
         settings = self.settings
-        first = next(iter(parts.outcomes.values()))
-        variance = "confidential"
-        if settings.sigma == "private":
+        spread = [parts.outcomes[fit.outcome] for fit in facts.fits if fit.family == "gaussian"]
+        first = spread[0] if spread else next(iter(parts.outcomes.values()))
+        variance = "confidential" if spread else "none: no outcome is gaussian"
+        if spread and settings.sigma == "private":
             variance = f"private, epsilon={float(3 * first.variance):.3g} in three parts"
         treated = self.effects(facts)
         effects = [c for name, c in first.coefficients.items() if name in treated]
@@ -491,8 +520,9 @@ class GenModel(ModelInformed[GenModelSpec]):
 
     Parameters
     ----------
-    data, schema, formula, treatment, assignment, x_method, zeta, missing_outcomes, attrition, keep
-        As for :class:`dprct.published.Hybrid`; every outcome is gaussian.
+    data, schema, formula, treatment, assignment, families, x_method, zeta, missing_outcomes,
+    attrition, keep
+        As for :class:`dprct.published.Hybrid`.
     allocation : Allocation, optional
         How epsilon is divided; :meth:`Allocation.section4` by default.
     B : int, default 5000
@@ -530,6 +560,11 @@ class GenModel(ModelInformed[GenModelSpec]):
     ``S~`` plus the Laplace noise.  The private variance estimates ``s^2 (n - k) / n``: the
     published last step, kept here, draws outcomes with that much less spread.
 
+    Families other than gaussian, which the paper leaves to future work, take the asymptotic law of
+    their coefficients in the place of the exact one: proxies are normal around the fit, with the
+    inverse of the Fisher information on the released rows.  There is no residual variance, whose
+    epsilon goes to the coefficients, and outcomes are drawn from the family at the noisy ones.
+
     Misprints are corrected: the squared residuals, the standard deviation in the ranges, clipping,
     and 1/B in the noise (Algorithm 3), and 2^(2l+4) for the variance (Algorithm 4).  The authors'
     own code divides the residual sd by n, which is where the standard errors of 0.00 come from, and
@@ -563,6 +598,7 @@ class GenModel(ModelInformed[GenModelSpec]):
         formula: str,
         treatment: str | Sequence[str],
         assignment: Design | None = None,
+        families: Mapping[str, str] | None = None,
         x_method: XMethod | Any = "published",
         zeta: float | None = None,
         missing_outcomes: MissingOutcomes = "reproduce",
@@ -588,6 +624,7 @@ class GenModel(ModelInformed[GenModelSpec]):
             formula=formula,
             treatment=treatment,
             assignment=assignment,
+            families=families,
             x_method=x_method,
             zeta=zeta,
             missing_outcomes=missing_outcomes,
@@ -622,21 +659,23 @@ class GenModel(ModelInformed[GenModelSpec]):
         outcomes, notes, estimates = {}, [], {}
         for fit in self.facts.fits:
             name, released = fit.outcome, own[fit.outcome]
-            drawn = proxies(released, fit.beta, fit.sigma2, settings.B, rng)
+            scaled = released.weighted(fit)
+            beta = fit.beta if scaled is released else released.projected(fit.beta)
+            drawn = proxies(scaled, beta, fit.sigma2, settings.B, rng)
             found = sanitised(
-                released,
+                scaled,
                 drawn,
                 fit.sigma2,
                 parts.outcomes[name],
                 names[name],
-                settings,
+                settings if fit.family == "gaussian" else settings.without_variance,
                 rng,
             )
             note = self._floor_note(name) if found.at_floor else ""
             notes += [note] if note else []
-            mean = released.W[:, released.kept] @ found.beta
-            outcomes[name] = mean + math.sqrt(found.sigma2) * rng.standard_normal(len(mean))
-            estimates[name] = self._results(fit, released, found, names[name], note, budget)
+            noisy = replace(fit, kept=released.kept, beta=found.beta, sigma2=found.sigma2)
+            outcomes[name] = noisy.draw(released.W, rng)
+            estimates[name] = self._results(noisy, scaled, found, names[name], note, budget)
         return Imputed(outcomes, tuple(notes), estimates)
 
     def _floor_note(self, outcome: str) -> str:
@@ -659,7 +698,7 @@ class GenModel(ModelInformed[GenModelSpec]):
         return LinearResults(
             params=pd.Series(found.beta, index=names),
             cov=pd.DataFrame(cov, index=names, columns=names),
-            df_inference=released.df_resid,
+            df_inference=released.df_resid if fit.family == "gaussian" else math.inf,
             df_resid=released.df_resid,
             nobs=released.rows,
             cov_type="nonrobust",

@@ -139,6 +139,17 @@ class OutcomeFit:
         """Rows less rank."""
         return self.nobs - len(self.beta)
 
+    def variance(self, design: Array) -> Array:
+        """Return the variance of the outcome (m,) that the family has at rows (m, rank)."""
+        eta = np.asarray(design @ self.beta, np.float64)
+        match self.family:
+            case "gaussian":
+                return np.full(len(eta), self.sigma2)
+            case "binomial":
+                return np.asarray(special.expit(eta) * special.expit(-eta), np.float64)
+            case "poisson":
+                return np.exp(np.minimum(eta, math.log(_LARGEST_MEAN)))
+
     def draw(self, design: Array, rng: np.random.Generator) -> Array:
         """Return outcomes (m,) for the rows of a released design (m, k).
 

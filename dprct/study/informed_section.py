@@ -40,7 +40,7 @@ class InformedSection:
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
     families : table of texts
-        By outcome; for Hybrid alone.
+        By outcome.
     B, v, sigma, confidential_from, noise_on
         For GenModel alone, as :class:`dprct.published.GenModel` takes them.
     allocation : {"section4", "section5"}
@@ -131,6 +131,7 @@ class InformedExperiment:
             "formula": self.formula,
             "treatment": self.design.columns,
             "assignment": self.design,
+            "families": spec.families,
             "x_method": spec.x_method,
             "zeta": zeta,
             "missing_outcomes": spec.missing_outcomes,
@@ -138,7 +139,7 @@ class InformedExperiment:
             "keep": keep,
         }
         if self.method == "published_hybrid":
-            return Hybrid(data, schema, families=spec.families, **options)
+            return Hybrid(data, schema, **options)
         for name in ("B", "v", "sigma", "confidential_from", "noise_on"):
             if getattr(spec, name) is not None:
                 options[name] = getattr(spec, name)
@@ -173,8 +174,7 @@ def informed_from(document: Mapping[str, Any], release: ReleaseSection) -> Infor
 
 def _check_informed(spec: InformedSection, release: ReleaseSection) -> None:
     method, epsilon = release.method, release.epsilon
-    foreign = ("families",) if method == "published_gen_model" else _OF_GEN_MODEL
-    for name in foreign:
+    for name in _OF_GEN_MODEL if method == "published_hybrid" else ():
         if getattr(spec, name) is not None:
             raise StudyError(f"[informed] {name} does not belong to method = {method!r}; remove it")
     for name, allowed in (

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dprct import plots
-from dprct.disk import atomic_write
 from papers.ippw.samples import COVARIATES, DIMENSION, MAIN_SIZE, SYNTHETIC_N2
 from papers.ippw.setups import DELTA, FIRST, IHDP_TEST, LAM, SECOND, SETUPS, TRIM, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from matplotlib.axes import Axes
-
 
 PRINTED: Mapping[str, pd.DataFrame] = {
     "ihdp": pd.DataFrame(
@@ -51,6 +44,7 @@ def measured(rows: pd.DataFrame) -> dict[str, float]:
         ``mean``, ``median``, ``bias``, ``rmse`` and ``median_error`` (of the absolute error)
         against the truth; ``wrong_sign``; ``wrong_sign_partial`` and ``differs`` (sign of the
         partial and of the whole against the estimate without noise); ``mean_partial``, ``own``;
+        ``mean_error`` and ``mean_partial_error``, the standard errors of these means;
         ``none``: share of draws that release no effect, which are left out of all others;
         ``copies``, the mean of the largest number of copies of one person.
 
@@ -74,7 +68,9 @@ def measured(rows: pd.DataFrame) -> dict[str, float]:
         "median_error": float(error.abs().median()),
         "wrong_sign": _apart(there["estimate"], there["truth"]),
         "differs": _apart(there["estimate"], there["own"]),
+        "mean_error": _of_mean(there["estimate"]),
         "mean_partial": float(there["partial"].mean()),
+        "mean_partial_error": _of_mean(there["partial"]),
         "wrong_sign_partial": _apart(there["partial"], there["own"]),
         "own": float(there["own"].mean()),
         "none": 1 - len(there) / len(rows),
@@ -134,6 +130,14 @@ def epsilon_of(wanted: float, epsilons: Sequence[float], shares: Sequence[float]
     if not falling[-1] <= wanted <= falling[0]:
         return float("nan")
     return float(np.exp(np.interp(-wanted, -falling, np.log(np.asarray(epsilons, float)))))
+
+
+def _of_mean(values: pd.Series[float]) -> float:
+    """Return the standard error of a mean; NaN of fewer than two draws."""
+    if len(values) < 2:
+        return float("nan")
+    # explosions beyond 1e150 would overflow when squared
+    return float(np.std(values.clip(-1e150, 1e150).to_numpy(), ddof=1)) / math.sqrt(len(values))
 
 
 def _apart(first: pd.Series[float], second: pd.Series[float]) -> float:
@@ -304,77 +308,3 @@ def _short(value: float) -> str:
 
 def _share(value: float) -> str:
     return "" if np.isnan(value) else f"{value:.3f}"
-
-
-MARKERS = "osv^DX*"
-MAIN_EPSILON = 1.0
-
-
-def write_figures(folder: Path, summary: pd.DataFrame) -> list[Path]:
-    """Draw a figure per study, and one against n1; return their files.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without matplotlib.
-    FileError
-        If one cannot be written.
-    """
-    written = []
-    sizes = summary[summary["study"].str.startswith("synthetic")]
-    main = f"synthetic n1={MAIN_SIZE}"
-    for label in (main, "ihdp", "lalonde"):
-        part = summary[summary["study"] == label]
-        if len(part):
-            name = "synthetic" if label == main else label
-            written.append(_saved(folder / f"{name}.png", by_epsilon(part, label)))
-    written.append(_saved(folder / "synthetic_n1.png", by_size(sizes)))
-    return written
-
-
-def by_epsilon(part: pd.DataFrame, title: str) -> list[Axes]:
-    """Draw median absolute error and the share of wrong signs of one study against epsilon."""
-    axes = plots.panels(2, size=(5.5, 4.2))
-    _drawn(axes, part, "epsilon")
-    for ax in axes:
-        ax.set_xscale("log")
-        epsilons = sorted(part["epsilon"].unique())
-        ax.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        ax.set_xticks([], minor=True)
-        ax.set_xlabel("epsilon")
-        ax.set_title(title)
-    return axes
-
-
-def by_size(part: pd.DataFrame) -> list[Axes]:
-    """Draw the same of the synthetic designs against n1, at epsilon 1."""
-    axes = plots.panels(2, size=(5.5, 4.2))
-    rows = part[part["epsilon"] == MAIN_EPSILON]
-    n1 = [int(re.findall(r"\d+$", study)[0]) for study in rows["study"]]
-    _drawn(axes, rows.assign(n1=n1), "n1")
-    for ax in axes:
-        ax.set_xlabel("n1")
-        ax.set_title(f"synthetic, epsilon = {MAIN_EPSILON:g}")
-    return axes
-
-
-def _drawn(axes: list[Axes], rows: pd.DataFrame, along: str) -> None:
-    error, sign = axes
-    for marker, (title, part) in zip(MARKERS, rows.groupby("title", sort=False), strict=False):
-        error.plot(part[along], part["median_error"], marker=marker, label=str(title))
-        sign.plot(part[along], part["wrong_sign"], marker=marker, label=str(title))
-    error.set_yscale("log")
-    error.set_ylabel("Median absolute error")
-    sign.set_ylabel("Share of wrong signs")
-    sign.set_ylim(bottom=-0.02)
-    error.legend(fontsize="small")
-
-
-def _saved(path: Path, axes: list[Axes]) -> Path:
-    figure: Any = axes[0].figure
-    try:
-        with atomic_write(path, "wb") as file:
-            figure.savefig(file, format="png", dpi=100)
-    finally:
-        import_module("matplotlib.pyplot").close(figure)
-    return path

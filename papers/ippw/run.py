@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from dprct.disk import atomic_write
-from papers.ippw.report import report, summarised, write_figures
+from papers.ippw.figures import write_figures
+from papers.ippw.report import report, summarised
 from papers.ippw.samples import studies
 from papers.ippw.setups import Cell, setups_of, without_privacy
 from papers.runner import Store, check_counts, drawn
@@ -66,7 +67,7 @@ class Experiments:
         return [folder / name for name in written]
 
     def draw_figures(self, folder: Path) -> list[Path]:
-        """Write a PNG per study, and return their files.
+        """Write a PNG per study, one by n1, and Figures 1 and 2 of the paper; return their files.
 
         Raises
         ------

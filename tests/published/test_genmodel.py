@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 
 import dprct
 from dprct.errors import (
@@ -22,6 +25,7 @@ from dprct.errors import (
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.published import Allocation, GenModel
+from dprct.published.genmodel import ReleasedDesign
 
 FORMULA = "y ~ treat + age + score + C(site)"
 DESIGN = dprct.Block("treat", block="site")
@@ -227,9 +231,79 @@ def test_released_rows_without_a_level_do_without_its_coefficient(experiment, sc
     assert found.df_resid == 400 - 6
 
 
+FAMILIES = {"arrested": "binomial", "visits": "poisson"}
+
+
+def test_other_families_have_the_asymptotic_law_of_their_coefficients(experiment, schema):
+    """Their covariance is what statsmodels finds at the confidential rows themselves."""
+    model = bound(experiment, schema, "arrested + visits ~ treat + age + score", families=FAMILIES)
+    X = np.column_stack([np.ones(400), *(experiment[c] for c in ("treat", "age", "score"))])
+    kinds = {"arrested": sm.families.Binomial(), "visits": sm.families.Poisson()}
+    for fit in model.facts.fits:
+        glm = sm.GLM(experiment[fit.outcome], X, family=kinds[fit.outcome]).fit()
+        np.testing.assert_allclose(fit.beta, glm.params, rtol=1e-6)
+        root = ReleasedDesign.of(X).weighted(fit).root
+        np.testing.assert_allclose(root @ root.T, glm.cov_params(), rtol=1e-4)
+    with_a_line = replace(model.facts.fits[0], family="gaussian")
+    design = ReleasedDesign.of(X)
+    assert design.weighted(with_a_line) is design
+
+
+def test_other_families_are_drawn_at_noisy_coefficients(experiment, schema):
+    """With a huge budget these are the fit: z-tests of 30 files, alarms at 6 errors."""
+    formula = "arrested + visits ~ treat + age + score"
+    model = bound(experiment, schema, formula, families=FAMILIES)
+    releases = [model.fit(epsilon=5000, rng=seed) for seed in range(30)]
+    table = releases[0].protected
+    assert set(table["arrested"]) == {0.0, 1.0}
+    assert (table["visits"] == table["visits"].round()).all()
+    for fit in model.facts.fits:
+        effect = fit.beta[1]
+        found = np.array([r.estimates[fit.outcome].params["treat"] for r in releases])
+        assert abs(found.mean() - effect) < 6 * found.std(ddof=1) / 30**0.5 < 0.3 * effect
+        kind = sm.families.Binomial() if fit.family == "binomial" else sm.families.Poisson()
+        refits = [
+            sm.GLM(
+                r.protected[fit.outcome],
+                sm.add_constant(r.protected[["treat", "age", "score"]]),
+                family=kind,
+            ).fit().params["treat"]
+            for r in releases
+        ]  # fmt: skip
+        off = np.array(refits) - found
+        assert abs(off.mean()) < 6 * off.std(ddof=1) / 30**0.5 < 0.3 * effect
+    estimate = releases[0].estimates["arrested"]
+    assert math.isinf(estimate.df_inference)
+
+
+def test_the_variance_costs_nothing_where_there_is_none(experiment, schema):
+    mixed = bound(
+        experiment, schema, "y + arrested ~ treat + age", families={"arrested": "binomial"}
+    )
+    parts = mixed.division(3, 1e-5)
+    assert parts.total == Budget(3, 1e-5)
+    assert parts.outcomes["y"].variance > 0 == parts.outcomes["arrested"].variance
+    assert parts.outcomes["y"].epsilon == parts.outcomes["arrested"].epsilon
+    treat = [parts.outcomes[name].coefficients["treat"].range_ for name in ("y", "arrested")]
+    assert treat[0] <= treat[1]
+    alone = bound(experiment, schema, "arrested ~ treat", families={"arrested": "binomial"})
+    assert "none: no outcome is gaussian" in str(alone.plan(1))
+
+
+def test_a_column_of_released_rows_in_no_doubt_is_refused(experiment, schema):
+    model = bound(experiment, schema, "arrested ~ treat + age", families={"arrested": "binomial"})
+    (fit,) = model.facts.fits
+    sure = replace(fit, beta=fit.beta + np.array([0.0, 0.0, 1e4]))
+    W = np.column_stack([np.ones(50), np.tile([0.0, 1.0], 25), np.arange(18.0, 68.0)])
+    with pytest.raises(ParameterError, match=r"certain of all released rows.*'gaussian'"):
+        ReleasedDesign.of(W).weighted(sure)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
+        ({"families": {"z": "poisson"}}, ParameterError, "'z', which is no outcome"),
+        ({"families": {"y": "probit"}}, ParameterError, "'y' has 'probit'; allowed: gaussian"),
         ({"B": 1}, ParameterError, "B=1"),
         ({"B": 2.5}, ParameterError, "B=2.5"),
         ({"v": 0}, ParameterError, "v=0"),

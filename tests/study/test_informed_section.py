@@ -279,7 +279,7 @@ def test_a_wrong_design_is_refused_in_one_sentence(text, words):
     ("method", "text", "words"),
     [
         ("published_hybrid", "B = 5", "B does not belong"),
-        ("published_gen_model", "families = {y = 'gaussian'}", "families does not belong"),
+        ("published_gen_model", "families = {y = 'probit'}", "families y = 'probit'; allowed"),
         ("published_hybrid", "families = {y = 'logit'}", "families y = 'logit'; allowed"),
         ("published_hybrid", "families = {y = 3}", "a table of texts"),
         ("published_hybrid", "x_method = 'mine'", "allowed: strict"),

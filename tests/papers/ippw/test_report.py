@@ -7,16 +7,9 @@ import math
 import pandas as pd
 import pytest
 
-from papers.ippw.report import (
-    by_epsilon,
-    by_size,
-    epsilon_of,
-    measured,
-    promise,
-    report,
-    summarised,
-    write_figures,
-)
+from dprct.published import SignRisk
+from papers.ippw.figures import by_epsilon, by_size, figure_1, figure_2, write_figures
+from papers.ippw.report import epsilon_of, measured, promise, report, summarised
 
 
 def test_printed_tables_stand_below_ours_with_the_epsilon_of_as_many_wrong_signs() -> None:
@@ -98,7 +91,10 @@ def summary():
         [
             {
                 "study": f"synthetic n1={n1}", "title": title, "epsilon": epsilon,
+                "setup": "once" if title == "as printed" else "strict",
                 "median_error": 1 / epsilon, "wrong_sign": 0.1,
+                "wrong_sign_partial": 0.2 / epsilon, "differs": 0.3 / epsilon, "own": 6.0,
+                "mean": 7.0, "mean_error": 1.0, "mean_partial": 6.5, "mean_partial_error": 0.25,
             }
             for n1 in (500, 1000)
             for title in ("as printed", "strict")
@@ -122,5 +118,28 @@ def test_a_figure_per_study_that_is_there(summary, tmp_path) -> None:
     open_before = plt.get_fignums()
     more = pd.concat([summary, summary.iloc[:2].assign(study="ihdp")])
     names = [path.name for path in write_figures(tmp_path, more)]
-    assert names == ["synthetic.png", "ihdp.png", "synthetic_n1.png"]
+    papers = ["figure_1.png", "figure_2.png"]
+    assert names == ["synthetic.png", "ihdp.png", "synthetic_n1.png", *papers]
     assert plt.get_fignums() == open_before
+    strict = more[more["title"] == "strict"]  # the paper's figures are of its own set-up
+    assert [path.name for path in write_figures(tmp_path, strict)] == [names[0], names[2]]
+
+
+def test_the_paper_s_figures_show_lemma_3_shares_of_signs_and_means_with_bars(summary) -> None:
+    part = summary[summary["setup"] == "once"]
+    factor, simulated = figure_1(part)
+    risk = SignRisk(
+        n1=500, n2=1000, covariates=10, lam=0.01, epsilon=2, delta=1e-5, radius=1, trim=0.1
+    )
+    assert factor.lines[1].get_ydata()[0] == pytest.approx(risk.bias(1.0))
+    assert simulated.containers[0].lines[0].get_ydata().tolist() == [0.5, 0.5]
+    partial, full, mean_partial, mean = figure_2(part)
+    assert partial.lines[1].get_ydata().tolist() == [0.1, 0.1]
+    assert full.lines[0].get_ydata().tolist() == [0.3, 0.3]
+    for ax, centre, half in ((mean_partial, 6.5, 0.25), (mean, 7.0, 1.0)):
+        data, _, (bars,) = ax.containers[0].lines
+        assert data.get_ydata().tolist() == [centre, centre]
+        low, high = bars.get_segments()[0][:, 1]
+        assert (low, high) == pytest.approx((centre - 1.96 * half, centre + 1.96 * half))
+    for ax in (factor, partial):
+        plt.close(ax.figure)

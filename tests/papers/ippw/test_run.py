@@ -36,7 +36,7 @@ def test_the_synthetic_designs_are_run_resumed_and_drawn(
     pd.testing.assert_frame_equal(again.summary, made.summary)
     pytest.importorskip("matplotlib.pyplot").switch_backend("Agg")
     names = [path.name for path in made.draw_figures(tmp_path)]
-    assert names == ["synthetic.png", "synthetic_n1.png"]
+    assert names == ["synthetic.png", "synthetic_n1.png", "figure_1.png", "figure_2.png"]
     assert all((tmp_path / name).stat().st_size > 5000 for name in names)
 
 
