@@ -13,7 +13,7 @@ from dprct.cli.show import complain, say, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
 from dprct.io import read
-from dprct.study.package import check_places, protected_certificate, study_of
+from dprct.study.package import check_places, confidential, protected_certificate, study_of
 from dprct.study.replication import check_package, is_made, write_package
 from dprct.study.replication_page import CUSTODIAN_KIND, custodian_page
 from dprct.study.verdicts import summary
@@ -117,7 +117,9 @@ def _check_custodian(page: Path, contents: Contents) -> None:
 
 
 def _write_custodian(study: Study, found: list[Verdict], page: Path) -> None:
-    text = custodian_page(found, read(study.output), read(study.data), protected_certificate(study))
+    text = custodian_page(
+        found, read(study.output), confidential(study), protected_certificate(study)
+    )
     with atomic_write(page, mode="wb") as file:
         file.write(text.encode("utf-8"))
     say(f"wrote {page}: CONFIDENTIAL, not to be published")
