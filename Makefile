@@ -2,7 +2,7 @@
 # and its venv module, and is fast the second time.
 #   make demo    protect a real experiment and show what came out
 #   make demo-r  the same from R, where R is installed
-#   make test    the tests (R, Chromium and Java are installed where that needs no question)
+#   make test    the tests (R, Chromium, Java, LaTeX are installed where that needs no question)
 #   make check   format, lint, types and tests
 #   make test-versions  a minute of tests on the wheel: Python 3.12, 3.13, and the lowest versions;
 #                       IF_THERE=1 leaves out a Python that is not on this machine
@@ -34,7 +34,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser docs clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser latex docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,7 +46,7 @@ demo: $(demo)
 demo-r: $(dev) r
 	@scripts/demo-r $(VENV)
 
-test: $(dev) r browser java
+test: $(dev) r browser java latex
 	$(pytest) -n $(JOBS) $(PYTEST_ARGS)
 
 check: lint types test
@@ -135,6 +135,9 @@ java:
 
 browser:
 	@scripts/browser-for-tests
+
+latex:
+	@scripts/latex-for-tests
 
 $(dev): pyproject.toml scripts/venv
 	@scripts/venv $(VENV) --editable '.[dev]'

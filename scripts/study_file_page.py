@@ -19,7 +19,7 @@ from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema.columns import Unit
 from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
-from dprct.study.estimates import DESIGN, ESTIMATES, in_toml, needs_formula, spec_of
+from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection
 from dprct.study.package_section import PackageSpec
 from dprct.study.readme import Availability
@@ -34,6 +34,7 @@ from dprct.study.sections import (
     words,
 )
 from dprct.study.study import Declaration, Header, parts_read
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,14 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
         "A file of hundreds of columns needs no table for each: name those of the study, and give "
         'the others one fate. `[columns."hh_*"]` declares facts of every column whose name fits; a '
         "column's own table goes before the patterns that fit it, and a later pattern before an "
-        "earlier one.",
+        "earlier one.\n\n"
+        "`sample` takes the place of the `if` that all regressions of a paper share. It has the "
+        "language of derived columns, with `&` and `|` for `and` and `or`. Its columns are public, "
+        "so that it is known anyway who is in the sample; the guarantee, the certificate and the "
+        "plan say so, and rows outside it are not read by any method. It is for protected files. "
+        'Who answered, or who is poor, is rarely public: `method = "moments"` has `subgroups` '
+        "whose cells are private. Files are merged before: `[study.merge]` is refused, and says "
+        "with which command.",
     ),
     ("[release]", ReleaseSection, ""),
     ("[budget]", TotalBudget, ""),

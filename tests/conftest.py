@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,6 +127,34 @@ def browser() -> str:
     if os.environ.get("DPRCT_REQUIRE_BROWSER"):
         pytest.fail("DPRCT_REQUIRE_BROWSER is set and no Chromium is on the path")
     pytest.skip("needs Chromium; see scripts/browser-for-tests")
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Callable[..., str]:
+    """Compile tables and return the log; skipped without LaTeX, or failed where promised."""
+    place = shutil.which("pdflatex")
+    packages = ("booktabs", "siunitx", "threeparttable")
+    found = place and all(
+        subprocess.run(["kpsewhich", f"{name}.sty"], capture_output=True, check=False).stdout
+        for name in packages
+    )
+    if not found:
+        if os.environ.get("DPRCT_REQUIRE_LATEX"):
+            pytest.fail("DPRCT_REQUIRE_LATEX is set and pdflatex or one of its packages is missing")
+        pytest.skip("needs pdflatex; see scripts/latex-for-tests")
+
+    def run(*tables: str) -> str:
+        packs = ",".join(packages)
+        lines = [rf"\documentclass{{article}}\usepackage[T1]{{fontenc}}\usepackage{{{packs}}}"]
+        lines += [r"\begin{document}", *(f"{table}\n\n" for table in tables), r"\end{document}"]
+        (tmp_path / "t.tex").write_text("\n".join(lines), encoding="utf-8")
+        command = [str(place), "-halt-on-error", "-interaction=batchmode", "t.tex"]
+        code = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode
+        log = (tmp_path / "t.log").read_text("utf-8", "replace")
+        assert code == 0, log[-2000:]
+        return log
+
+    return run
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from dprct.errors import DprctError, FileError, StudyError
 from dprct.privacy.accountant import find_ledger
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.release.writing import certificate_paths
+from dprct.results.typeset import as_in_a_file
 from dprct.schema.columns import Fate, Role, Unit, shown
 from dprct.schema.schema import declared
 from dprct.schema.toml import merged, read_toml
@@ -408,8 +409,10 @@ class Desk:
         text = ""
         if offer.study.estimate is None:
             text = disk.content(certificate_paths(first)[0], disk.MOST_JSON).decode("utf-8")
+        with as_in_a_file():
+            summary = str(made.result.summary())
         return {
-            "summary": str(made.result.summary()),
+            "summary": summary,
             "certificate": text,
             "tables": _tables(offer.study),
             "files": [str(path) for path in made.paths],

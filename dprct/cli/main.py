@@ -168,21 +168,23 @@ def _code_of(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, _Terminated) else INTERRUPTED
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
+def guarded(command: Callable[..., None], *, options: bool = False) -> Callable[..., None]:
     """Return a command whose refusals are one sentence on standard error and an exit code.
+
+    They speak the words of a study file; of a command that reads none, those of its ``options``.
 
     A defect of ours shows where it happened and nothing of what was being handled, because that
     could be a value of the data.
     """
 
     @functools.wraps(command)
-    def run(*args: object, **options: object) -> None:
+    def run(*args: object, **given: object) -> None:
         try:
-            command(*args, **options)
+            command(*args, **given)
         except (BudgetError, ConfirmationError, LedgerError) as error:
-            raise _ended(f"refused: {error}", REFUSED) from None
+            raise _ended(f"refused: {_worded(error, options=options)}", REFUSED) from None
         except DprctError as error:
-            raise _ended(f"error: {error}", USAGE) from None
+            raise _ended(f"error: {_worded(error, options=options)}", USAGE) from None
         except KeyboardInterrupt as error:
             message = "interrupted; nothing half written is left"
             raise _ended(message, _code_of(error)) from None
@@ -212,7 +214,14 @@ def _ended(message: str, code: int) -> typer.Exit:
 def _show_warning(
     message: Warning | str, category: type[Warning], *_args: object, **_kwargs: object
 ) -> None:
-    complain(f"note: {message}", "yellow")
+    complain(f"note: {_worded(message)}", "yellow")
+
+
+def _worded(message: object, *, options: bool = False) -> str:
+    """Return a message in the words of a study file, or of a command's options."""
+    from dprct.study.wording import in_options, in_toml  # a command without messages needs neither
+
+    return in_options(str(message)) if options else in_toml(str(message))
 
 
 def loaded(name: str) -> Any:
@@ -221,7 +230,7 @@ def loaded(name: str) -> Any:
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     command = getattr(import_module(f"dprct.cli.{module}"), function)
-    alone.command(name, short_help=words)(guarded(command))
+    alone.command(name, short_help=words)(guarded(command, options=name == "ols"))
     return typer.main.get_command(alone)
 
 

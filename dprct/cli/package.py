@@ -14,8 +14,7 @@ from dprct.cli.protect import StudyFile, protect
 from dprct.cli.show import complain, say, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import DprctError, FileError
-from dprct.io import read
-from dprct.study.package import check_places, study_of
+from dprct.study.package import check_places, confidential, study_of
 from dprct.study.replication import check_package, sides_of, write_package
 from dprct.study.replication_page import CUSTODIAN_KIND, custodian_page
 from dprct.study.together import rehearsed, to_be_made
@@ -150,7 +149,7 @@ def _check_custodian(page: Path, contents: Contents) -> None:
 def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:
     sides = sides_of(study, contents)[1]
     raw = [
-        replace(side, raw=read(held.study.data))
+        replace(side, raw=confidential(held.study))
         for held, side in zip(contents.held, sides, strict=True)
     ]
     text = custodian_page(found, raw)

@@ -12,6 +12,7 @@ import typer
 from dprct.cli.protect import Output, StudyFile
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
+from dprct.results.typeset import terminal_width
 from dprct.study.declared_tables import long_form, mismatches
 from dprct.study.package import declared_tables, results_of, study_of
 
@@ -48,7 +49,7 @@ class _Format(enum.Enum):
             return made.to_latex()
         if self is _Format.html:
             return made.to_html()
-        return made.to_csv() if self is _Format.csv else made.to_text()
+        return made.to_csv() if self is _Format.csv else made.to_text(terminal_width())
 
 
 def table(

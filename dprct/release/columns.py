@@ -321,6 +321,7 @@ def released_schema(schema: Schema) -> Schema:
         ),
         unit=_released_unit(schema),
         source=None,
+        sample="",
     )
 
 

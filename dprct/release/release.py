@@ -34,6 +34,7 @@ from dprct.release.columns import (
 from dprct.release.writing import check_name, rehearse, write_protected
 from dprct.results.base import is_confidential
 from dprct.schema.columns import DATASET
+from dprct.schema.expressions import holds, parents
 from dprct.schema.schema import check_schema, declared
 from dprct.schema.tables import numbers_of, text_of
 
@@ -328,6 +329,8 @@ def _differences(
     schema: Schema, new: FileFacts, guarantee: Guarantee
 ) -> Iterator[PermittedDifference]:
     old = schema.file
+    if schema.sample:
+        yield PermittedDifference("rows", None, f"those of the sample alone ({schema.sample})")
     promised = guarantee.measure != "none"
     reasons = _REASONS if promised else {**_REASONS, "modelled": _UNPROMISED}
     if old.label != new.label:
@@ -426,6 +429,11 @@ class ReleaseSpec(Spec[AnyFacts]):
             "the file's own label, sort order and characteristics that are kept",
             schema.unit.said,
         ]
+        if schema.sample:
+            shown.append(
+                f"which rows are in the sample ({schema.sample}): only these are read, and n "
+                "counts them"
+            )
         if repeats(schema):
             shown.append(f"which rows are of the same {schema.unit.name}, not of which one")
         return Guarantee.of(
@@ -476,6 +484,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         here = self._table.columns([*public, *ids, *also])
         self._units = unit_rows(schema, here)
         self._public = {name: values_of(schema, here, name) for name in public}
+        check_sample(schema, self._public)
         return here
 
     @classmethod
@@ -553,6 +562,35 @@ def values_of(schema: Schema, frame: Frame, name: str) -> NDArray[Any]:
         return text_of(frame, name)
     values, codes = numbers_of(frame, name)
     return np.where(codes >= 0, tagged(np.maximum(codes, 0)), values)
+
+
+def check_sample(schema: Schema, public: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse a table that holds other rows than its schema says, as public columns (n,) show.
+
+    Raises
+    ------
+    SchemaError
+
+    Notes
+    -----
+    Neighbours agree in their public columns, and so in the rows for which a condition on these
+    holds.  Whoever takes these rows alone turns neighbours into neighbours of the same number of
+    rows, and a replaced record outside the sample into no change at all: what is promised for the
+    sample is promised for the whole file.
+    """
+    if not schema.sample:
+        return
+    hidden = sorted(parents(schema.sample) - set(public))
+    if hidden:
+        raise SchemaError(
+            f"sample={schema.sample!r} uses {', '.join(hidden)}, whose fate is not 'public'; "
+            "declare fate='public', or give a table of these rows"
+        )
+    if not holds(schema.sample, public).all():
+        raise SchemaError(
+            f"the table has rows that are not in the sample ({schema.sample}); give those in it "
+            "alone"
+        )
 
 
 def modelled(schema: Schema) -> list[str]:

@@ -42,6 +42,7 @@ def etable(
     keep: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     indicate: Mapping[str, Sequence[str]] | None = None,
+    groups: Mapping[str, Sequence[str | int]] | None = None,
     labels: Mapping[str, str] | None = None,
     stats: Sequence[str] = ("nobs", "n_groups", "rsquared"),
     rows: Mapping[str, Sequence[Cell]] | None = None,
@@ -65,6 +66,9 @@ def etable(
     indicate : mapping of name to list of str, optional
         Rows that print Yes for models with one of these coefficients, which are then not shown.
         Absorbed effects have such a row without being asked for.
+    groups : mapping of heading to list of str or int, optional
+        Headings above neighbouring models, which are named by their headings or by their places
+        from 1, as those of ``mgroups`` in Stata's ``esttab``.
     labels : mapping of str to str, optional
         Names of coefficients and outcomes, instead of those of the schema.
     stats : list of str
@@ -87,7 +91,7 @@ def etable(
     ColumnError
         If no model has one of the coefficients named.
     ParameterError
-        If there is no model, or a statistic or style is unknown.
+        If there is no model, or a statistic or style is unknown, or a group is none of neighbours.
 
     Examples
     --------
@@ -109,6 +113,16 @@ def etable(
     Controls           No      Yes
     Observations       5        5
     ------------------------------
+    >>> table = etable(fits * 2, groups={"All": [1, 2], "Towns": [3, 4]}, keep=["x"], stats=[])
+    >>> print(table.to_text(notes=False, style="aer", digits=1))
+    =============================
+           All          Towns
+            y             y
+         (1)    (2)    (3)    (4)
+    -----------------------------
+    x   2.8    2.0    2.8    2.0
+       (1.0)  (1.1)  (1.0)  (1.1)
+    -----------------------------
     """
     fits = _headed(models)
     shape = style_named(style)
@@ -142,8 +156,11 @@ def etable(
         _statistic(STATISTICS[name], _values(fits, name), key=name, digits=_SHARES.get(name))
         for name in stats
     ]
+    over = _groups(list(fits), {} if groups is None else groups)
     return Table(
-        columns=tuple(Column(key, key, naming.of(fit.outcome)) for key, fit in fits.items()),
+        columns=tuple(
+            Column(key, key, naming.of(fit.outcome), over.get(key, "")) for key, fit in fits.items()
+        ),
         rows=(*body, *yes_no, *by_hand, *(row for row in foot if set(row.cells) != {None})),
         title=title,
         style=shape,
@@ -202,6 +219,39 @@ def _headed(
                 f"model {heading} is {type(fit).__name__}; give results such as those of ols"
             )
     return fits
+
+
+def _groups(headings: Sequence[str], groups: Mapping[str, Sequence[str | int]]) -> dict[str, str]:
+    """Return the heading of the group of every model that is in one."""
+    found: dict[str, str] = {}
+    for group, models in groups.items():
+        if isinstance(models, str) or not models:
+            raise ParameterError(f"groups has no list of models for {group!r}; give one, as [1, 2]")
+        places = [_place(model, headings, group) for model in models]
+        if sorted(places) != list(range(min(places), min(places) + len(places))):
+            raise ParameterError(
+                f"the models of group {group!r} are not neighbours, each named once; give them in "
+                "the order of the table"
+            )
+        for place in places:
+            other = found.setdefault(headings[place], group)
+            if other != group:
+                raise ParameterError(
+                    f"model {headings[place]} is in the groups {other!r} and {group!r}; name it in "
+                    "one of them"
+                )
+    return found
+
+
+def _place(model: str | int, headings: Sequence[str], group: str) -> int:
+    if isinstance(model, int) and 1 <= model <= len(headings):
+        return model - 1
+    if model in headings:
+        return headings.index(str(model))
+    raise ParameterError(
+        f"group {group!r} names the model {model!r}; allowed: numbers from 1 to {len(headings)}, "
+        f"or the headings {', '.join(headings)}"
+    )
 
 
 def _holds(model: object) -> bool:

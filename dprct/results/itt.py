@@ -326,6 +326,7 @@ def itt_table(
 
 
 _CONTROL_ERROR = "control_mean.std.error"
+_COUNT = "nobs"
 
 
 def _with_control_errors(
@@ -407,10 +408,12 @@ def _laid_out(
     adjusted: str | None,
 ) -> tuple[tuple[Column, ...], tuple[Row, ...], tuple[tuple[Part, str], ...]]:
     told = _CONTROL_ERROR in estimates
+    counted = len(set(estimates["nobs"])) > 1
     columns = (
         Column("control_mean", "Control mean"),
         *((Column(_CONTROL_ERROR, "(s.e.)"),) if told else ()),
         *(Column(name, label) for name, label in arms.items()),
+        *((Column(_COUNT, "N"),) if counted else ()),
     )
     last: tuple[Part, str] = ("p.adjusted", "Adj. p-value") if adjusted else ("p.value", "p-value")
     rows: list[Row] = []
@@ -423,7 +426,8 @@ def _laid_out(
             first = next(iter(here.values()))
             error = (_or_not_released(first[_CONTROL_ERROR]),) if told else ()
             estimates_here = (_estimate(here[arm]) for arm in arms)
-            cells: tuple[Cell, ...] = (first["control_mean"], *error, *estimates_here)
+            number = (int(first["nobs"]),) if counted else ()
+            cells: tuple[Cell, ...] = (first["control_mean"], *error, *estimates_here, *number)
             rows.append(Row(outcome, label, cells))
     return columns, tuple(rows), (("estimate", "ITT"), ("std.error", "Std. Err"), last)
 
@@ -447,8 +451,8 @@ def _method_note(regressions: Regressions, inference: Inference, estimates: pd.D
         if regressions.groups is None
         else "standard errors clustered by " + (regressions.groups_name or "the values given")
     )
-    counts = sorted({int(n) for n in estimates["nobs"]}, reverse=True)
-    numbers = ", ".join(f"{n:,d}" for n in counts)
+    counts = {int(n) for n in estimates["nobs"]}
+    numbers = f"{counts.pop():,d}" if len(counts) == 1 else "see N"
     sides = "" if inference.alternative == "two-sided" else ", side chosen after the estimate"
     law = f"{inference.alternative} {inference.distribution}{sides}"
     adjusted = f", adjusted: {_ADJUSTED[inference.adjust]}" if inference.adjust else ""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from dprct.results.typeset import Spans
+
 Brackets = Literal["()", "[]", "{}", ""]
 StarPlace = Literal["estimate", "se"]
 StarsFrom = Literal["p", "adjusted"]
@@ -267,11 +269,14 @@ class Column:
     over : str
         Printed above the headings, once over neighbours that share it.  Where standard errors
         stand beside, the heading itself stands above and this before it.
+    group : str
+        Printed above these, once over neighbours that share it.
     """
 
     key: str
     heading: str
     over: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +313,7 @@ class Layout:
     parts: tuple[tuple[Part, str], ...]
     style: Style
 
-    def headings(self) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    def headings(self) -> tuple[Spans, tuple[str, ...]]:
         """Return the headings above with their widths, and the headings of single columns."""
         spans: list[tuple[str, int]] = []
         headings: list[str] = []
@@ -316,12 +321,18 @@ class Layout:
             split = self._beside and holds_estimates(self.rows, j)
             own = [heading for _, heading in self.parts] if split else [column.heading]
             over = f"{column.over} {column.heading}".strip() if split else column.over
-            if spans and spans[-1][0] == over and not split:
-                spans[-1] = (over, spans[-1][1] + len(own))
-            else:
-                spans.append((over, len(own)))
+            begins = not j or self.columns[j - 1].group != column.group
+            _span(spans, over, len(own), apart=split or begins)
             headings += own
         return tuple(spans), tuple(headings)
+
+    def groups(self) -> Spans:
+        """Return the headings above these with their widths."""
+        groups: list[tuple[str, int]] = []
+        for j, column in enumerate(self.columns):
+            split = self._beside and holds_estimates(self.rows, j)
+            _span(groups, column.group, len(self.parts) if split else 1)
+        return tuple(groups)
 
     def lines(self) -> tuple[Line, ...]:
         """Return the printed lines; an estimate with errors below takes several."""
@@ -367,6 +378,14 @@ class Layout:
         if cell is None or part != self.parts[0][0]:
             return ""
         return cell if isinstance(cell, str) else self.style.number(cell, digits)
+
+
+def _span(spans: list[tuple[str, int]], heading: str, columns: int, *, apart: bool = False) -> None:
+    """Add columns to the last heading of a row if it is theirs, else with one of their own."""
+    if spans and spans[-1][0] == heading and not apart:
+        spans[-1] = (heading, spans[-1][1] + columns)
+    else:
+        spans.append((heading, columns))
 
 
 def holds_estimates(rows: Sequence[Row], j: int) -> bool:
@@ -522,12 +541,12 @@ class Table:
         """Return the printed cells as a frame of text; options as in :meth:`styled`."""
         grid = self.styled(**options).grid()
         lines = [line for line in grid.lines if line.kind != "section"]
-        over = [heading for heading, width in grid.spans for _ in range(width)]
+        above = [[words for words, width in row for _ in range(width)] for row in grid.above]
         headings = list(grid.headings)
         return pd.DataFrame(
             [[str(cell) for cell in line.cells] for line in lines],
             index=pd.Index([line.name for line in lines], name=grid.corner or None),
-            columns=pd.MultiIndex.from_arrays([over, headings]) if grid.spanned else headings,
+            columns=pd.MultiIndex.from_arrays([*above, headings]) if above else headings,
         )
 
     @overload
@@ -571,6 +590,7 @@ class Table:
             title=self.title,
             corner=self.corner,
             spans=spans,
+            groups=layout.groups(),
             headings=headings,
             lines=layout.lines(),
             notes=notes,

@@ -11,11 +11,13 @@ import math
 import os
 import sys
 import textwrap
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 WIDTH = 78
 """Characters to which sentences are wrapped; a table may be wider."""
@@ -24,6 +26,8 @@ _NARROWEST = 20
 """Terminals narrower than this are written to as if they had this many columns."""
 
 LineKind = Literal["row", "section", "statistic"]
+Spans = tuple[tuple[str, int], ...]
+"""Headings, each with the number of columns below it."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -102,6 +106,8 @@ class Grid:
         Heading of the names of rows.
     spans : tuple of (heading, number of columns)
         Headings above the headings; none if all are empty.
+    groups : tuple of (heading, number of columns)
+        Headings above these, or none.
     notes : tuple of str
         Sentences below the table.
     """
@@ -111,13 +117,14 @@ class Grid:
     title: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     corner: str = ""
-    spans: tuple[tuple[str, int], ...] = ()
+    spans: Spans = ()
+    groups: Spans = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def spanned(self) -> tuple[tuple[str, int], ...]:
-        """The headings above the headings, or none."""
-        return self.spans if any(heading for heading, _ in self.spans) else ()
+    def above(self) -> tuple[Spans, ...]:
+        """The rows of headings above the headings, from the top; a row without words is none."""
+        return tuple(row for row in (self.groups, self.spans) if any(words for words, _ in row))
 
     @property
     def sectioned(self) -> bool:
@@ -128,8 +135,8 @@ class Grid:
 class Summary(str):
     r"""A table as a text that also knows its HTML and its LaTeX.
 
-    It is a ``str``: it prints, and is searched and written to a file like one.  A notebook shows
-    it as an HTML table.
+    It is a ``str``: it prints, and is searched and written to a file like one.  Printed on a
+    terminal, it is as wide as that at most.  A notebook shows it as an HTML table.
 
     Examples
     --------
@@ -166,12 +173,30 @@ class Summary(str):
     def __repr__(self) -> str:
         return self.as_text(terminal_width())
 
+    def __str__(self) -> str:
+        return self.as_text(terminal_width())
+
     def __reduce__(self) -> tuple[Callable[[Grid], Summary], tuple[Grid]]:
         return Summary.of, (self.grid,)
 
 
+_IN_FILE = ContextVar("in a file", default=False)
+
+
+@contextmanager
+def as_in_a_file() -> Iterator[None]:
+    """Make tables as wide as they are, because what is printed here is stored, not shown."""
+    token = _IN_FILE.set(True)
+    try:
+        yield
+    finally:
+        _IN_FILE.reset(token)
+
+
 def terminal_width() -> int | None:
     """Return the columns of the terminal that is written to; None where it is none."""
+    if _IN_FILE.get():
+        return None
     try:
         found = os.get_terminal_size(sys.stdout.fileno()).columns
     except (AttributeError, OSError, ValueError):
@@ -376,7 +401,7 @@ def _block(grid: Grid) -> _Body:
         + "".join(top[k].rjust(width) for top, width in zip(tops[1:], widths, strict=True))
         for k in range(deep)
     ]
-    spans: list[str | None] = [" " * first + _spanned_text(grid, widths)] if grid.spanned else []
+    spans = [" " * first + _spanned_text(row, widths) for row in grid.above]
     return _Body([*spans, *head, None, *body, None], (" " * (first + sum(widths)),))
 
 
@@ -389,6 +414,7 @@ def _printable(grid: Grid) -> Grid:
         corner=printable(grid.corner),
         headings=tuple(map(printable, grid.headings)),
         spans=tuple((printable(heading), columns) for heading, columns in grid.spans),
+        groups=tuple((printable(heading), columns) for heading, columns in grid.groups),
         lines=tuple(replace(line, name=printable(line.name)) for line in grid.lines),
         notes=tuple(map(printable, grid.notes)),
     )
@@ -434,20 +460,19 @@ def _columns(grid: Grid) -> range:
 
 def _part(grid: Grid, start: int, end: int) -> Grid:
     """Return some columns of a grid, with the headings that still span one of them."""
-    over = [(k, heading) for k, (heading, columns) in enumerate(grid.spans) for _ in range(columns)]
-    spans: list[tuple[str, int]] = []
-    kept = over[start:end]
-    for at, (k, heading) in enumerate(kept):
-        if at and kept[at - 1][0] == k:
-            spans[-1] = (heading, spans[-1][1] + 1)
-        else:
-            spans.append((heading, 1))
     return replace(
         grid,
         headings=grid.headings[start:end],
-        spans=tuple(spans),
+        spans=_still_above(grid.spans, start, end),
+        groups=_still_above(grid.groups, start, end),
         lines=tuple(replace(line, cells=line.cells[start:end]) for line in grid.lines),
     )
+
+
+def _still_above(spans: Spans, start: int, end: int) -> Spans:
+    """Return the headings that span one of some columns, with how many of these they span."""
+    places = [k for k, (_, columns) in enumerate(spans) for _ in range(columns)][start:end]
+    return tuple((spans[k][0], places.count(k)) for k in dict.fromkeys(places))
 
 
 def _shown(grid: Grid, line: Line) -> str:
@@ -468,11 +493,12 @@ def _widths(
         GAP + max(len(part) for part in (*parts, *(row[j] for row in cells if row)))
         for j, parts in enumerate(headings)
     ]
-    start = 0
-    for heading, columns in grid.spanned:
-        missing = GAP + len(heading) - sum(widths[start : start + columns])
-        widths[start + columns - 1] += max(0, missing)
-        start += columns
+    for row in reversed(grid.above):
+        start = 0
+        for heading, columns in row:
+            missing = GAP + len(heading) - sum(widths[start : start + columns])
+            widths[start + columns - 1] += max(0, missing)
+            start += columns
     return widths
 
 
@@ -499,9 +525,9 @@ def _tail(cell: Printed | str) -> int:
     return cell.stars + (cell.text.endswith(tuple(_BRACKETS)))
 
 
-def _spanned_text(grid: Grid, widths: Sequence[int]) -> str:
+def _spanned_text(spans: Spans, widths: Sequence[int]) -> str:
     start, line = 0, ""
-    for heading, columns in grid.spanned:
+    for heading, columns in spans:
         width = sum(widths[start : start + columns])
         line += " " * GAP + heading.center(width - GAP)
         start += columns
@@ -554,8 +580,8 @@ def latex(grid: Grid) -> str:
     width = 1 + len(grid.headings)
     columns = " ".join(_latex_column(grid, j) for j in _columns(grid))
     lines = [rf"\begin{{tabular}}{{l {columns}}}", r"\toprule"]
-    if grid.spanned:
-        lines += _spanned_latex(grid.spanned)
+    for row in grid.above:
+        lines += _spanned_latex(row)
     heads = [f"{{{in_tex(heading)}}}" for heading in grid.headings]
     lines += [_latex_row([in_tex(grid.corner), *heads]), r"\midrule"]
     for line in grid.lines:
@@ -594,7 +620,7 @@ def _latex_column(grid: Grid, j: int) -> str:
     return "S[parse-numbers=false]" if is_number else "r"
 
 
-def _spanned_latex(spans: Sequence[tuple[str, int]]) -> list[str]:
+def _spanned_latex(spans: Spans) -> list[str]:
     cells, rules, at = [""], [], 2
     for heading, columns in spans:
         cells.append(rf"\multicolumn{{{columns}}}{{c}}{{{in_tex(heading)}}}")
@@ -642,10 +668,13 @@ def html(grid: Grid) -> str:
     (True, True)
     """
     width = 1 + len(grid.headings)
-    above = "".join(
-        f'<th colspan="{columns}" style="text-align:center">{in_html(heading)}</th>'
-        for heading, columns in grid.spanned
-    )
+    above = [
+        "".join(
+            f'<th colspan="{columns}" style="text-align:center">{in_html(heading)}</th>'
+            for heading, columns in row
+        )
+        for row in grid.above
+    ]
     heads = "".join(f"<th{_RIGHT}>{in_html(heading)}</th>" for heading in grid.headings)
     foot = [
         f'<tr><th{_LEFT}>{in_html(name)}</th><td colspan="{width - 1}"{_LEFT}>'
@@ -661,7 +690,7 @@ def html(grid: Grid) -> str:
             f"<table{_TABLE}>",
             *([f"<caption>{in_html(grid.title)}</caption>"] if grid.title else []),
             "<thead>",
-            *([f"<tr><th></th>{above}</tr>"] if above else []),
+            *(f"<tr><th></th>{row}</tr>" for row in above),
             f"<tr><th{_LEFT}>{in_html(grid.corner)}</th>{heads}</tr>",
             "</thead>",
             f"<tbody{_RULED}>",

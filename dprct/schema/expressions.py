@@ -22,7 +22,7 @@ from dprct.errors import ColumnError, FormulaError
 from dprct.missing import tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 Array = NDArray[np.float64]
@@ -135,8 +135,10 @@ def computed(tree: ast.expr, columns: Mapping[str, Array]) -> Array:
         return _value(tree, columns)
 
 
-def parse(expression: str) -> ast.expr:
+def parse(expression: str, what: str = "derived") -> ast.expr:
     """Return the syntax tree of an expression, refusing all but the small language.
+
+    ``what`` is what a refusal calls it.
 
     Raises
     ------
@@ -153,25 +155,29 @@ def parse(expression: str) -> ast.expr:
         deep = _depth(tree) > _MOST_DEPTH
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(
-            f"derived={expression!r} is not an expression; allowed: {_ALLOWED}"
+            f"{what}={expression!r} is not an expression; allowed: {_ALLOWED}"
         ) from None
     if deep:
         raise FormulaError(
-            f"derived={expression[:40]!r}... is nested more than {_MOST_DEPTH} deep; derive a part "
+            f"{what}={expression[:40]!r}... is nested more than {_MOST_DEPTH} deep; derive a part "
             "of it as a column of its own"
         )
     wrong = refused(tree, _DERIVED)
     if wrong is not None:
         part = ast.get_source_segment(expression.strip(), wrong) or expression
         raise FormulaError(
-            f"derived={expression.strip()!r}: {part!r} is not allowed; use {_ALLOWED}"
+            f"{what}={expression.strip()!r}: {part!r} is not allowed; use {_ALLOWED}"
         )
     return tree
 
 
 def parents(expression: str) -> set[str]:
     """Return the names of the columns that an expression uses."""
-    nodes = list(ast.walk(parse(expression)))
+    return _names(parse(expression))
+
+
+def _names(tree: ast.expr) -> set[str]:
+    nodes = list(ast.walk(tree))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
 
@@ -190,6 +196,65 @@ def evaluate(expression: str, columns: Mapping[str, Array]) -> Array:
     value = computed(parse(expression), columns)
     value = np.broadcast_to(value, next(iter(columns.values())).shape)
     return np.where(np.isnan(value), tagged(0), value)
+
+
+def holds(expression: str, columns: Mapping[str, Array]) -> NDArray[np.bool_]:
+    """Return for which rows (n,) a condition on columns (n,) holds; not where it is missing.
+
+    Examples
+    --------
+    >>> holds("left == 0 and round > 1", {"left": np.zeros(3), "round": np.array([1, 2, np.nan])})
+    array([False,  True, False])
+    """
+    value = evaluate(expression, columns)
+    return np.asarray(~np.isnan(value) & (value != 0))
+
+
+def possible(condition: str, name: str, levels: Iterable[float] = ()) -> tuple[float, ...]:
+    """Return the values that a column may have where a condition holds, if these are few.
+
+    Looked at are the parts that are joined by ``and`` and use this column alone: the ``levels``
+    for which these hold or, without levels, the numbers that the column is said to equal.
+
+    Examples
+    --------
+    >>> possible("left == 0 and (round > 1 and late == 1)", "round", [1, 2, 3])
+    (2.0, 3.0)
+    >>> possible("left == 0 and round > 1", "left"), possible("left == 0 or round > 1", "left")
+    ((0.0,), ())
+    """
+    parts = [part for part in _joined(parse(condition)) if _names(part) == {name}]
+    if not parts or any(_asks_for_missing(part) for part in parts):
+        return ()
+    given = [*levels] or [number for number in map(_equalled, parts) if number is not None]
+    values = np.array(sorted(set(given)), np.float64)
+    for part in parts:
+        truth = computed(part, {name: values})
+        values = values[~np.isnan(truth) & (truth != 0)]
+    return tuple(values.tolist())
+
+
+def _joined(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return [part for value in node.values for part in _joined(value)]
+    return [node]
+
+
+def _asks_for_missing(part: ast.expr) -> bool:
+    """Whether a part may hold where the column has no value."""
+    calls = [node.func for node in ast.walk(part) if isinstance(node, ast.Call)]
+    return any(isinstance(called, ast.Name) and called.id == "missing" for called in calls)
+
+
+def _equalled(part: ast.expr) -> float | None:
+    match part:
+        case ast.Compare(
+            left=ast.Name(),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=int() | float() as number)],
+        ):
+            return float(number)
+    return None
 
 
 def _depth(node: ast.AST) -> int:

@@ -376,6 +376,9 @@ class Schema:
         Whether the data section was read before the facts were sealed.
     source : Path or None
         The file that was read, if there is one; never written anywhere.
+    sample : str
+        Which rows of a larger file the table holds, as a condition on public columns; empty where
+        it holds all.  A release refuses a table with other rows.
 
     Examples
     --------
@@ -392,6 +395,7 @@ class Schema:
     seal_of: Seal | None = None
     opened: bool = False
     source: Path | None = field(default=None, compare=False, repr=False)
+    sample: str = ""
 
     def __post_init__(self) -> None:
         listed = isinstance(self.columns, (tuple, list))
@@ -574,6 +578,7 @@ class Schema:
             "rows": file.rows,
             "dataset_id": self.dataset_id,
             "unit": [self.unit.name, self.unit.id, self.unit.max_rows],
+            **({"sample": self.sample} if self.sample else {}),
         }
 
     def __repr__(self) -> str:

@@ -24,8 +24,8 @@ from dprct.release.calibrated.spec import (
     Wanted,
     written_of,
 )
-from dprct.study.estimates import in_toml
 from dprct.study.sections import absent, check_index, design_from, section
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from dprct.assignment import Design

@@ -140,6 +140,11 @@ def merge_problems(study: Study, header: Schema) -> list[str]:
     if not merged(study):
         return []
     where, key = "[package] merge", study.unit.id
+    if study.scope.sample is not None:
+        return [
+            f"{where} does not go with [study] sample: the files have rows that are not in it; "
+            "merge the rows of the sample, and leave sample out"
+        ]
     if key is None or study.unit.max_rows != 1:
         return [f"{where} is by the person: write [unit] id, with one row for each (max_rows = 1)"]
     if key not in header.names:

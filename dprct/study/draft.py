@@ -26,10 +26,12 @@ _ALL = """\
 # [study]                          # a table below for every column, or, of a wide file:
 # columns = []                     # the columns of the study, such as ["age", "hh_*"], and
 # rest = "withheld"                # what becomes of all others: withheld, key or drop
+# sample = "attrit == 0"           # only these rows, if who they are is public
 """
 _SOME = """\
 [study]
 rest = "withheld"                  # of all columns without a table below; or "key", "drop"
+# sample = "attrit == 0"           # only these rows, if who they are is public
 """
 
 _HEAD = """\

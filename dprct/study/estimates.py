@@ -7,7 +7,6 @@ one line in :data:`ESTIMATES`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from dprct.estimate.moments.model import PrivateMoments
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.model import Facts, Model, Spec
 from dprct.study.sections import check_index, design_from, is_required, keys_of, section
+from dprct.study.wording import in_toml, spelled
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
@@ -255,63 +255,3 @@ def _formula_of(kind: type[Spec[Any]], formula: str | None) -> dict[str, Any]:
         return kind.of_formula(formula)
     except FormulaError as error:
         raise StudyError(f"[release] formula: {in_toml(str(error))}") from None
-
-
-def spelled(value: Any) -> str:
-    """Return a value as TOML writes it.
-
-    Examples
-    --------
-    >>> spelled({"y": (0, 1.5)}), spelled("arms"), spelled(True)
-    ('{y = [0, 1.5]}', '"arms"', 'true')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key} = {spelled(one)}' for key, one in value.items())}}}"
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(spelled, value))}]"
-    return str(value)
-
-
-_DESIGN = re.compile(
-    r"(?:assignment=)?(?:an? )?dprct\.(Simple|Complete|Block|Cluster|BlockCluster|Factorial)"
-    r"(?:\([^()]*\))?(?: design)?"
-)
-_KINDS = {"BlockCluster": "block_cluster"}
-
-_VALUES: tuple[tuple[str, str], ...] = (
-    (r"\bassignment=(?=[ ,;:.)]|$)", "[design]"),
-    (r"\b([a-zA-Z_]\w*)=\{([^{}]*)\}", r"\1 = {\2}"),
-    (r"\{'([A-Za-z_]\w*)': ", r"{\1 = "),
-    (r"(?<=such as )\(([^()]*)\)", r"[\1]"),
-    (r"\b([a-zA-Z_]\w*)=\(([^()]*)\)", r"\1 = [\2]"),
-    (r"\b([a-zA-Z_]\w*)='([^'\n]*)'", r'\1 = "\2"'),
-    (r"\b([a-zA-Z_]\w*)=(?=[\w.\[\"+-])", r"\1 = "),
-    (r"\b([a-zA-Z_]\w*)=(?=[ ,;:.)]|$)", r"\1"),
-    (r"(?<= = )True\b", "true"),
-    (r"(?<= = )False\b", "false"),
-)
-"""How Python writes a named value, and how TOML does."""
-
-
-def in_toml(text: str) -> str:
-    """Return a message with its named values as TOML writes them.
-
-    Examples
-    --------
-    >>> in_toml("give missing={'y': ...}, or declare missing='never'")
-    'give missing = {y = ...}, or declare missing = "never"'
-    >>> in_toml("alphas= is text; trim=0.7, bounds=(low, high), hajek=True")
-    'alphas is text; trim = 0.7, bounds = [low, high], hajek = true'
-    >>> in_toml("needs assignment=, such as dprct.Complete('treat', shares=0.5)")
-    'needs [design], such as [design] kind = "complete"'
-    """
-    text = _DESIGN.sub(
-        lambda found: f'[design] kind = "{_KINDS.get(found[1], found[1].lower())}"', text
-    )
-    for form, words in _VALUES:
-        text = re.sub(form, words, text)
-    return text

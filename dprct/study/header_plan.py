@@ -16,6 +16,7 @@ from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.release.release import ReleaseFacts, modelled
 from dprct.results.plan import planned_draws
 from dprct.study.calibrated_section import CalibratedExperiment
+from dprct.study.wording import plan_in_toml
 
 if TYPE_CHECKING:
     from dprct.model import Spec
@@ -71,7 +72,7 @@ def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:
     spec, facts = found
     allocation = spec.allocation(facts, budget)
     plan = spec.plan(facts, allocation)
-    return replace(plan, numbers=(*planned_draws(allocation), *plan.numbers))
+    return plan_in_toml(replace(plan, numbers=(*planned_draws(allocation), *plan.numbers)))
 
 
 def expected_errors(

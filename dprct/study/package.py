@@ -52,6 +52,7 @@ from dprct.study.results_document import (
 )
 from dprct.study.study import load_study
 from dprct.study.verdicts import of_study, of_table
+from dprct.study.wording import plan_in_toml
 
 _MOST_SHOWN = 5
 
@@ -99,15 +100,28 @@ def open_points(study: Study) -> list[str]:
 def header_and_rows(study: Study) -> tuple[Schema, int | None]:
     """Return schema and number of rows of the study's data: of a .dta file from its header alone.
 
+    How many rows a sample has no header tells.
+
     Raises
     ------
     FileError
     """
     if study.data.suffix.lower() == ".dta":
         header = read_header(study)
-        return header, header.file.rows
+        return header, header.file.rows if study.scope.sample is None else None
     data, header = read(study.data)
-    return header, len(data)
+    return header, len(data) if study.scope.sample is None else None
+
+
+def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
+    """Return the rows that the study is about, with the schema that their file gives.
+
+    Raises
+    ------
+    FileError, StudyError
+    """
+    data, schema = read(study.data)
+    return study.scope.sampled(data), schema
 
 
 def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
@@ -119,20 +133,16 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
         If something is still open; the message begins to list it.
     """
     header, rows = header_and_rows(study)
-    problems = study.problems(header, rows) + merge_problems(study, header)
-    if problems:
-        rest = len(problems) - _MOST_SHOWN
-        more = f"; and {rest} more" if rest > 0 else ""
-        raise StudyError(
-            f"the study is not complete: {'; '.join(problems[:_MOST_SHOWN])}{more}; fill it in "
-            "(dprct check lists everything)"
-        )
+    _check_complete(study.problems(header, rows) + merge_problems(study, header))
     sealed = study.declared(header).seal(study.declaration.by)
     if study.data.suffix.lower() == ".dta":
         data, schema = _read_dta(study, sealed)
     else:
         data, schema = read(study.data)[0], sealed
     check_merged(study, data)
+    if study.scope.sample is not None:
+        data = study.scope.sampled(data)
+        _check_complete(study.problems(header, len(data)))
     if study.estimate is not None:
         return study.estimate.model(data, schema)
     options: dict[str, Any] = {"keep": study.release.keep}
@@ -149,10 +159,27 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     return MVHistogram(data, schema, **options)
 
 
+def _check_complete(problems: Sequence[str]) -> None:
+    """Refuse a study with open points; the message begins to list them."""
+    if not problems:
+        return
+    rest = len(problems) - _MOST_SHOWN
+    more = f"; and {rest} more" if rest > 0 else ""
+    raise StudyError(
+        f"the study is not complete: {'; '.join(problems[:_MOST_SHOWN])}{more}; fill it in "
+        "(dprct check lists everything)"
+    )
+
+
 def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
-    return model.plan(study.release.epsilon, study.release.delta)
+    plan = plan_in_toml(model.plan(study.release.epsilon, study.release.delta))
+    if study.scope.sample is None:
+        return plan
+    facts = {"sample": f"the rows with {study.scope.condition}, n = {model.n:,}", **plan.facts}
+    warnings = (*plan.warnings, *study.scope.warnings(model.schema))
+    return replace(plan, facts=facts, warnings=warnings)
 
 
 def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Any:
@@ -448,7 +475,7 @@ def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> D
             "the study declares no table; write [[table]] with name, outcomes and arms"
         )
     if on == "confidential":
-        data, schema = read(study.data)
+        data, schema = confidential(study)
         return _tables(study, data, schema, None)
     certificate = protected_certificate(study)
     data, schema = read(study.output)

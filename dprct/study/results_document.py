@@ -30,6 +30,7 @@ from dprct.results.typeset import (
     Grid,
     Line,
     NumberColumn,
+    as_in_a_file,
     each,
     html,
     latex,
@@ -99,9 +100,9 @@ class ResultsDocument:
         """Where the budget was charged, in words."""
         return str(self.content["ledger"])
 
-    def to_text(self) -> str:
-        """Return the table as text."""
-        return text(self._grid())
+    def to_text(self, width: int | None = None) -> str:
+        """Return the table as text, of at most ``width`` characters a line if that is given."""
+        return text(self._grid(), width)
 
     def to_latex(self) -> str:
         """Return the table as LaTeX, for ``booktabs``, ``siunitx`` and ``threeparttable``."""
@@ -345,8 +346,10 @@ def _as_table(part: pd.DataFrame | pd.Series[Any]) -> pd.DataFrame:
 
 
 def _text(result: Any, plan: Plan, parts: Mapping[str, Any], seal: str) -> str:
+    with as_in_a_file():
+        summary = str(result.summary())
     blocks = [
-        str(result.summary()),
+        summary,
         *(f"{name}\n{_as_table(part).to_string(index=False)}" for name, part in parts.items()),
         str(plan),
         f"Public facts: {seal}",

@@ -34,7 +34,7 @@ from dprct.schema.schema import Schema, declared
 from dprct.schema.toml import read_toml
 from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
-from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, in_toml, parts_of
+from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
 from dprct.study.package_section import PackageSpec, package_from
 from dprct.study.readme import Availability
@@ -46,8 +46,9 @@ from dprct.study.release_section import (
     release_from,
 )
 from dprct.study.results_document import SUFFIX
-from dprct.study.scope import Scope, named, unmatched
+from dprct.study.scope import Scope, named, scope_from, unmatched
 from dprct.study.sections import ReleaseSection, TotalBudget, check_keys, section
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -313,12 +314,13 @@ class Study:
             [declared(header.column(name), facts) for name, facts in facts_of.items()]
         ).declare(dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm)
         names = self.header.confirmed(header.names)
-        return schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
+        schema = schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
+        return replace(schema, sample=self.scope.condition)
 
     def problems(
         self, header: Schema, rows: int | None = None, *, confirm: bool = True
     ) -> list[str]:
-        """Return everything that keeps this study from being released, in words.
+        """Return everything that keeps this study from being released, in words of its file.
 
         Nothing of the data section is needed: a study is checked before the data are opened.
 
@@ -326,11 +328,15 @@ class Study:
         ----------
         header : Schema
         rows : int, optional
-            Of the file, where its header does not say.
+            Of the file, where its header does not say; of its sample, where there is one.
         confirm : bool
             Whether a plan that refuses is no problem: ``dprct plan`` prints it.
         """
-        rows = header.file.rows if rows is None else rows
+        return [in_toml(problem) for problem in self._problems(header, rows, confirm=confirm)]
+
+    def _problems(self, header: Schema, rows: int | None, *, confirm: bool) -> list[str]:
+        if rows is None and self.scope.sample is None:
+            rows = header.file.rows
         found: list[str] = []
         columns: list[Column] = []
         for name, facts in self.scope.facts(self.columns, header.names).items():
@@ -346,6 +352,7 @@ class Study:
         if self.unit.id is not None and self.unit.id not in header.names:
             unknown = ColumnError.unknown(self.unit.id, header.names, "the file")
             found.append(f"[unit] id: {unknown}")
+        found += self.scope.open_sample(schema)
         if self.estimate is not None:
             return [*found, *self._beyond_total(), *self._of_estimate(schema, rows, confirm)]
         known = {entry[1] for entry in header.file.characteristics}
@@ -521,12 +528,20 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         raise StudyError(f"[unit] {error}") from None
     release = release_from(document)
     experiment = experiment_from(document, release)
+    scope = scope_from(document)
+    if scope.sample is not None and release.method in ESTIMATES:
+        raise StudyError(
+            f"[study] sample is for a protected file, whose public columns say who is in it; "
+            f"method = {release.method!r} shows no column. Make a file of these rows and name it "
+            'in data, if everybody may know who they are; else take method = "moments" with '
+            "subgroups"
+        )
     return Study(
         data=path.parent / document["data"],
         release=release,
         dataset_id=document["dataset_id"],
         columns=columns,
-        scope=section(Scope, document.get("study", {}), "[study]"),
+        scope=scope,
         header=section(Header, document.get("header", {}), "[header]"),
         unit=unit,
         budget=budget_from(document),

@@ -16,6 +16,7 @@ from dprct.dofile.varlists import bare_names
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import read_dta
+from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.do_files import read_do
@@ -498,13 +499,18 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
 
 
 def _declared(schema: Schema) -> dict[str, tuple[float, ...]]:
-    """Return public columns that are never missing, with their declared levels."""
+    """Return public columns that are never missing, with their declared levels.
+
+    Of a column that says who is in the sample, these are the levels that its rows can have.
+    """
     found = {}
     for column in schema.columns:
-        if column.fate != "public" or column.missing != () or not column.levels:
+        if column.fate != "public" or column.is_text:
             continue
-        levels = [level for level in column.levels if not isinstance(level, str)]
-        if len(levels) == len(column.levels) and all(float(x).is_integer() for x in levels):
+        levels = [level for level in column.levels or () if not isinstance(level, str)]
+        if schema.sample and (inside := possible(schema.sample, column.name, levels)):
+            found[column.name] = inside
+        elif levels and column.missing == () and all(float(x).is_integer() for x in levels):
             found[column.name] = tuple(map(float, levels))
     return found
 

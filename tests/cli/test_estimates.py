@@ -129,7 +129,7 @@ def test_check_reads_the_header_alone(
         ("[0, 40]\nmissing", "[0, 40]\n# missing", "'pay' has no declared missing policy"),
         ('"pay", "treat"', '"treat"', "column 'pay': type double"),
         ("[columns.age]", "[columns.agee]", "no column 'agee'"),
-        ("epsilon = 4.0", "epsilon = 7.0", "[budget] allows epsilon=6"),
+        ("epsilon = 4.0", "epsilon = 7.0", "[budget] allows epsilon = 6"),
     ],
 )
 def test_check_says_in_toml_what_is_open_and_protect_refuses_it(
@@ -157,7 +157,7 @@ def test_check_says_in_toml_what_is_open_and_protect_refuses_it(
         ("trim = 0.1", "trimm = 0.1", "unknown key 'trimm' in [ipw]; did you mean 'trim'?"),
         ("trim = 0.1", "weights = 1", "unknown key 'weights' in [ipw]; "),
         ("trim = 0.1", 'trim = "0.1"', "[ipw] trim = '0.1'; give a number"),
-        ("trim = 0.1", "trim = true", "[ipw] trim = True; give a number"),
+        ("trim = 0.1", "trim = true", "[ipw] trim = true; give a number"),
         ("trim = 0.1", "hajek = 1", "[ipw] hajek = 1; give true or false"),
         ("trim = 0.1", 'estimand = "atx"', "[ipw] estimand = 'atx'; allowed: ate, att, atc"),
         ("trim = 0.1", 'noise = "uniform"', "[ipw] noise = 'uniform'; allowed: laplace, gaussian"),

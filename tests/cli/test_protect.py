@@ -64,7 +64,7 @@ def test_check_holds_the_release_against_the_budget_of_the_study(
     before = files()
     ran = dprct("check", study)
     assert (ran.code, ran.out.count("\n")) == (1, 2)
-    assert "[release] asks for epsilon=1.6, and [budget] allows epsilon=1.5 in all" in ran.out
+    assert "[release] asks for epsilon = 1.6, and [budget] allows epsilon = 1.5 in all" in ran.out
     assert dprct("protect", study, "--yes").code == 2
     assert files() == before  # no ledger is begun that then refuses
 
@@ -185,7 +185,7 @@ def test_yes_does_not_confirm_a_refused_plan(
     ("old", "new", "words"),
     [
         ("epsilon = 1.0", "epsilonn = 1.0", "unknown key 'epsilonn' in [release]; did you mean"),
-        ("epsilon = 1.0", "epsilon = 0", "[release] epsilon=0 allows no release"),
+        ("epsilon = 1.0", "epsilon = 0", "[release] epsilon = 0 allows no release"),
         ("epsilon = 1.0", "epsilon = inf", "not finite"),
         ("survey.dta", "none.dta", "does not exist; check the path"),
         ('"survey.dta"', '"."', "error: "),

@@ -365,7 +365,7 @@ def test_a_study_without_tables(trial: Path, dprct: Callable[..., Run]) -> None:
     ("text", "words"),
     [
         ("outcome = ['got']", "unknown key 'outcome'"),
-        ("adjust = 'none'", "adjust='none'; allowed"),
+        ("adjust = 'none'", 'adjust = "none"; allowed: bonferroni'),
         ("digits = 'two'", "digits = 'two'; give a whole number"),
         ("name = 'again'", "is not TOML"),
     ],
@@ -544,3 +544,15 @@ def test_the_lines_of_the_guarantee_can_be_left_out(
     assert "differential privacy" not in short.out
     assert "Observations" in short.out
     assert len(short.out) < len(whole.out)
+
+
+def test_a_table_is_as_wide_as_the_terminal(
+    made: Path, dprct: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def widest() -> int:
+        lines = dprct("table", made).out.splitlines()
+        return max(len(line) for line in lines if "withheld" not in line and "needs" not in line)
+
+    assert widest() > 60  # into a file or a pipe
+    monkeypatch.setattr("dprct.cli.table.terminal_width", lambda: 60)
+    assert widest() <= 60

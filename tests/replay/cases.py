@@ -6,12 +6,14 @@ allows, fails ``test_completeness.py`` until a case here gives it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 import dprct
+from dprct.study.scope import Scope
 
 from .neighbours import DELTAS, HUGE, MOST, NARROW, SIGNED, WIDE, Case
 
@@ -24,12 +26,17 @@ GIVEN: dict[type, list[dict[str, Any]]] = {}
 
 
 def case(method: Any, name: str, *, private: str, public: str = "", given: dict[str, Any],
-         engine: bool = False, **facts: Any) -> None:  # fmt: skip
-    """Register a case; ``private`` and ``public`` are names of columns, with spaces between."""
+         engine: bool = False, sample: str | None = None, **facts: Any) -> None:  # fmt: skip
+    """Register a case; ``private`` and ``public`` are names of columns, with spaces between.
+
+    Of a ``sample``, the method gets the rows that a study file with this condition gives it.
+    """
     GIVEN.setdefault(method, []).append(given)
     words = f"{method.__module__.split('.')[1]}.{method.__name__}: {name}"
 
     def make(table: Any, schema: Any) -> Any:
+        scope = Scope(sample=sample)
+        table, schema = scope.sampled(table), replace(schema, sample=scope.condition)
         data = pl.from_pandas(table, nan_to_null=True).lazy() if engine else table
         return method(data, schema, **given)
 
@@ -98,6 +105,16 @@ case(
     given={"columns": ["y", "x"], "default_bins": 4, "keep": []}, rows=2,
     facts=_fates(pid="key", w="filler"), deltas=BOTH, sizes=TINY, **CONFIRM,
 )  # fmt: skip
+
+
+PUBLIC_ROWS = "block == 1 & v >= 0"
+for method in (dprct.MVHistogram, dprct.Marginals):
+    case(
+        method, "a public sample", private="y x", public="block v", given={}, sample=PUBLIC_ROWS,
+        facts={"y": {"fate": "modelled", "bins": 3},
+               **_fates(x="modelled", block="public", v="public")},
+        deltas=BOTH, sizes=(40, 8), **CONFIRM,
+    )  # fmt: skip
 
 
 ATE = dprct.PrivateATE
@@ -287,6 +304,8 @@ calibrated("coefficients of covariates", {"covariate_release": "marginals", "gam
            "legal": "calibrated"}, deltas=DELTAS)  # fmt: skip
 calibrated("no coefficients, public column", {"covariate_release": "filler", "gamma": "zero"},
            public="t v", facts=_fates(v="public"))  # fmt: skip
+calibrated("a public sample", {"covariate_release": "filler"}, public="t block v",
+           facts=_fates(block="public", v="public"), sample=PUBLIC_ROWS)  # fmt: skip
 for rule in ("public", "private"):
     for engine in (False, True):
         calibrated(f"missing {rule}" + ", in Polars" * engine,

@@ -6,6 +6,7 @@ neighbours is fine without it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import dprct
 from dprct import Budget
 from dprct.privacy import histograms, mechanisms
 from dprct.queries import additive, propensity
+from dprct.study.scope import Scope
 
 from .auditor import Auditor
 from .cases import CASES
@@ -61,7 +63,6 @@ def small_laplace(patch: pytest.MonkeyPatch) -> None:
 
 def small_gaussian(patch: pytest.MonkeyPatch) -> None:
     """Gaussian noise is 10 % small."""
-    from dataclasses import replace
 
     right = mechanisms.analytic_gaussian
 
@@ -140,7 +141,6 @@ def draw_without_mechanism(patch: pytest.MonkeyPatch) -> None:
 
 def note_by_the_data(patch: pytest.MonkeyPatch) -> None:
     """A plan warns of what the confidential rows hold."""
-    from dataclasses import replace
 
     right = dprct.PrivateATE.plan
 
@@ -210,3 +210,19 @@ def test_a_planted_fault_is_found(fault: str) -> None:
         plant(patch)
         # where rows are parted at random, half of the partitions have the person in the other part
         assert any(said in findings(neighbours()) for _ in range(MOST_PARTITIONS))
+
+
+def test_a_sample_by_a_private_column_is_found() -> None:
+    """What ``check_sample`` refuses: who is in the sample tells of whoever was replaced."""
+    case = CASES["release.MVHistogram: all columns"]
+
+    def make(table: Any, schema: Any) -> Any:
+        return case.make(Scope(sample="x > 0").sampled(table), schema)
+
+    one = rows(x=np.tile([0.0, 1.0], 20))[[*case.private]]
+    other = one.copy()
+    other.loc[0, "x"] = 1.0
+    planted = Pair(replace(case, make=make), case.schema((0.0, 1.0)), one, other, Budget(1.0))
+    assert "plan.facts[" in findings(planted)
+    public = replace(planted, case=replace(case, make=case.make))
+    assert findings(public) == ""

@@ -177,3 +177,61 @@ def test_absorbed_effects_have_a_row_of_their_own():
     (line,) = (text for text in table.to_text().splitlines() if text.startswith("Village effects"))
     assert line.split()[-2:] == ["No", "Yes"]
     assert "effects" not in dprct.etable(fits[:1]).to_text()
+
+
+FOUR = {"short": FITS[0], "long": FITS[1], "sites": dprct.ols("y ~ x | g", DATA), "both": FITS[2]}
+GROUPED = {"Without & with": ["short", 2], "Last": ["both"]}
+
+
+def test_groups_stand_above_neighbouring_models():
+    grid = dprct.etable(FOUR, SCHEMA, groups=GROUPED).grid()
+    assert grid.groups == (("Without & with", 2), ("", 1), ("Last", 1))
+    assert grid.spans == (("Earnings", 2), ("Earnings", 1), ("Earnings", 1))
+    top, below, *_ = dprct.etable(FOUR, SCHEMA, groups=GROUPED).to_text().splitlines()[1:]
+    assert top.split() == ["Without", "&", "with", "Last"]
+    assert below.split() == ["Earnings"] * 3
+    beside = dprct.etable(FOUR, groups=GROUPED, style="paper").grid()
+    assert beside.groups == (("Without & with", 4), ("", 2), ("Last", 2))
+    frame = dprct.etable(FOUR, groups=GROUPED).displayed()
+    assert list(frame.columns)[3] == ("Last", "y", "both")
+    assert dprct.etable(FOUR).grid().groups == (("", 4),)
+    assert dprct.etable(FOUR).grid().above == ((("y", 4),),)
+
+
+def test_groups_in_html_and_latex_span_their_models():
+    table = dprct.etable(FOUR, groups=GROUPED)
+    assert '<th colspan="2" style="text-align:center">Without &amp; with</th>' in table.to_html()
+    written = table.to_latex()
+    assert r"\multicolumn{2}{c}{Without \& with}" in written
+    assert r"\cmidrule(lr){2-3} \cmidrule(lr){5-5}" in written
+
+
+def test_groups_keep_their_columns_where_a_table_is_cut():
+    text = dprct.etable(FOUR, groups=GROUPED, style="paper").to_text(60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert text.count("Last") == 1
+    words = dprct.etable(FITS[:2], groups={"A heading wider than its models": [1, 2]}).to_text()
+    assert "A heading wider than its models" in words
+
+
+@pytest.mark.parametrize(
+    ("groups", "says"),
+    [
+        ({"a": [1, 3]}, "not neighbours"), ({"a": [1, 1]}, "not neighbours"),
+        ({"a": [1, 2], "b": [2, 3]}, "in the groups 'a' and 'b'"), ({"a": []}, "no list of models"),
+        ({"a": ["tall"]}, "numbers from 1 to 4, or the headings short"), ({"a": [5]}, "model 5"),
+        ({"a": "long"}, "no list of models"),
+    ],
+)  # fmt: skip
+def test_groups_that_cannot_be(groups, says):
+    with pytest.raises(ParameterError, match=says):
+        dprct.etable(FOUR, groups=groups)
+
+
+def test_absorbed_effects_and_groups_compile(compiled):
+    table = dprct.etable(
+        FOUR, SCHEMA, groups=GROUPED, indicate={"Towns": ["C(v)"]}, labels={"g": "Sites & 50%"}
+    )
+    assert shown(table)["Sites & 50% effects"] == ["No", "No", "Yes", "No"]
+    assert shown(table)["Towns"] == ["No", "Yes", "No", "No"]
+    assert "Output written on t.pdf" in compiled(table.to_latex(), table.to_latex(style="paper"))

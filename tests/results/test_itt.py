@@ -264,3 +264,15 @@ def test_names_of_any_kind():
     data = DATA.rename(columns={"earn": "earn (week)", "trained": "trained?", "block": "the block"})
     made = table(data=data, outcomes=["earn (week)"], arms=["trained?"], blocks=["the block"])
     assert made.estimates["rank"].iloc[0] == 2 + 5
+
+
+def test_every_row_has_its_number_of_rows_where_they_differ():
+    made = table()
+    assert [column.heading for column in made.columns][-1] == "N"
+    frame = made.to_frame()
+    assert frame.loc["work", ("nobs", "")] == DATA["work"].notna().sum()
+    assert frame.loc["earn", ("nobs", "")] == 240
+    assert "Observations: see N." in made.to_text()
+    one = table(sample="complete")
+    assert [column.heading for column in one.columns] == ["Control mean", "trained", "paid"]
+    assert f"Observations: {DATA['work'].notna().sum()}." in one.to_text()

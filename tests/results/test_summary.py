@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
-import shutil
-import subprocess
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,21 +115,9 @@ def test_latex_escapes_every_special_character():
     assert written.count(r"\toprule") == written.count(r"\bottomrule") == 1
 
 
-def test_latex_compiles(tmp_path):
-    if shutil.which("pdflatex") is None:
-        pytest.skip("needs pdflatex")
-    document = "\n".join(
-        [
-            r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs,siunitx,threeparttable}",
-            r"\begin{document}",
-            typeset.latex(grid(NASTY, notes=(NASTY,))),
-            typeset.latex(wide(3)),
-            r"\end{document}",
-        ]
-    )
-    (tmp_path / "t.tex").write_text(document, encoding="utf-8")
-    command = ["pdflatex", "-halt-on-error", "-interaction=batchmode", "t.tex"]
-    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+def test_latex_compiles(compiled):
+    log = compiled(typeset.latex(grid(NASTY, notes=(NASTY,))), typeset.latex(wide(3)))
+    assert "Output written on t.pdf" in log
 
 
 LONG = "a_rather_long_name_of_a_variable:C(another)[T.level]"
@@ -177,3 +165,21 @@ def test_a_summary_is_a_text_that_a_notebook_shows_as_a_table():
     again = pickle.loads(pickle.dumps(found))
     assert again == found
     assert again.as_latex() == found.as_latex()
+
+
+def test_a_summary_is_as_wide_as_the_terminal_that_it_is_printed_on(monkeypatch, capsys):
+    summary = typeset.Summary.of(wide())
+    whole = summary.as_text()
+    assert max(map(len, whole.splitlines())) > 60
+    assert str(summary) == f"{summary}" == whole  # no terminal is written to
+    size = os.terminal_size((60, 24))
+    monkeypatch.setattr(os, "get_terminal_size", lambda *_: size)
+    terminal = SimpleNamespace(stdout=SimpleNamespace(fileno=lambda: 1))
+    monkeypatch.setattr(typeset, "sys", terminal)
+    print(summary)
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 60
+    assert summary[:] == whole
+    with typeset.as_in_a_file():
+        assert str(summary) == whole
+    assert str(summary) == printed[:-1]

@@ -285,6 +285,7 @@ def test_a_merge_is_refused_a_second_budget_by_its_files(
         ("both.toml", '"trees.dta", ', '"keyless.dta", ', "has no column 'gid'"),
         ("both.toml", '"trees.dta", ', '"part.dta", ', "is in none of the files"),
         ("both.toml", 'id = "gid"\n', "", "write [unit] id"),
+        ("both.toml", "[header]", '[study]\nsample = "graft == 1"\n[header]', "does not go with"),
         ("both.toml", 'fate = "key"', 'fate = "withheld"', "make it a key"),
     ],
 )  # fmt: skip

@@ -16,10 +16,8 @@ from dprct.study.estimates import (
     DESIGN,
     ESTIMATES,
     estimate_from,
-    in_toml,
     needs_formula,
     spec_of,
-    spelled,
 )
 from dprct.study.sections import ReleaseSection, keys_of, section
 
@@ -125,35 +123,3 @@ def test_a_study_file_opens_no_other_file() -> None:
     for index in ("pilot.csv", {"y": "/etc/pilot.dta"}):
         with pytest.raises(StudyError, match=r"\[private_ate\] index names a file"):
             estimate_from({"private_ate": {"index": index}}, release)
-
-
-@pytest.mark.parametrize(
-    ("python", "toml"),
-    [
-        ("trim=0.7; give", "trim = 0.7; give"),
-        ("noise='laplace'", 'noise = "laplace"'),
-        ("hajek=True, overlap=False", "hajek = true, overlap = false"),
-        ("declare bounds=(low, high)", "declare bounds = [low, high]"),
-        ("missing={'y': ...}", "missing = {y = ...}"),
-        ("budget_shares= names x", "budget_shares names x"),
-        ("the outcome as outcome=", "the outcome as outcome"),
-        ("lam=-1", "lam = -1"),
-        ("a == b and c >= d", "a == b and c >= d"),
-        ("give assignment=dprct.Complete(levels, arm=column)", 'give [design] kind = "complete"'),
-        ("needs a dprct.Factorial design", 'needs [design] kind = "factorial"'),
-        (
-            "privacy_unit='cluster' needs largest_cluster=, the",
-            'privacy_unit = "cluster" needs largest_cluster, the',
-        ),
-    ],
-)
-def test_messages_speak_toml(python: str, toml: str) -> None:
-    assert in_toml(python) == toml
-
-
-@pytest.mark.parametrize(
-    ("value", "toml"),
-    [(True, "true"), ("arms", '"arms"'), ({"y": (0, 1.5)}, "{y = [0, 1.5]}"), ((), "[]"), (3, "3")],
-)
-def test_chosen_options_are_written_as_toml(value: object, toml: str) -> None:
-    assert spelled(value) == toml

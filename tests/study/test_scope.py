@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dprct.cli.main import main
-from dprct.errors import ParameterError, StudyError
+from dprct.errors import ParameterError, SchemaError, StudyError
 from dprct.io.stata import read_dta, write_dta
+from dprct.privacy.budget import Budget
+from dprct.release import MVHistogram
 from dprct.schema import Column, Schema
 from dprct.study.draft import draft
+from dprct.study.package import bound_model, declared_tables, open_points
 from dprct.study.scope import Scope, matching, named
-from dprct.study.study import study_from
+from dprct.study.study import load_study, study_from
+from dprct.study.verdicts import of_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,3 +166,179 @@ def test_columns_are_chosen_for_a_draft(tmp_path: Path, command_line: Callable[.
     )
     assert made.code == 0
     assert len(tomllib.loads((tmp_path / "s.toml").read_text("utf-8"))["columns"]) == 3
+
+
+# A condition on rows.
+
+PANEL = """\
+version = 1
+data = "panel.dta"
+dataset_id = "panel"
+[study]
+rest = "withheld"
+sample = "gone == 0 & (wave == 2 | wave == 3)"
+[release]
+method = "calibrated"
+formula = "earns ~ treat"
+epsilon = 50.0
+[design]
+kind = "complete"
+arms = ["treat"]
+[calibrated]
+missing = "public"
+[header]
+confirm = true
+[columns.earns]
+bounds = [0, 10]
+fate = "modelled"
+missing = ["."]
+[columns.treat]
+levels = [0, 1]
+missing = "never"
+fate = "public"
+[columns.gone]
+levels = [0, 1]
+missing = ["."]
+fate = "public"
+[columns.wave]
+fate = "public"
+[[table]]
+name = "earnings"
+outcomes = ["earns"]
+arms = ["treat"]
+"""
+
+
+@pytest.fixture
+def panel(tmp_path: Path) -> Path:
+    """A study of 300 rows, of which 160 are in its sample."""
+    row = np.arange(300)
+    frame = pd.DataFrame(
+        {
+            "earns": 1.0 + row % 7,
+            "treat": (row % 2).astype(float),
+            "gone": np.where(row < 20, np.nan, (row >= 280).astype(float)),
+            "wave": 1.0 + row // 100,
+            "home": row.astype(float),
+        }
+    )
+    # what nobody reads may be anything
+    frame.loc[(row < 100) | (row >= 280), "earns"] = 1e9
+    frame.loc[row >= 260, "gone"] = 1.0
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "panel.dta")
+    path = tmp_path / "study.toml"
+    path.write_text(PANEL, "utf-8")
+    return path
+
+
+def test_a_sample_is_what_is_read_planned_released_and_compared(
+    panel: Path, command_line: Callable[..., Any]
+) -> None:
+    run = command_line(main)
+    assert run("check", panel).code == 0
+    plan = " ".join(run("plan", panel).out.split())
+    assert "the rows with gone == 0 and (wave == 2 or wave == 3), n = 160" in plan
+    assert "Stata counts a missing value as the largest number" in plan
+    assert run("protect", panel, "--yes").code == 0
+    protected, schema = read_dta(panel.parent / "panel_protected.dta")
+    assert len(protected) == 160
+    assert set(protected["gone"]) == {0.0}
+    assert set(protected["wave"]) == {2.0, 3.0}
+    assert schema.sample == ""
+    certificate = (panel.parent / "panel_protected.certificate.txt").read_text("utf-8")
+    words = " ".join(certificate.split())
+    assert "which rows are in the sample (gone == 0 and (wave == 2 or wave == 3))" in words
+    assert "column gone (declared public)" in words
+    assert run("verify", panel.parent / "panel_protected.dta").code == 0
+    compared = run("compare", panel.parent / "panel.dta", panel.parent / "panel_protected.dta")
+    assert "unexpected" not in compared.out or "0 unexpected" in compared.out
+    assert "those of the sample alone" in " ".join(compared.out.split())
+    for place in ("protected", "confidential"):
+        made = declared_tables(load_study(panel), place).made["earnings"]  # type: ignore[arg-type]
+        assert "160" in made.to_text()
+
+
+def test_a_sample_on_which_a_do_file_runs_is_no_subgroup(panel: Path) -> None:
+    do = panel.parent / "main.do"
+    do.write_text(
+        "use panel.dta, clear\nregress earns treat if gone == 0, robust\n"
+        "regress earns treat if wave == 2, robust\nregress earns treat if wave > 1, robust\n",
+        "utf-8",
+    )
+    study = load_study(panel)
+    assert [found.kind for found in of_study([do], study)] == ["valid", "artefact", "artefact"]
+    levels = panel.read_text("utf-8").replace(
+        "[columns.wave]", "[columns.wave]\nlevels = [1, 2, 3]"
+    )
+    panel.write_text(levels.replace("(wave == 2 | wave == 3)", "wave > 1"), "utf-8")
+    found = of_study([do], load_study(panel))
+    assert [one.kind for one in found] == ["valid", "artefact", "valid"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("gone == 0 &", "gones == 0 &", "did you mean 'gone'"),
+        (
+            "gone == 0 &",
+            "home > 9 &",
+            "'home', which has fate = 'withheld'.*subgroups = .\"home\".",
+        ),
+        ("gone == 0 & (wave == 2 | wave == 3)", "1 == 1", "names no column"),
+        ("gone == 0 & (wave == 2 | wave == 3)", "earns > 1", "fate = 'modelled'"),
+    ],
+)
+def test_a_sample_that_is_not_public_is_an_open_point(
+    old: str, new: str, words: str, panel: Path
+) -> None:
+    panel.write_text(panel.read_text("utf-8").replace(old, new), "utf-8")
+    study = load_study(panel)
+    assert any(re.search(words, point) for point in open_points(study))
+    with pytest.raises(StudyError, match="not complete"):
+        bound_model(study)
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("!gone", "write not"), ("gone = 0", "is not an expression"),
+        ("open('x')", "is not allowed"), ("wave > 1e999", "is not allowed"),
+    ],
+)  # fmt: skip
+def test_what_is_no_condition_is_refused_where_it_is_read(sample: str, words: str) -> None:
+    with pytest.raises(StudyError, match=words) as caught:
+        study(study={"sample": sample})
+    assert str(caught.value).startswith("[study] sample = ")
+
+
+def test_estimates_and_merges_are_refused_with_what_to_do() -> None:
+    release = {"method": "private_ate", "epsilon": 1.0, "formula": "y ~ t"}
+    with pytest.raises(StudyError, match="Make a file of these rows and name it"):
+        study(study={"sample": "a == 1"}, release=release, design={"kind": "simple", "arms": ["t"]})
+    with pytest.raises(StudyError, match=r"merge m:1 id using .*data = .merged.dta"):
+        study(study={"merge": {"with": "other.dta"}})
+
+
+def test_a_sample_without_rows_or_of_text_is_refused() -> None:
+    table = pd.DataFrame({"a": [0.0, 1.0], "s": ["x", "y"]})
+    assert Scope(sample="a").sampled(table)["s"].tolist() == ["y"]
+    assert Scope().sampled(table) is table
+    with pytest.raises(StudyError, match="keeps no row"):
+        Scope(sample="a > 1").sampled(table)
+    with pytest.raises(StudyError, match="holds text"):
+        Scope(sample="s").sampled(table)
+
+
+def test_a_model_refuses_rows_that_are_not_in_the_sample_of_its_schema() -> None:
+    schema = Schema((Column("a", "byte"), Column("b", "byte"))).declare(
+        a={"fate": "public"}, b={"fate": "modelled", "levels": [0, 1], "missing": "never"}
+    )
+    said = replace(schema, sample="a == 1")
+    assert said.digest() != schema.digest() == replace(said, sample="").digest()
+    table = pd.DataFrame({"a": [1.0] * 3, "b": [0.0, 1.0, 1.0]})
+    found = MVHistogram(table, said).guarantee(Budget(1.0))
+    assert any("in the sample (a == 1)" in fact for fact in found.public_facts)
+    with pytest.raises(SchemaError, match="rows that are not in the sample"):
+        MVHistogram(table.assign(a=[1.0, 0.0, np.nan]), said)
+    with pytest.raises(SchemaError, match="whose fate is not 'public'"):
+        MVHistogram(table, replace(said, sample="b == 1"))

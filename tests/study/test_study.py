@@ -168,7 +168,7 @@ def test_a_file_that_is_no_study_is_refused(folder: Path) -> None:
         ("columns.age.bounds", [80, 15], "reversed or empty"),
         ("columns.age.bounds", [15, float("nan")], "must be finite"),
         ("columns.age.bounds", ["a", "b"], "must be numbers"),
-        ("columns.age.fate", "model", "fate='model'; allowed"),
+        ("columns.age.fate", "model", 'fate = "model"; allowed'),
         ("columns.name.fate", "modelled", "free text and cannot be 'modelled'"),
         ("columns.age", {"derived": "__import__('os').system('id')"}, "is not allowed"),
         ("columns.age", {"derived": "got.__class__"}, "is not allowed"),
