@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,16 +12,14 @@ from dprct import disk
 from dprct.cli.protect import StudyFile, protect
 from dprct.cli.show import complain, say, working
 from dprct.disk import atomic_write, file_error
-from dprct.errors import DprctError, FileError
+from dprct.errors import FileError
 from dprct.study.package import check_places, confidential, study_of
 from dprct.study.replication import check_package, sides_of, write_package
 from dprct.study.replication_page import CUSTODIAN_KIND, custodian_page
-from dprct.study.together import rehearsed, to_be_made
+from dprct.study.together import rehearsed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from dprct.study.replication import Contents
     from dprct.study.study import Study
     from dprct.study.verdicts import Verdict
@@ -75,7 +72,7 @@ def package(
             offers = rehearsed(todo, approved or ())
         hashes = [offer.sha256 if approved else None for offer in offers]
     for number, (one, sha256) in enumerate(zip(todo, hashes, strict=True)):
-        with _saying_what_was_made(todo[:number]):
+        with saying_what_was_made(todo[:number]):
             protect(one.path, yes=yes, approved=sha256)
     with working("packing"):
         for held in contents.held:
@@ -85,21 +82,6 @@ def package(
     say(f"wrote {target}")
     if custodian is not None:
         _write_custodian(study, found, contents, custodian)
-
-
-@contextlib.contextmanager
-def _saying_what_was_made(made: Sequence[Study]) -> Iterator[None]:
-    """Say of a release that failed which others were paid for before it, and are kept."""
-    try:
-        yield
-    except DprctError as error:
-        if not made:
-            raise
-        names = " and ".join(one.output.name for one in made)
-        raise type(error)(
-            f"{error}; {names} was made and charged before, and is taken when the package is made "
-            "again"
-        ) from None
 
 
 def _say(found: list[Verdict], contents: Contents) -> None:

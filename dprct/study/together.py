@@ -6,6 +6,7 @@ ledger.  What is refused here is refused before anything is charged.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from dprct.errors import BudgetError, ConfirmationError, DprctError, StudyError
@@ -17,7 +18,7 @@ from dprct.study.protecting import offered
 from dprct.study.replication import is_made
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from dprct.study.protecting import Offer
     from dprct.study.replication import Contents
@@ -105,3 +106,18 @@ def _check_sum(offers: Sequence[Offer]) -> None:
                 f"{first.dataset_id!r} has {left} left; nothing was charged; ask for less in "
                 "[release], or give [budget] a larger total before anything is charged"
             ) from None
+
+
+@contextlib.contextmanager
+def saying_what_was_made(made: Sequence[Study]) -> Iterator[None]:
+    """Say of a release that failed which others were paid for before it, and are kept."""
+    try:
+        yield
+    except DprctError as error:
+        if not made:
+            raise
+        names = " and ".join(one.output.name for one in made)
+        raise type(error)(
+            f"{error}; {names} was made and charged before, and is taken when the package is made "
+            "again"
+        ) from None
