@@ -15,6 +15,7 @@ from dprct.published.ipw import IPW
 from dprct.published.karwa_vadhan import DPRange, DPVariance
 from dprct.published.sign_risk import SignRisk
 from dprct.published.synthetic_control import SyntheticControl
+from dprct.published.textbook import Gaussian, Laplace, RandomizedResponse
 
 __all__ = [
     "CATE",
@@ -23,9 +24,12 @@ __all__ = [
     "ControlError",
     "DPRange",
     "DPVariance",
+    "Gaussian",
     "GenModel",
     "Hybrid",
+    "Laplace",
     "MVHistogram",
+    "RandomizedResponse",
     "SignRisk",
     "SyntheticControl",
     "parallel_delta",

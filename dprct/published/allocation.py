@@ -177,7 +177,7 @@ class Allocation:
 
     @classmethod
     def section4(cls) -> Allocation:
-        """Return the paper's rule for its simulations.
+        """Return the rule of section 4, for the simulations of the paper.
 
         Half for X~; of the other half a tenth for the variance, three tenths for all treatments,
         the rest for the other coefficients (of the whole epsilon: 50, 5, 15 and 30 percent).
@@ -186,7 +186,7 @@ class Allocation:
 
     @classmethod
     def section5(cls, epsilon_x: Real) -> Allocation:
-        """Return the paper's rule for Liberia.
+        """Return the rule of section 5, for Liberia.
 
         X~ gets ``epsilon_x`` (1/2 of 1 in GenM-1, 1 of 2 in GenM-2, 1 of 9 in GenM-9), outcomes
         equal parts of the rest: a tenth for the variance, a tenth for every treatment.

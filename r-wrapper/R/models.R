@@ -515,3 +515,83 @@ parameter_of <- function(kind, x, ours, more, rng, call = sys.call(-1L)) {
     kind = kind, x = as.double(x), options = c(ours, more), rng = rng, .call = call
   ))
 }
+
+#' Textbook noise on numbers of your own
+#'
+#' The Laplace and the Gaussian mechanism, and randomised response. They promise what you say of the
+#' numbers: no schema, data set or ledger is asked, and nothing is charged. The draws are exact, on
+#' a grid 2^20 times finer than the sensitivity; the Gaussian is calibrated at every epsilon
+#' (Balle and Wang 2018). To release estimates of an experiment use [private_ate()] and its
+#' relatives, which prove their sensitivities and keep the ledger.
+#'
+#' @param x A numeric vector without `NA`; for `published_randomized_response()` the answers, a
+#'   factor, or a vector of values among `levels`.
+#' @param epsilon,delta The budget of the draw. For randomised response epsilon is of each answer.
+#' @param sensitivity By how much one person can move `x` as it stands: the sum of the absolute
+#'   differences for Laplace noise, the root of the sum of their squares for Gaussian noise. Your
+#'   claim.
+#' @param levels All answers that can be given, from public knowledge; of a factor its levels.
+#' @param rng A seed, for simulation.
+#' @return The numbers with noise; what is told of each answer, in the form of `x`.
+#' @examples
+#' if (dprct_available()) {
+#'   published_laplace(41.5, epsilon = 1, sensitivity = 100 / 5000)
+#'   published_gaussian(c(3, 4), epsilon = 1, delta = 1e-5, sensitivity = 0.02)
+#'   published_randomized_response(factor(c("no", "yes", "no")), epsilon = 1)
+#' }
+#' @name published_noise
+NULL
+
+#' @rdname published_noise
+#' @export
+published_laplace <- function(x, epsilon, sensitivity, rng = NULL) {
+  with_noise("laplace", x, list(epsilon = epsilon, sensitivity = sensitivity), rng)
+}
+
+#' @rdname published_noise
+#' @export
+published_gaussian <- function(x, epsilon, delta, sensitivity, rng = NULL) {
+  with_noise("gaussian", x,
+    list(epsilon = epsilon, delta = delta, sensitivity = sensitivity), rng
+  )
+}
+
+#' @rdname published_noise
+#' @export
+published_randomized_response <- function(x, epsilon, levels = NULL, rng = NULL) {
+  check_seed(rng)
+  call <- sys.call()
+  all <- if (is.null(levels) && is.factor(x)) base::levels(x) else levels
+  if (is.null(all)) {
+    refuse("parameter", "levels are missing; give all answers that can be given", call)
+  }
+  places <- match(as.character(x), as.character(all))
+  if (anyNA(places) || anyDuplicated(as.character(all))) {
+    refuse("parameter", paste(
+      "an answer is none of the levels, or NA, or a level is given twice; list each answer that",
+      "can be given once"
+    ), call)
+  }
+  told <- dprct_call("published_randomized_response",
+    places = as.double(places), levels = length(all), options = list(epsilon = epsilon),
+    rng = rng, .call = call
+  )
+  told <- as.integer(as.vector(told))
+  if (is.factor(x)) {
+    found <- x
+    found[] <- as.character(all)[told]
+    return(found)
+  }
+  all[told]
+}
+
+with_noise <- function(kind, x, options, rng, call = sys.call(-1L)) {
+  check_seed(rng)
+  if (!is.numeric(x) || !length(x) || !is.null(dim(x))) {
+    refuse("parameter", "x is no numeric vector; give the numbers that are to get noise", call)
+  }
+  found <- dprct_call("published_noise",
+    kind = kind, x = as.double(x), options = options, rng = rng, .call = call
+  )
+  stats::setNames(as.vector(found), names(x))
+}

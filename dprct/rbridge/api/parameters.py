@@ -1,4 +1,4 @@
-"""The private variance and range of the paper on experiments, of a sample that R gives."""
+"""Published mechanisms on numbers that R gives: of the paper on experiments, and the textbook's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.privacy.noise import source
 from dprct.published.karwa_vadhan import DPRange, DPVariance
+from dprct.published.textbook import Gaussian, Laplace, RandomizedResponse
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.registry import export
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KINDS = {"variance": DPVariance, "range": DPRange}
+NOISE = {"laplace": Laplace, "gaussian": Gaussian}
 
 
 @export("published_parameter")
@@ -40,3 +42,38 @@ def published_parameter(
     drawn = made(**options_for(made, options))
     found = drawn.draw(sample, source(seed).post_processing_rng())
     return np.atleast_1d(np.asarray(found, np.float64))
+
+
+@export("published_noise")
+def published_noise(
+    kind: str, x: Any, options: Mapping[str, Any], rng: Any = None
+) -> NDArray[np.float64]:
+    """Return numbers (d,) with Laplace or Gaussian noise for a sensitivity that the caller states.
+
+    Raises
+    ------
+    ParameterError
+        If the numbers are no vector of finite ones, or an option is not allowed.
+    """
+    made = NOISE[kind]
+    seed = None if rng is None else whole(rng, "rng")
+    drawn: NDArray[np.float64] = made(**options_for(made, options)).draw(np.atleast_1d(x), seed)
+    return drawn
+
+
+@export("published_randomized_response")
+def published_randomized_response(
+    places: Any, levels: int, options: Mapping[str, Any], rng: Any = None
+) -> NDArray[np.float64]:
+    """Return what is told of answers, which are numbered from 1 to ``levels``, in R's order.
+
+    Raises
+    ------
+    ParameterError
+        If an option is not allowed.
+    """
+    numbers = list(range(1, whole(levels, "levels") + 1))
+    asked = RandomizedResponse(**options_for(RandomizedResponse, {**options, "levels": numbers}))
+    seed = None if rng is None else whole(rng, "rng")
+    answers = np.atleast_1d(np.asarray(places, np.float64))
+    return np.array(asked.draw(answers.tolist(), seed), np.float64)

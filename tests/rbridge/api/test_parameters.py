@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.published import DPRange
-from dprct.rbridge.api.parameters import published_parameter
+from dprct.published import DPRange, Gaussian, Laplace
+from dprct.rbridge.api.parameters import (
+    published_noise,
+    published_parameter,
+    published_randomized_response,
+)
 
 
 def test_the_range_is_that_of_the_class() -> None:
@@ -22,3 +26,22 @@ def test_what_is_no_sample_is_refused() -> None:
     for x in (np.array([1.0, np.nan]), np.ones((2, 2))):
         with pytest.raises(ParameterError, match="x holds what is no finite number"):
             published_parameter("variance", x, {"epsilon": 1.0})
+
+
+def test_noise_on_numbers_is_that_of_the_class() -> None:
+    x = np.array([1.0, 2.0])
+    for kind, options in (
+        ("laplace", {"epsilon": 1.0, "sensitivity": 0.5}),
+        ("gaussian", {"epsilon": 1.0, "delta": 1e-5, "sensitivity": 0.5}),
+    ):
+        own = (Laplace if kind == "laplace" else Gaussian)(**options)
+        assert published_noise(kind, x, options, 3.0).tolist() == own.draw(x, rng=3).tolist()
+    with pytest.raises(ParameterError, match="sensitivity"):
+        published_noise("laplace", x, {"epsilon": 1.0, "sensitivity": -1.0})
+
+
+def test_answers_are_numbered_as_in_r() -> None:
+    told = published_randomized_response(np.array([1.0, 3.0, 2.0]), 3, {"epsilon": 30.0}, 1.0)
+    assert told.tolist() == [1.0, 3.0, 2.0]
+    with pytest.raises(ParameterError, match="none of the levels"):
+        published_randomized_response(np.array([4.0]), 3, {"epsilon": 1.0})
