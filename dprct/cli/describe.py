@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -18,6 +18,9 @@ from dprct.study.draft import draft
 from dprct.study.package import facts_of_file
 from dprct.study.prefill import prefilled
 
+if TYPE_CHECKING:
+    from dprct.schema.schema import Schema
+
 _MOST_LABELS = 12
 
 
@@ -25,8 +28,8 @@ def describe(
     file: Annotated[
         Path,
         typer.Argument(
-            help="The confidential file. The data section of a .dta file is not read; other formats "
-            "have no such header, so that names and types are read with the rows."
+            help="The confidential file. Of a .dta file only the header is read; other formats have "
+            "none, so that their names and types are read with the rows."
         ),
     ],
     draft_file: Annotated[
