@@ -13,6 +13,7 @@ from dprct.cli.show import complain, errors, say, show_verdicts, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ConfirmationError, FileError, ParameterError
 from dprct.study.approval import KIND, approval_of, approval_page
+from dprct.study.data_sets import others_of, planned_verdicts, studies_of
 from dprct.study.package import (
     bound_model,
     check_places,
@@ -55,6 +56,8 @@ def check(
     """
     study = study_of(study_file)
     problems = in_brief(open_points(study)) + unaffordable(study)
+    for other in studies_of(study)[1:]:
+        problems += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
     _say_same_data(study)
     for problem in problems:
         say(f"- {problem}")
@@ -62,7 +65,7 @@ def check(
     say(points if problems else "complete: nothing is open; next: dprct plan")
     files = tuple(do) if do else study.do_files
     if files:
-        show_verdicts(of_study(files, study))
+        show_verdicts(planned_verdicts(study, files))
     if problems:
         raise typer.Exit(1)
 
@@ -249,7 +252,7 @@ def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
         return ()
     files = tuple(do) if do else study.do_files
     if files:
-        of_study(files, study)
+        of_study(files, study, others_of(study))
     return files
 
 
