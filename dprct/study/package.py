@@ -79,11 +79,18 @@ def study_of(study_file: Path, output: Path | None = None) -> Study:
     return study
 
 
+def facts_of_file(path: Path) -> tuple[Schema, int | None]:
+    """Return schema and number of rows of a data file: of a .dta file from its header alone."""
+    if path.suffix.lower() in ("", ".dta"):
+        schema = Schema.from_dta(path)
+        return schema, schema.file.rows
+    data, schema = read(path)
+    return schema, len(data)
+
+
 def read_header(study: Study) -> Schema:
     """Return the schema of the study's data: of a .dta file from its header alone."""
-    if study.data.suffix.lower() == ".dta":
-        return Schema.from_dta(study.data)
-    return read(study.data)[1]
+    return facts_of_file(study.data)[0]
 
 
 def open_points(study: Study) -> list[str]:
@@ -106,11 +113,8 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
     ------
     FileError
     """
-    if study.data.suffix.lower() == ".dta":
-        header = read_header(study)
-        return header, header.file.rows if study.scope.sample is None else None
-    data, header = read(study.data)
-    return header, len(data) if study.scope.sample is None else None
+    header, rows = facts_of_file(study.data)
+    return header, rows if study.scope.sample is None else None
 
 
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:

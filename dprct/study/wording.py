@@ -83,7 +83,7 @@ _PHRASES: tuple[_Form, ...] = (
     (r"these terms \(in a study file: ([^()]*)\), or continue it with Accountant\.load", r"\1"),
     (r"\bdeclare Unit\(name, id=\.\.\.\)", "declare [unit] name = ... and id = ..."),
     (r"\bassignment=(?=[ ,;:.)]|$)", "[design]"),
-    (r"\bassignment(?= is )", "[design]"),
+    (r"(?<!the )\bassignment(?= is )", "[design]"),
     (r", such as Block\(\.\.\.\)", ", each a table [design.factors.NAME]"),
     (r" or give columns=\[\.\.\.\]", " for those that matter"),
     (r"(?<=such as )2/3\b", "0.667"),

@@ -14,7 +14,10 @@ import dprct
 from dprct.release.verify import verify
 
 TOP = Path(__file__).resolve().parents[2]
-RUN_ELSEWHERE = {"choosing_bounds.md": "doctest, in test_for_readers.py"}
+RUN_ELSEWHERE = {
+    "choosing_bounds.md": "doctest, in test_for_readers.py",
+    "clusters.md": "test_tutorials.py",
+}
 
 
 def blocks(page: str, kind: str) -> list[str]:
