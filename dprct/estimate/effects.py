@@ -264,6 +264,7 @@ def normal_quantile(alpha: float) -> float:
 
 TOTAL, NOISE = "black", "tab:blue"
 _ROW, _MARGIN, _WIDTH = 0.4, 1.2, 4.5
+_LEGEND = 1.6  # rows above the effects, where the legend covers none of them
 
 
 class Drawn(Protocol):
@@ -331,7 +332,7 @@ def effects_plot(
     labels = labels or Labels()
     if ax is None:
         rows = sorted(len(names) for _, names, _ in facets)[-1]
-        axes = panels(len(facets), size=(_WIDTH, _MARGIN + _ROW * rows))
+        axes = panels(len(facets), size=(_WIDTH, _MARGIN + _ROW * (rows + _LEGEND)))
     else:
         axes = list(ax) if isinstance(ax, Iterable) else [ax]
     if len(axes) != len(facets):
@@ -345,7 +346,7 @@ def effects_plot(
         panel.set_xlabel(f"Effect, with {100 * (1 - alpha):g}% interval")
         if watermark:
             stamp(panel, watermark)
-    axes[0].legend(fontsize=8)
+    axes[0].legend(fontsize=8, loc="upper right")
     return list(axes)
 
 
@@ -364,4 +365,4 @@ def _panel(ax: Axes, names: Sequence[str], effects: Sequence[Drawn], alpha: floa
         label=PRIVACY_NOISE,
     )  # fmt: skip
     ax.set_yticks(place, list(names))
-    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.set_ylim(-0.6, len(names) - 0.4 + _LEGEND)

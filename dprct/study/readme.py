@@ -294,6 +294,10 @@ def _data_set(certificate: Certificate) -> Iterator[str]:
     for fate, columns in by_fate.items():
         yield f"- {fate} ({meaning[fate]}): {', '.join(columns)}"
     yield ""
+    for difference in certificate.differences:
+        if difference.facet == "rows":
+            yield f"Rows of the confidential file: {plain(difference.reason)}."
+            yield ""
 
 
 def _tables(
