@@ -5,6 +5,8 @@
 raw_and_protected.svg: one regression on a confidential and on a protected file.  It is drawn with a
 seed, so that it can be drawn again; a seed has no guarantee, and the picture says so.
 epsilon.svg: what epsilon costs, from the plans of PrivateATE, which read public facts alone.
+flow.svg: how a release flows, and what passes from the confidential rows.
+coverage.svg: how often intervals cover, from the tables of docs/coverage.md.
 """
 
 from __future__ import annotations
@@ -136,6 +138,116 @@ def draw_epsilon(path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
+FLOW = (
+    # x, y, width, what it is, lines
+    (0, 0, 210, "public", ("Do-files, the file's header", "what a questionnaire says")),
+    (270, 0, 210, "public", ("Study file or schema", "bounds, levels, design, and", "what may be spent")),
+    (540, 0, 210, "public", ("check, plan", "errors to expect; a hash", "to approve")),
+    (0, 150, 210, "secret", ("Confidential rows", "stay with their custodian")),
+    (
+        270,
+        150,
+        210,
+        "secret",
+        ("Queries", "exact whole numbers, and how", "much one person can move them"),
+    ),
+    (540, 150, 210, "noise", ("Charge, then noise", "ledger first; draws are exact")),
+    (0, 300, 210, "public", ("A reader's do-file", "runs unchanged")),
+    (270, 300, 210, "public", ("Protected file or results", "with a certificate")),
+    (
+        540,
+        300,
+        210,
+        "public",
+        ("Released numbers", "saved; all else is computed", "from these, at no price"),
+    ),
+)
+ARROWS = (
+    (210, 40, 270, 40), (480, 40, 540, 40), (645, 92, 645, 150), (375, 92, 375, 150),
+    (210, 190, 270, 190), (480, 190, 540, 190), (645, 242, 645, 300), (540, 340, 480, 340),
+    (270, 340, 210, 340),
+)  # fmt: skip
+FILLS = {"public": "#eaf6ef", "secret": "#fbeaea", "noise": "#fdf6e3"}
+
+
+def flow() -> str:
+    """Return how a release flows as SVG: from public facts and confidential rows to a reader."""
+    words = "How a release flows: public facts and confidential rows, one noisy step, the rest free"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-8 -8 766 440" width="766" role="img" '
+        f'aria-label="{words}">',
+        "<style>text{font:12.5px system-ui,sans-serif;fill:#1f2933}.h{font-weight:bold}"
+        ".s{fill:#52606d}line{stroke:#52606d;stroke-width:1.5}</style>",
+        '<defs><marker id="a" markerWidth="9" markerHeight="9" refX="8" refY="4" orient="auto">'
+        '<path d="M0,0 L8,4 L0,8 z" fill="#52606d"/></marker></defs>',
+    ]
+    for x, y, width, kind, lines in FLOW:
+        parts.append(
+            f'<rect x="{x}" y="{y}" width="{width}" height="92" rx="8" fill="{FILLS[kind]}"/>'
+        )
+        for row, line in enumerate(lines):
+            parts.append(
+                f'<text class="{"s" if row else "h"}" x="{x + 12}" y="{y + 28 + 21 * row}">'
+                f"{escape(line)}</text>"
+            )
+    parts += [
+        f'<line x1="{a}" y1="{b}" x2="{c}" y2="{d}" marker-end="url(#a)"/>' for a, b, c, d in ARROWS
+    ]
+    for x, (kind, said) in zip(
+        (0, 180, 420),
+        {
+            "public": "public",
+            "secret": "seen by nobody else",
+            "noise": "the only private step",
+        }.items(),
+        strict=True,
+    ):
+        parts.append(f'<rect x="{x}" y="412" width="14" height="14" fill="{FILLS[kind]}"/>')
+        parts.append(f'<text class="s" x="{x + 20}" y="424">{said}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+RUNS = 4000
+
+
+def covered(page: str) -> pd.DataFrame:
+    """Return the first table of the page on coverage: treatment public."""
+    part = page.split("\n## ")[1]
+    rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in row] for row in rows]
+    return pd.DataFrame(cells[2:], columns=cells[0]).replace("-", np.nan)
+
+
+def draw_coverage(page: str, path: Path) -> None:
+    """Draw the coverage of private and of plain intervals against the width of the private ones."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "dprct"
+    import matplotlib.pyplot as plt
+
+    table = covered(page)
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.4))
+    for ax, level, lowest in zip(axes, ("95", "99"), (79, 86), strict=True):
+        for name, marker, colour in (("plain", "x", "0.6"), ("private", "o", "C0")):
+            share = table[f"{name} {level}%"].astype(float)
+            half = 300 * np.sqrt(share / 100 * (1 - share / 100) / RUNS)
+            width = table["width"].astype(float)
+            ax.errorbar(width, share, half, fmt=marker, ms=4, lw=0.8, color=colour, label=name)
+        ax.axhline(float(level), color="0.3", lw=1, ls=":")
+        ax.set(xscale="log", ylim=(lowest, 100.6), title=f"{level} % intervals")
+        ax.set(xlabel="width over that of the plain interval")
+        ax.set_xticks([1, 2, 5, 10], ["1", "2", "5", "10"])
+        ax.minorticks_off()
+    axes[0].set_ylabel("intervals that contain\nthe effect, % (3 std errors)")
+    axes[0].legend(frameon=False, loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
 if __name__ == "__main__":
-    (TOP / "docs" / "raw_and_protected.svg").write_text(drawn(*tables()), encoding="utf-8")
-    draw_epsilon(TOP / "docs" / "epsilon.svg")
+    DOCS = TOP / "docs"
+    (DOCS / "raw_and_protected.svg").write_text(drawn(*tables()), encoding="utf-8")
+    draw_epsilon(DOCS / "epsilon.svg")
+    (DOCS / "flow.svg").write_text(flow(), encoding="utf-8")
+    draw_coverage((DOCS / "coverage.md").read_text("utf-8"), DOCS / "coverage.svg")
