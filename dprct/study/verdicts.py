@@ -582,7 +582,9 @@ def _on_schema(
     return verdicts(rows, released)
 
 
-def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> list[Verdict]:
+def of_file(
+    do: Sequence[Path], file: Path, certificate: Path | None = None, others: Others = _ALONE
+) -> list[Verdict]:
     """Return what the regressions of do-files are worth on a protected file.
 
     What the file says of itself decides, and the fates of its columns in the certificate.
@@ -604,4 +606,4 @@ def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> 
         if "public" in told.fates.values():
             values = _shown(read_dta(file)[0], told.fates)
     name = file.name.removesuffix(".dta").removesuffix("_protected")
-    return _on_schema(do, name, schema, fates, values)
+    return _on_schema(do, name, schema, fates, values, others)
