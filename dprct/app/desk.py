@@ -32,7 +32,7 @@ from dprct.study.draft import draft, implied
 from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
 from dprct.study.header_plan import combinations, expected_errors, header_plan
 from dprct.study.informed_section import InformedSection
-from dprct.study.package import check_places, declared_tables, facts_of_file, header_and_rows
+from dprct.study.package import check_places, declared_tables, facts_of_file, rows_of
 from dprct.study.package_section import PackageSpec
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
@@ -185,14 +185,11 @@ class Desk:
 
     def header(self, study: Study) -> tuple[Schema, int | None]:
         """Return schema and rows of the data, read again when the file has changed."""
-        try:
-            facts = study.data.stat()
-        except OSError as error:
-            raise disk.file_error(error, study.data, "read") from None
-        key = (study.data, facts.st_mtime_ns, facts.st_size)
+        key = _version(study.data)
         if self._header is None or self._header[0] != key:
-            self._header = (key, *header_and_rows(study))
-        return self._header[1], self._header[2]
+            self._header = (key, *facts_of_file(study.data))
+        _, schema, rows = self._header
+        return schema, rows_of(study, rows)
 
     def _column(self, study: Study, header: Schema, column: Column) -> dict[str, Any]:
         facts = study.columns.get(column.name, {})
@@ -479,9 +476,13 @@ def opened(
                 "name another with --study"
             )
         return desk
-    text = draft(facts_of_file(data)[0], data, path, filled).encode("utf-8", "replace")
+    key, facts = _version(data), facts_of_file(data)
+    text = draft(facts[0], data, path, filled).encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(text)
+    found = desk.study().data
+    if _version(found)[1:] == key[1:]:  # a large .csv takes long to read: not twice
+        desk._header = (_version(found), *facts)
     return desk
 
 
@@ -494,6 +495,15 @@ def _tables(study: Study) -> list[str]:
     return [table.to_text() for table in found.made.values()] + [
         f"{name}: {reason}" for name, reason in others.items()
     ]
+
+
+def _version(path: Path) -> tuple[Path, int, int]:
+    """Return what changes if a file does."""
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise disk.file_error(error, path, "read") from None
+    return path, facts.st_mtime_ns, facts.st_size
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -25,7 +25,7 @@ USAGE, REFUSED, DEFECT, INTERRUPTED, TERMINATED = 2, 3, 70, 130, 143
 COMMANDS = {
     "describe": (
         "describe:describe",
-        "Print a codebook of FILE from its header; with --draft, write a study file to fill in.",
+        "Print a codebook of FILE without its values; with --draft, write a study file to fill in.",
     ),
     "check": (
         "protect:check",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 FREE_FATES = ("withheld", "key", "drop")
-"""What a release may do with free text, strL and coordinates."""
+"""What a release may do with free text and with coordinates."""
 
 MOST_BINS = 1 << 20
 

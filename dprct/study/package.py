@@ -134,7 +134,12 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
     FileError
     """
     header, rows = facts_of_file(study.data)
-    return header, rows if study.scope.sample is None else None
+    return header, rows_of(study, rows)
+
+
+def rows_of(study: Study, rows: int | None) -> int | None:
+    """Return the number of rows that a study is about, of a file with ``rows``; None: unknown."""
+    return rows if study.scope.sample is None else None
 
 
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:

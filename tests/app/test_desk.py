@@ -403,3 +403,46 @@ def test_verdicts_are_those_of_check(desk: Desk, capsys: pytest.CaptureFixture[s
     do.unlink()
     with pytest.raises(FileError, match=r"tables\.do"):
         desk.verdicts()
+
+
+def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dprct.study.package as package
+
+    data = tmp_path / "mail.csv"
+    rows = "".join(f"{letter},{i % 2}\n" for i in range(600) for letter in ("none", "plea"))
+    data.write_text(f"letter,voted\n{rows}", "utf-8")
+    reads = []
+    read = package.read
+    monkeypatch.setattr(package, "read", lambda path: reads.append(path) or read(path))
+    desk = opened(data, None)
+    assert desk.state()["rows"] == 1200
+    assert len(reads) == 1
+    answers = {
+        ("columns", "letter", "levels"): "none, plea",
+        ("columns", "letter", "missing"): "never",
+        ("columns", "letter", "fate"): "modelled",
+        ("columns", "voted", "levels"): "0, 1",
+        ("columns", "voted", "missing"): "never",
+        ("columns", "voted", "fate"): "modelled",
+        ("header", "confirm"): "true",
+    }
+    desk.edit(desk.revision(), typed(answers))
+    assert desk.state()["open"] == []
+    offer = desk.offer(desk.revision(), accept_no_guarantee=False)
+    desk.take(offer["sha256"])
+    import dprct
+
+    protected, schema = dprct.read_dta(tmp_path / "mail_protected.dta")
+    assert set(protected["letter"]) == {"none", "plea"}
+    assert len(protected) == 1200
+    assert schema.column("letter").type == "strL"
+
+
+def test_the_rows_of_a_sample_are_not_those_of_the_file(desk: Desk) -> None:
+    assert desk.state()["rows"] == 2000
+    desk.edit(desk.revision(), [{"at": ["study", "sample"], "typed": "treat == 1"}])
+    assert desk.state()["rows"] is None
+    desk.undo(desk.revision())
+    assert desk.state()["rows"] == 2000
