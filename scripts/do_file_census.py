@@ -85,19 +85,14 @@ def on_calibrated(row: Regression) -> Verdict:
     arms = {name for word in row.treatments for name in bare_names(word)}
     own = tuple(term for term in terms_of(row) if term not in arms)
     cluster = row.cluster[0] if row.vce == "cluster" and row.cluster else None
-    if len(row.endogenous) == len(row.instruments) == 1:  # take-up is a second outcome
-        fates |= dict.fromkeys(row.instruments, "modelled")
-        own = tuple(term for term in terms_of(row) if term not in row.endogenous)
-        arms = set(row.instruments)
-    outcomes = (str(row.outcome), *row.endogenous)
     valid = Validity(
-        outcomes=outcomes,
-        arms=tuple(row.instruments or row.treatments),
+        outcomes=(str(row.outcome),),
+        arms=tuple(row.treatments),
         covariates=(own,),
         cov_type="HC1" if cluster is None else "CR1",
         cluster=cluster,
     )
-    return verdicts([row], Released(MADE_FOR, fates, valid, together=(frozenset(outcomes),)))[0]
+    return verdicts([row], Released(MADE_FOR, fates, valid))[0]
 
 
 def reason_of(row: Regression | None, found: Verdict | None) -> str:
@@ -120,7 +115,7 @@ def reason_of(row: Regression | None, found: Verdict | None) -> str:
     if "interaction" in why:
         return "interaction with treatment"
     if found.kind == "effects only":
-        return "effects only: a ratio" if "ratio" in why else "effects only: other errors"
+        return "effects only: other errors"
     return RANGES if found.kind == "cannot run" else why
 
 

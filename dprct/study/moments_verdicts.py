@@ -23,9 +23,7 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dprct.dofile import Regression
     from dprct.estimate.moments.model import MomentsSpec

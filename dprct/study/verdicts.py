@@ -538,7 +538,8 @@ def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> 
         fates |= told.fates
         if "public" in told.fates.values():
             values = _shown(read_dta(file)[0], told.fates)
-    valid, together = Validity.of(schema), ()
+    valid = Validity.of(schema)
+    together: tuple[frozenset[str], ...] = ()
     if valid is not None and len(valid.outcomes) > 1:  # only these can be outcome and take-up
         together = _together(read_dta(file)[0], schema)
     name = file.name.removesuffix(".dta").removesuffix("_protected")
