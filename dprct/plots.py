@@ -7,13 +7,14 @@ returns the axes.
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
-from dprct.errors import MissingDependencyError
+from dprct.errors import DprctError, MissingDependencyError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
+
+    from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
 
     Array = NDArray[np.float64]
 
@@ -30,6 +34,80 @@ WATERMARK_ID = "watermark"
 
 _BINS = 30
 _SMOOTHED = 2 / 3
+
+
+BOTH_NOISES, PRIVACY_NOISE = "sampling and privacy noise", "privacy noise alone"
+"""What a legend says that a line or a band holds."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What columns are called in a figure, and how far their axes may reach; all of it is public.
+
+    Parameters
+    ----------
+    schema : Schema, optional
+        Without one, columns have their names and axes no bounds.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("inc", label="Income (USD)", bounds=(0, 900)),))
+    >>> Labels(schema).of("inc"), Labels(schema).of("t"), Labels(schema).bounds("inc")
+    ('Income (USD)', 't', (0.0, 900.0))
+    """
+
+    schema: Schema | None = None
+
+    def of(self, name: str) -> str:
+        """Return the variable label of a column, or its name."""
+        if self.schema is None or name not in self.schema.names:
+            return name
+        return self.schema.column(name).label or name
+
+    def level(self, name: str, level: str) -> str:
+        """Return the value label of a level of a column, or the level."""
+        if self.schema is None or name not in self.schema.names:
+            return level
+        named = {str(code): text for code, text in self.schema.labels_of(name).items()}
+        return named.get(level.removesuffix(".0"), level)
+
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """Return the public bounds of a column, or the ends of its levels; None if it has none."""
+        if self.schema is None or name not in self.schema.names:
+            return None
+        column = self.schema.column(name)
+        levels = [float(x) for x in column.levels or () if not isinstance(x, str)]
+        ends = (levels[0], levels[-1]) if len(levels) > 1 else None
+        if column.bounds is None:
+            return ends
+        return float(column.bounds[0]), float(column.bounds[1])
+
+    def reach(self, outcome: str) -> tuple[float, float] | None:
+        """Return between which numbers an effect on an outcome must lie."""
+        bounds = self.bounds(outcome)
+        return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+
+
+def within(limits: tuple[float, float], bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the limits of an axis that shows no number that cannot be; as they are without bounds.
+
+    Examples
+    --------
+    >>> within((-0.2, 0.7), (0.0, 1.0)), within((-0.2, 0.7), None), within((2.0, 3.0), (0.0, 1.0))
+    ((0.0, 0.7), (-0.2, 0.7), (2.0, 3.0))
+    """
+    if bounds is None:
+        return limits
+    low, high = max(limits[0], bounds[0]), min(limits[1], bounds[1])
+    return (low, high) if low < high else limits
+
+
+def watermark_of(guarantee: Guarantee) -> str:
+    """Return what is written across a figure of private numbers: nothing, if they are protected."""
+    if guarantee.simulation:
+        return "simulation: no guarantee"
+    return "" if guarantee.holds else "no guarantee"
 
 
 def panels(count: int, columns: int = 2, size: tuple[float, float] = (4.5, 3.5)) -> list[Axes]:
@@ -355,17 +433,200 @@ def coefficients(
     place = np.arange(len(values))[::-1]
     ax.axvline(0, color="grey", linestyle="--", linewidth=1)
     around = np.abs(ends.T - values)
-    ax.errorbar(values, place, xerr=around, fmt="o", color=ORIGINAL, capsize=3, linewidth=1)
+    ax.errorbar(
+        values, place, xerr=around, fmt="o", color=ORIGINAL, capsize=3, linewidth=1,
+        label=None if noise is None else BOTH_NOISES,
+    )  # fmt: skip
     if noise is not None:
         half = noise.to_numpy(np.float64)
         ax.errorbar(
             values, place, xerr=half, fmt="none", ecolor=RELEASED, elinewidth=5, alpha=0.6,
-            label="privacy noise alone",
+            label=PRIVACY_NOISE,
         )  # fmt: skip
         ax.legend(fontsize=8)
     ax.set_yticks(place, [_words(name) for name in params.index])
     ax.set_ylim(-0.6, len(values) - 0.4)
     return _labelled(ax, title, label, "", watermark)
+
+
+def side_by_side(
+    estimates: Sequence[pd.DataFrame],
+    names: Sequence[str],
+    *,
+    label: str = "Coefficient",
+    title: str = "",
+    watermark: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the estimates of several models or files, row by row, each in a colour of its own.
+
+    Parameters
+    ----------
+    estimates : sequence of DataFrame
+        Columns ``estimate``, ``low`` and ``high``, rows by name; a row that one lacks is left out.
+    names : sequence of str
+        Of the models, for the legend.
+    label, title, watermark : str
+    ax : Axes, optional
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt, pandas as pd
+    >>> one = pd.DataFrame({"estimate": [1.0], "low": [0.5], "high": [1.5]}, index=["t"])
+    >>> ax = side_by_side([one, one + 1], ["raw", "private"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['raw', 'private']
+    >>> plt.close(ax.figure)
+    """
+    rows = list(dict.fromkeys(str(name) for one in estimates for name in one.index))
+    if ax is None:
+        ax = panels(1, size=(5.0, 1.2 + 0.25 * len(rows) * (1 + len(estimates))))[0]
+    place = {name: float(k) for k, name in enumerate(reversed(rows))}
+    ax.axvline(0, color="grey", linestyle="--", linewidth=1)
+    step = 0.7 / len(estimates)
+    for k, (one, name) in enumerate(zip(estimates, names, strict=True)):
+        shown = one[np.isfinite(one["estimate"])]
+        values = shown["estimate"].to_numpy(np.float64)
+        ends = shown[["low", "high"]].to_numpy(np.float64).T
+        around = np.nan_to_num(np.abs(ends - values))
+        at = [place[str(row)] + 0.35 - step * (k + 0.5) for row in shown.index]
+        ax.errorbar(
+            values, at, xerr=around, fmt="o", color=f"C{k}", capsize=3, linewidth=1, markersize=4,
+            label=name,
+        )  # fmt: skip
+    ax.set_yticks([place[name] for name in rows], rows)
+    ax.set_ylim(-0.6, len(rows) - 0.4)
+    ax.legend(fontsize=8)
+    return _labelled(ax, title, label, "", watermark)
+
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""At which a plan is drawn, besides the one that is asked for."""
+_NO_NOISE = 1000.0
+
+
+def plan_errors(
+    model: Any, epsilon: float | None = None, delta: float = 0.0, *, ax: Any = None
+) -> list[Axes]:
+    """Draw the plan of a model: the expected errors of its numbers against epsilon; free.
+
+    Parameters
+    ----------
+    model : model
+        Such as :class:`dprct.PrivateATE`, bound to its data.
+    epsilon, delta : number
+        What is asked for: epsilon is marked, and delta is that of every plan.
+    ax : sequence of Axes, optional
+        One for each effect or, of a method without effects, for each draw of noise.
+
+    Returns
+    -------
+    list of Axes
+        The dotted line is the sampling error, which no epsilon removes.  Where the model knows no
+        standard deviation, it is the largest that the bounds allow.
+
+    Raises
+    ------
+    ParameterError
+        If no budget buys such a fit.
+    MissingDependencyError
+        Without matplotlib.
+
+    Notes
+    -----
+    A plan is a function of public facts.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt, pandas as pd, dprct
+    >>> schema = dprct.Schema((dprct.Column("y", bounds=(0, 9), missing=()), dprct.Column("t")))
+    >>> schema = schema.declare(t=dict(levels=[0, 1], missing="never"))
+    >>> data = pd.DataFrame({"y": [1.0, 5.0] * 90, "t": [0.0, 0.0, 1.0] * 60})
+    >>> model = dprct.PrivateATE(data, schema, outcome="y", treatment="t")
+    >>> (ax,) = plan_errors(model, epsilon=1)
+    >>> ax.get_title(), ax.get_xlabel()
+    ('y: t', 'epsilon')
+    >>> plt.close(ax.figure)
+    """
+    asked = () if epsilon is None else (float(epsilon),)
+    plans = {at: _planned(model, at, delta) for at in sorted({*EPSILONS, *asked})}
+    kind = "coefficient" if any(n.kind == "coefficient" for p in plans.values() for n in p) else ""
+    errors: dict[str, list[tuple[float, float, float]]] = {}
+    for at, found in plans.items():
+        for number in found:
+            if number.kind == (kind or number.kind) and np.isfinite(number.noise_sd):
+                row = (at, number.std_error, number.noise_sd)
+                errors.setdefault(number.part, []).append(row)
+    if not errors:
+        raise ParameterError(
+            f"no number of {type(model).__name__} has an error that is known before the fit at "
+            f"delta={delta:g}; print model.plan(epsilon, delta), which says what is planned"
+        )
+    floors = {
+        number.part: float(number.std_error)
+        for number in _planned(model, _NO_NOISE, delta)
+        if number.part in errors and np.isfinite(number.std_error)
+    }
+    what = "Expected standard error" if kind else "sd of the noise, in units of its grid"
+    return expected_errors(errors, floors, now=epsilon, what=what, ax=ax)
+
+
+def _planned(model: Any, epsilon: float, delta: float) -> Sequence[Any]:
+    """Return the numbers of a plan; none at a budget that buys no fit."""
+    try:
+        found: Sequence[Any] = model.plan(epsilon, delta).numbers
+    except DprctError:
+        return ()
+    return found
+
+
+def expected_errors(
+    errors: Mapping[str, Sequence[tuple[float, float, float]]],
+    floors: Mapping[str, float],
+    *,
+    now: float | None = None,
+    what: str = "Expected standard error",
+    ax: Sequence[Axes] | None = None,
+) -> list[Axes]:
+    """Draw the errors of a plan against epsilon, one panel for each number that is released.
+
+    Parameters
+    ----------
+    errors : mapping of name to sequence of (epsilon, error, noise)
+        Of sampling and noise together, and of the noise alone.
+    floors : mapping of name to float
+        The sampling error, which no epsilon removes; a name may be left out.
+    now : float, optional
+        The epsilon that is asked for.
+    what : str
+    ax : sequence of Axes, optional
+        One for each name.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> (ax,) = expected_errors({"t": [(0.5, 0.4, 0.3), (1.0, 0.3, 0.15)]}, {"t": 0.26}, now=1.0)
+    >>> ax.get_xscale(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('log', ['sampling and privacy noise', 'privacy noise alone', 'sampling error', 'asked for'])
+    >>> plt.close(ax.figure)
+    """
+    axes = panels(len(errors)) if ax is None else list(ax)
+    for panel, (name, found) in zip(axes, errors.items(), strict=True):
+        epsilons, totals, noises = zip(*sorted(found), strict=True)
+        if np.isfinite(totals).any():
+            panel.plot(epsilons, totals, "o-", color=ORIGINAL, markersize=4, label=BOTH_NOISES)
+        panel.plot(epsilons, noises, "--", color=RELEASED, label=PRIVACY_NOISE)
+        if name in floors:
+            panel.axhline(floors[name], color="grey", linestyle=":", label="sampling error")
+        if now is not None:
+            panel.axvline(now, color="grey", linewidth=0.8, label="asked for")
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        panel.minorticks_off()
+        panel.legend(fontsize=8)
+        _labelled(panel, name, "epsilon", what, "")
+    return axes
 
 
 def stamp(ax: Axes, watermark: str) -> None:

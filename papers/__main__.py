@@ -93,8 +93,8 @@ def rct(
 ) -> None:
     """Regenerate the tables of "Assessing Utility of Differential Privacy for RCTs".
 
-    Ours stand beside the printed, with the reason where they differ. By default there are 100
-    releases: 5 runs of the paper's 20 for the simulations, a distribution for Liberia.
+    Ours stand beside the printed, with the reason where they differ. By default there are 60
+    releases: 3 runs of the paper's 20 for the simulations, a distribution for Liberia.
     """
     folder = out or Path("rct-paper")
     wanted = None if tables is None else parse_tables(tables)
@@ -128,7 +128,7 @@ def ippw(
 ) -> None:
     """Run "Privacy-Preserving Causal Inference via Inverse Probability Weighting" again.
 
-    Its set-up stands beside the mended and the strict one. By default there are 100 draws of the
+    Its set-up stands beside the mended and the strict one. By default there are 60 draws of the
     synthetic designs and 300 of IHDP and LaLonde.
     """
     folder = out or Path("ippw-paper")

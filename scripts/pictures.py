@@ -141,7 +141,13 @@ def draw_epsilon(path: Path) -> None:
 FLOW = (
     # x, y, width, what it is, lines
     (0, 0, 210, "public", ("Do-files, the file's header", "what a questionnaire says")),
-    (270, 0, 210, "public", ("Study file or schema", "bounds, levels, design, and", "what may be spent")),
+    (
+        270,
+        0,
+        210,
+        "public",
+        ("Study file or schema", "bounds, levels, design,", "budget"),
+    ),
     (540, 0, 210, "public", ("check, plan", "errors to expect; a hash", "to approve")),
     (0, 150, 210, "secret", ("Confidential rows", "stay with their custodian")),
     (

@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dprct import plots
-from dprct.errors import MissingDependencyError
+from dprct import Marginals, PrivateATE, plots
+from dprct.errors import MissingDependencyError, ParameterError
+from dprct.schema import Column, Schema
+from dprct.schema.columns import FileFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,3 +212,78 @@ def test_boxes_have_their_medians_and_marks() -> None:
     assert any(np.array_equal(y, [2.5, 2.5]) for y in flat)
     assert max(float(np.max(y)) for y in flat if len(y)) < 50
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b"]
+
+
+def test_a_thing_and_another_stand_next_to_each_other_in_their_colours() -> None:
+    raw = pd.DataFrame({"estimate": [1.0, 2.0], "low": [0.5, 1.0], "high": [1.5, 3.0]}, ["a", "b"])
+    private = pd.DataFrame({"estimate": [2.5, np.nan], "low": [1, 0], "high": [4, 0]}, ["b", "c"])
+    ax = plots.side_by_side([raw, private], ["raw", "private"], watermark="mine")
+    drawn(ax)
+    rows = {tick.get_text(): tick.get_position()[1] for tick in ax.get_yticklabels()}
+    assert rows["a"] > rows["b"] > rows["c"]  # from top to bottom
+    segments = [bars.lines[2][0].get_segments() for bars in ax.containers]
+    assert [one[:, 0].tolist() for one in segments[0]] == [[0.5, 1.5], [1.0, 3.0]]
+    assert [one[:, 0].tolist() for one in segments[1]] == [[1.0, 4.0]]  # c has no estimate
+    above, below = segments[0][1][0, 1], segments[1][0][0, 1]
+    assert rows["b"] + 0.5 > above > rows["b"] > below > rows["b"] - 0.5
+    assert any(text.get_text() == "mine" for text in ax.texts)
+
+
+def test_no_axis_reaches_where_no_number_can_be() -> None:
+    columns = (Column("y", label="Score", bounds=(2.0, 10.0)), Column("g", levels=(0.0, 1.0)))
+    labels = plots.Labels(Schema((*columns, Column("s", "str4", levels=("a", "b")))))
+    assert labels.bounds("y") == (2.0, 10.0)
+    assert labels.reach("y") == (-8.0, 8.0)
+    assert labels.bounds("g") == (0.0, 1.0)
+    assert labels.bounds("s") is labels.bounds("other") is labels.reach("other") is None
+    assert plots.Labels().bounds("y") is None
+    assert plots.within((-9.0, 4.0), labels.reach("y")) == (-8.0, 4.0)
+
+
+def test_levels_have_their_value_labels() -> None:
+    file = FileFacts(value_labels={"yn": {0: "no", 1: "yes"}})
+    labels = plots.Labels(Schema((Column("g", "byte", value_label="yn"),), file))
+    assert [labels.level("g", text) for text in ("0", "1.0", "2")] == ["no", "yes", "2"]
+    assert labels.level("h", "1") == plots.Labels().level("g", "1") == "1"
+
+
+def test_the_plan_as_a_picture_is_the_plans_numbers() -> None:
+    schema = Schema((Column("y", bounds=(0.0, 9.0), missing=()), Column("t"))).declare(
+        t={"levels": [0, 1], "missing": "never"}
+    )
+    data = pd.DataFrame({"y": [1.0, 5.0] * 90, "t": [0.0, 0.0, 1.0] * 60})
+    model = PrivateATE(data, schema, outcome="y", treatment="t")
+    (ax,) = plots.plan_errors(model, epsilon=0.7)
+    drawn(ax)
+    lines = {line.get_label(): line for line in ax.lines}
+    epsilons = lines["sampling and privacy noise"].get_xdata().tolist()
+    assert epsilons == sorted([*plots.EPSILONS, 0.7])
+    for at, total, noise in zip(
+        epsilons,
+        lines["sampling and privacy noise"].get_ydata(),
+        lines["privacy noise alone"].get_ydata(),
+        strict=True,
+    ):
+        table = model.plan(at).table.query("kind == 'coefficient'").iloc[0]
+        assert total == table["std_error"]
+        assert noise == table["noise_sd"]
+    floor = model.plan(1000).table.query("kind == 'coefficient'").iloc[0]["std_error"]
+    assert lines["sampling error"].get_ydata()[0] == floor
+    assert floor < lines["sampling and privacy noise"].get_ydata().min()
+    assert lines["asked for"].get_xdata()[0] == 0.7
+
+
+def test_a_method_without_effects_is_drawn_by_its_draws_of_noise() -> None:
+    schema = Schema((Column("g", "byte"),)).declare(g={"levels": [0, 1], "missing": "never"})
+    model = Marginals(pd.DataFrame({"g": [0.0, 1.0] * 100}), schema, columns=["g"])
+    axes = plots.plan_errors(model)
+    assert all("noise" in ax.get_ylabel() for ax in axes)
+    sds = axes[0].lines[0].get_ydata()
+    assert list(sds) == sorted(sds, reverse=True)
+
+    class Nothing:
+        def plan(self, *_: float) -> Any:
+            raise ParameterError("no budget")
+
+    with pytest.raises(ParameterError, match="no number of Nothing has an error"):
+        plots.plan_errors(Nothing())

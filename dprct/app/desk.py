@@ -13,31 +13,34 @@ import hashlib
 import re
 import threading
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from dprct import disk
-from dprct.app.fields import fact, form, section_value, shown_fact
+from dprct.app.fields import CHOICES, MEANINGS, fact, form, section_value, shown_fact
 from dprct.disk import atomic_write
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.privacy.accountant import find_ledger
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
-from dprct.schema.columns import Fate, Role, Unit, shown
-from dprct.schema.schema import declared
+from dprct.schema.columns import Unit, shown
+from dprct.schema.schema import DECLARABLE, declared
 from dprct.schema.toml import merged, read_toml
 from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied
 from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
-from dprct.study.header_plan import expected_errors, header_plan
+from dprct.study.header_plan import combinations, expected_errors, header_plan
 from dprct.study.informed_section import InformedSection
-from dprct.study.package import check_places, declared_tables, header_and_rows
+from dprct.study.package import check_places, declared_tables, facts_of_file, header_and_rows
+from dprct.study.package_section import PackageSpec
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
 from dprct.study.release_section import METHODS
+from dprct.study.scope import Scope
 from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget
 from dprct.study.study import Declaration, Header, Study, parts_read, study_from
+from dprct.study.verdicts import of_study, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +53,9 @@ if TYPE_CHECKING:
 FACTS = ("fate", "levels", "bounds", "bins", "missing", "role")
 """The facts that have a column of the codebook."""
 
-_MORE = ("built_from", "exclusive", "decimals", "integer", "coordinates", "derived")
+MORE = tuple(name for name in DECLARABLE if name not in FACTS)
+"""The rarer facts, which the page shows for one column at a time."""
+
 _MOST_LABELS = 12
 _MOST_UNDONE = 200
 _KINDS: Mapping[str, type[Any]] = {
@@ -65,6 +70,8 @@ _KINDS: Mapping[str, type[Any]] = {
     **{method: spec_of(method) for method in ESTIMATES},
     "availability": Availability,
     "table": TableSpec,
+    "study": Scope,
+    "package": PackageSpec,
 }
 
 _WHY: tuple[tuple[str, str, str], ...] = (
@@ -112,9 +119,12 @@ class Desk:
     ----------
     path : Path
         The study file.
+    do : tuple of Path
+        Do-files whose regressions are judged, instead of those of ``[package]``.
     """
 
     path: Path
+    do: tuple[Path, ...] = ()
     _undo: list[tuple[bytes, str]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _header: tuple[tuple[Any, ...], Schema, int | None] | None = None
@@ -144,7 +154,8 @@ class Desk:
                 "study_file": self.path.name,
                 "folder": str(self.path.parent.resolve()),
                 "can_undo": bool(self._undo) and self._undo[-1][1] == revision,
-                "choices": {"fate": [*get_args(Fate)], "role": [*get_args(Role)]},
+                "choices": CHOICES,
+                "more": {name: MEANINGS[name] for name in MORE},
                 "error": "",
             }
             try:
@@ -200,7 +211,7 @@ class Desk:
             "label": shown(column.label),
             "labels": listed[:_MOST_LABELS],
             "more_labels": max(len(listed) - _MOST_LABELS, 0),
-            "facts": {name: shown_fact(facts.get(name)) for name in (*FACTS, *_MORE)},
+            "facts": {name: shown_fact(facts.get(name)) for name in DECLARABLE},
             "offered": {"levels": shown_fact(codes), "missing": " ".join(missing)} if codes else {},
             "text": column.is_text,
             "refused": refused,
@@ -209,7 +220,8 @@ class Desk:
     def _sections(self, document: Mapping[str, Any], study: Study) -> list[dict[str, Any]]:
         """Return the sections that the method reads, each with its fields."""
         reads = [part for part in parts_read(study.release.method) if part != "formula"]
-        names = ["release", *reads, "unit", "budget", "header", "declared", "availability"]
+        names = ["study", "release", *reads, "unit", "budget", "header", "declared"]
+        names += ["availability", "package"]
         found = []
         for name in dict.fromkeys(names):
             besides = GIVEN if name == "calibrated" else ()
@@ -352,6 +364,30 @@ class Desk:
             return "The plan of this method needs the rows: it is shown before you are asked."
         return str(found)
 
+    def sizes(self) -> dict[str, Any] | None:
+        """Return K, t and the survivors of a histogram, also while other points are open."""
+        with self._lock:
+            study = self.study()
+            try:
+                found = combinations(study, *self.header(study))
+            except DprctError:  # a modelled column has blanks, which are among the open points
+                return None
+        return None if found is None else asdict(found)
+
+    def verdicts(self) -> dict[str, Any]:
+        """Return what the regressions of the do-files will be worth, as ``dprct check`` says it."""
+        with self._lock:
+            study = self.study()
+            files = self.do or study.do_files
+            if not files:
+                return {"files": [], "summary": [], "rows": []}
+            found = of_study(files, study)
+        return {
+            "files": [path.name for path in files],
+            "summary": summary(found),
+            "rows": [asdict(one.worth()) | {"remedy": one.remedy} for one in found],
+        }
+
     def errors_at(self, epsilon: float) -> list[dict[str, Any]]:
         """Return the expected errors at an epsilon."""
         with self._lock:
@@ -420,7 +456,12 @@ class Desk:
         }
 
 
-def opened(data: Path, study_file: Path | None, filled: Prefill | None = None) -> Desk:
+def opened(
+    data: Path,
+    study_file: Path | None,
+    filled: Prefill | None = None,
+    do: tuple[Path, ...] = (),
+) -> Desk:
     """Return the desk of a data file; a study file with blanks is written if there is none.
 
     Raises
@@ -429,7 +470,7 @@ def opened(data: Path, study_file: Path | None, filled: Prefill | None = None) -
         If the data cannot be read, or the study file is of other data.
     """
     path = data.with_suffix(".toml") if study_file is None else study_file
-    desk = Desk(path)
+    desk = Desk(path, do)
     if path.exists():
         study = desk.study()
         if not _is_same(study.data, data):
@@ -438,11 +479,7 @@ def opened(data: Path, study_file: Path | None, filled: Prefill | None = None) -
                 "name another with --study"
             )
         return desk
-    from dprct.io import read
-    from dprct.schema.schema import Schema
-
-    schema = Schema.from_dta(data) if data.suffix.lower() == ".dta" else read(data)[1]
-    text = draft(schema, data, path, filled).encode("utf-8", "replace")
+    text = draft(facts_of_file(data)[0], data, path, filled).encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(text)
     return desk

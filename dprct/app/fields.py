@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dprct.errors import StudyError
-from dprct.schema.columns import Fate, Role
+from dprct.schema.columns import BuiltFrom, Fate, Role
 from dprct.schema.schema import DECLARABLE
 from dprct.study.sections import is_required, keys_of, words
 
@@ -24,8 +24,29 @@ _LISTS: Mapping[str, str] = {
     "bins": "a number of bins, or their inner edges, such as 20, 30, 40",
     "missing": "never, or the codes that occur, such as . .a",
 }
-_CHOICES: Mapping[str, tuple[str, ...]] = {"fate": get_args(Fate), "role": get_args(Role)}
-_FLAGS = frozenset({"integer", "constants_public", "coordinates", "confirmed"})
+_FLAGS = ("integer", "constants_public", "coordinates", "confirmed")
+CHOICES: Mapping[str, list[str]] = {
+    "fate": [*get_args(Fate)],
+    "role": [*get_args(Role)],
+    "built_from": [*get_args(BuiltFrom)],
+    **{name: ["true", "false"] for name in _FLAGS},
+}
+"""What a fact of a column may be, where it is one of a few words."""
+
+MEANINGS: Mapping[str, str] = {
+    "decimals": "how many digits after the point its values have",
+    "integer": "whether all its values are whole numbers",
+    "exclusive": "a name that columns share of which at most one is 1 in a row, such as arms",
+    "built_from": "whether a value depends on its own row alone (own) or also on other people, as "
+    "an index that is standardised by the sample does (cohort)",
+    "constants_public": "whether the constants of such an index are published numbers",
+    "coordinates": "whether it is a latitude or a longitude, which is withheld or coarsened",
+    "confirmed": "whether type, format and label of this column may be published",
+    "derived": "an expression of other columns, from which the protected file computes it",
+    "label": "its label in the protected file, if not that of the header",
+    "format": "its format in the protected file, such as %9.2f",
+}
+"""What the rarer facts of a column mean, for the person who is asked."""
 
 
 def fact(name: str, typed: str) -> Any:

@@ -147,6 +147,12 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
     def plan(_given: Mapping[str, Any]) -> Any:
         return {"plan": desk.plan()}
 
+    def sizes(_given: Mapping[str, Any]) -> Any:
+        return {"sizes": desk.sizes()}
+
+    def verdicts(_given: Mapping[str, Any]) -> Any:
+        return desk.verdicts()
+
     def errors(given: Mapping[str, Any]) -> Any:
         epsilon = given.get("epsilon")
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)):
@@ -162,8 +168,8 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
         windows.changed()
         return found
 
-    deeds = {"state": state, "edit": edit, "undo": undo, "plan": plan, "errors": errors,
-             "offer": offer, "take": take}  # fmt: skip
+    deeds = {"state": state, "edit": edit, "undo": undo, "plan": plan, "sizes": sizes,
+             "verdicts": verdicts, "errors": errors, "offer": offer, "take": take}  # fmt: skip
     routes = [Route(f"{base}/{path}", file(*found)) for path, found in _FILES.items()]
     routes += [Route(f"{base}/reading/choosing_bounds", reading), Route(f"{base}/events", events)]
     routes += [

@@ -24,11 +24,18 @@ def app(
     ] = None,
     do: Annotated[
         list[Path] | None,
-        typer.Option("--do", help="A do-file that fills in a new study file; repeatable."),
+        typer.Option(
+            "--do",
+            help="A do-file: what its regressions will be worth is shown on the page. Repeatable; "
+            "by default those of [package] in the study file.",
+        ),
     ] = None,
     treatment: Annotated[
         list[str] | None,
-        typer.Option("--treatment", help="A treatment column, for --do; may be given again."),
+        typer.Option(
+            "--treatment",
+            help="A treatment column: the do-files then fill in a new study file. Repeatable.",
+        ),
     ] = None,
     port: Annotated[int, typer.Option(help="Where it listens; 0 takes any that is free.")] = 0,
     no_browser: Annotated[
@@ -41,8 +48,10 @@ def app(
     the page. It ends when its last window is closed, or with Ctrl-C.
     """
     require()
-    if bool(do) != bool(treatment):
-        raise ParameterError("--do fills in a new study file: give --do and --treatment together")
+    if treatment and not do:
+        raise ParameterError(
+            "--treatment is for do-files that fill in a new study file: give --do, too"
+        )
     filled = None
     if do and treatment:
         schema = Schema.from_dta(file)
@@ -50,7 +59,7 @@ def app(
         filled = prefilled(reading, schema.names)
     place = file.with_suffix(".toml") if study is None else study
     is_new = not place.exists()
-    desk = opened(file, place, filled)
+    desk = opened(file, place, filled, tuple(do or ()))
     if is_new:
         complain(f"note: wrote {place}, a study file with blanks", "yellow")
     elif filled is not None:

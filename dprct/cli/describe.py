@@ -1,9 +1,9 @@
-"""``dprct describe``: a codebook from the header alone, and a study file to fill in."""
+"""``dprct describe``: a codebook without values, and a study file to fill in."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -13,16 +13,25 @@ from dprct.cli.show import output, printable, say
 from dprct.disk import atomic_write
 from dprct.errors import FileError, ParameterError
 from dprct.schema.columns import Column, shown
-from dprct.schema.schema import Schema
 from dprct.study.do_files import read_do
 from dprct.study.draft import draft
+from dprct.study.package import facts_of_file
 from dprct.study.prefill import prefilled
+
+if TYPE_CHECKING:
+    from dprct.schema.schema import Schema
 
 _MOST_LABELS = 12
 
 
 def describe(
-    file: Annotated[Path, typer.Argument(help="A .dta file; its data section is never read.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="The confidential file. Of a .dta file only the header is read; other formats "
+            "have none, so that their names and types are read with the rows."
+        ),
+    ],
     draft_file: Annotated[
         Path | None,
         typer.Option("--draft", help="Write a study file with blanks to fill in.", metavar="TOML"),
@@ -44,14 +53,15 @@ def describe(
         typer.Option("--treatment", help="A treatment column, for --do; may be given again."),
     ] = None,
 ) -> None:
-    """Print a codebook of FILE from its header; with --draft, write a study file to fill in."""
+    """Print a codebook of FILE without its values; with --draft, write a study file to fill in."""
     if do and (draft_file is None or not treatment):
         raise ParameterError("--do fills in a draft: give --draft and --treatment too")
     if columns and draft_file is None:
         raise ParameterError("--columns chooses the columns of a draft: give --draft too")
-    schema = Schema.from_dta(file)
-    rows = "unknown" if schema.file.rows is None else f"{schema.file.rows:,}"
-    say(f"{file.name}: {rows} rows, {len(schema.columns)} columns, release {schema.file.release}")
+    schema, count = facts_of_file(file)
+    rows = "unknown" if count is None else f"{count:,}"
+    release = f", release {schema.file.release}" if schema.file.release else ""
+    say(f"{file.name}: {rows} rows, {len(schema.columns)} columns{release}")
     if schema.file.label:
         say(f"label: {shown(schema.file.label)}")
     if schema.file.sorted_by:

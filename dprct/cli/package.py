@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +13,10 @@ from dprct.cli.protect import StudyFile, protect
 from dprct.cli.show import complain, say, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
-from dprct.io import read
-from dprct.study.package import check_places, confidential, protected_certificate, study_of
-from dprct.study.replication import check_package, is_made, write_package
+from dprct.study.package import check_places, confidential, study_of
+from dprct.study.replication import check_package, sides_of, write_package
 from dprct.study.replication_page import CUSTODIAN_KIND, custodian_page
+from dprct.study.together import rehearsed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ def package(
         bool, typer.Option("--yes", "-y", help="Do not ask. It does not confirm a refused plan.")
     ] = False,
     approved: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="HASH", help="Refuse unless STUDY is still the one with this hash (dprct plan)."
+            metavar="HASH",
+            help="Refuse unless STUDY is still the one with this hash (dprct plan). Repeatable: "
+            "one for each data set that is to be protected.",
         ),
     ] = None,
     output: Annotated[
@@ -55,21 +58,30 @@ def package(
     """Write the replication folder of STUDY with the protected file in place of the confidential.
 
     A protected file that is there already is taken, and nothing is charged; else it is made first,
-    as by dprct protect. What is copied is on an allow-list, what is not is said.
+    as by dprct protect. Of several data sets ([package] studies) all are tried before the first is
+    charged. What is copied is on an allow-list, what is not is said.
     """
     study = study_of(study_file)
     contents = check_package(study, output)
     if custodian is not None:
         _check_custodian(custodian, contents)
-    if not is_made(study):
-        protect(study_file, yes=yes, approved=approved)
+    todo = to_be_made(contents)
+    hashes: list[str | None] = [None] * len(todo)
+    if len(todo) > 1 or approved:
+        with working("reading"):
+            offers = rehearsed(todo, approved or ())
+        hashes = [offer.sha256 if approved else None for offer in offers]
+    for number, (one, sha256) in enumerate(zip(todo, hashes, strict=True)):
+        with saying_what_was_made(todo[:number]):
+            protect(one.path, yes=yes, approved=sha256)
     with working("packing"):
-        check_places(study)
+        for held in contents.held:
+            check_places(held.study)
         found, target = write_package(study, contents)
     _say(found, contents)
     say(f"wrote {target}")
     if custodian is not None:
-        _write_custodian(study, found, custodian)
+        _write_custodian(study, found, contents, custodian)
 
 
 def _say(found: list[Verdict], contents: Contents) -> None:
@@ -116,10 +128,13 @@ def _check_custodian(page: Path, contents: Contents) -> None:
         raise FileError(f"{page.name!r} exists and is no such page; give another name or remove it")
 
 
-def _write_custodian(study: Study, found: list[Verdict], page: Path) -> None:
-    text = custodian_page(
-        found, read(study.output), confidential(study), protected_certificate(study)
-    )
+def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:
+    sides = sides_of(study, contents)[1]
+    raw = [
+        replace(side, raw=confidential(held.study))
+        for held, side in zip(contents.held, sides, strict=True)
+    ]
+    text = custodian_page(found, raw)
     with atomic_write(page, mode="wb") as file:
         file.write(text.encode("utf-8"))
     say(f"wrote {page}: CONFIDENTIAL, not to be published")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from dprct.cli.show import complain, errors, say, show_verdicts, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ConfirmationError, FileError, ParameterError
 from dprct.study.approval import KIND, approval_of, approval_page
+from dprct.study.data_sets import others_of, planned_verdicts, studies_of
 from dprct.study.package import (
     bound_model,
     check_places,
@@ -55,6 +56,8 @@ def check(
     """
     study = study_of(study_file)
     problems = in_brief(open_points(study)) + unaffordable(study)
+    for other in studies_of(study)[1:]:
+        problems += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
     _say_same_data(study)
     for problem in problems:
         say(f"- {problem}")
@@ -62,7 +65,7 @@ def check(
     say(points if problems else "complete: nothing is open; next: dprct plan")
     files = tuple(do) if do else study.do_files
     if files:
-        show_verdicts(of_study(files, study))
+        show_verdicts(planned_verdicts(study, files))
     if problems:
         raise typer.Exit(1)
 
@@ -75,6 +78,14 @@ def plan(
             "--html", metavar="PAGE", help="Write a page for the custodian to read and sign."
         ),
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture",
+            metavar="FILE",
+            help="Draw the expected errors against epsilon, as .png, .svg or .pdf.",
+        ),
+    ] = None,
 ) -> None:
     """Print what STUDY will cost and how good it can be, and the hash of what is to be approved.
 
@@ -84,7 +95,10 @@ def plan(
     study = study_of(study_file)
     if html is not None:
         _check_page(html)
-    approval = approval_of(study, bound_model(study))
+    if picture is not None:
+        _check_picture(picture)
+    model = bound_model(study)
+    approval = approval_of(study, model)
     say(str(approval.plan))
     _say_same_data(study)
     say(f"Approval hash: {approval.sha256}")
@@ -92,6 +106,29 @@ def plan(
         with atomic_write(html, mode="wb") as file:
             file.write(approval_page(approval).encode("utf-8"))
         say(f"wrote {html}: print it to a PDF, and have it signed before dprct protect --approved")
+    if picture is not None:
+        _draw(study, model, picture)
+        say(f"wrote {picture}")
+
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def _check_picture(path: Path) -> None:
+    """Refuse a name that is none of a picture, and to replace anything."""
+    if path.suffix.lower() not in _PICTURES:
+        raise FileError(f"{path.name!r} is not the name of a picture; end it in .png, .svg or .pdf")
+    if path.exists():
+        raise FileError(f"{path.name!r} exists; give another name, or remove it")
+
+
+def _draw(study: Study, model: Any, path: Path) -> None:
+    """Write the plan as a picture."""
+    from dprct.plots import plan_errors
+
+    axes = plan_errors(model, study.release.epsilon, study.release.delta)
+    with atomic_write(path, mode="wb") as file:
+        axes[0].figure.savefig(file, format=path.suffix[1:].lower())  # type: ignore[union-attr]
 
 
 def _say_same_data(study: Study) -> None:
@@ -215,7 +252,7 @@ def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
         return ()
     files = tuple(do) if do else study.do_files
     if files:
-        of_study(files, study)
+        of_study(files, study, others_of(study))
     return files
 
 

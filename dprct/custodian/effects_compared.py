@@ -443,6 +443,52 @@ class UtilityReport(Confidential):
             watermark=WATERMARK,
         )
 
+    def plot_effects(
+        self, outcome: str | None = None, covariates: str | None = None, *, draw: int = 1,
+        ax: Axes | None = None,
+    ) -> Axes:  # fmt: skip
+        """Draw the effects on the confidential data and those of a release per method, row by row.
+
+        Parameters
+        ----------
+        outcome, covariates : str, optional
+            By default, the first ones.
+        draw : int
+            Which release of each method.
+        ax : Axes, optional
+        """
+        outcome, covariates = self._place(outcome, covariates)
+        here = self.effects[
+            (self.effects["outcome"] == outcome)
+            & (self.effects["covariates"] == covariates)
+            & (self.effects["draw"] == draw)
+        ]
+        if here.empty:
+            known = self.effects[["outcome", "covariates", "draw"]].drop_duplicates()
+            there = "; ".join(" / ".join(map(str, row)) for row in known.to_numpy())
+            raise ParameterError(
+                f"no effects on {outcome!r} with covariates {covariates!r} in draw {draw!r}; there "
+                f"are (outcome / covariates / draw): {there}"
+            )
+        frames: list[pd.DataFrame] = []
+        names: list[str] = []
+        for method in self._methods():
+            part = here[here["method"] == method]
+            part = part.set_index(part["arm"].map(self._label))
+            sides = {"released.": method} if names else {"": "confidential", "released.": method}
+            for prefix, name in sides.items():
+                columns = [prefix + one for one in ("estimate", "conf.low", "conf.high")]
+                frames.append(part[columns].set_axis(["estimate", "low", "high"], axis=1))
+                names.append(name)
+        return plots.side_by_side(
+            frames,
+            names,
+            label="Effect, with its interval",
+            title=self._label(outcome),
+            watermark=WATERMARK,
+            ax=ax,
+        )
+
     def plot_residuals(
         self, outcome: str | None = None, covariates: str | None = None, *, draw: int = 1
     ) -> list[Axes]:
@@ -516,9 +562,7 @@ class UtilityReport(Confidential):
     def _diagnosed(
         self, kind: str, outcome: str | None, covariates: str | None, draw: int
     ) -> list[Axes]:
-        first = self.effects.iloc[0]
-        outcome = str(first["outcome"]) if outcome is None else outcome
-        covariates = str(first["covariates"]) if covariates is None else covariates
+        outcome, covariates = self._place(outcome, covariates)
         drawn = [source for source in self.released if source.draw == draw]
         if not drawn:
             most = max(source.draw for source in self.released)
@@ -535,6 +579,14 @@ class UtilityReport(Confidential):
             else:
                 plots.normal_quantiles(fit.resid, ax=ax, title=title, watermark=WATERMARK)
         return axes
+
+    def _place(self, outcome: str | None, covariates: str | None) -> tuple[str, str]:
+        """Return an outcome and a covariate set, by default the first ones."""
+        first = self.effects.iloc[0]
+        return (
+            str(first["outcome"]) if outcome is None else outcome,
+            str(first["covariates"]) if covariates is None else covariates,
+        )
 
     def _label(self, name: Any) -> str:
         return self.labels.get(str(name), str(name))

@@ -58,9 +58,27 @@ def _combine(how: str) -> Callable[[Session, Parsed], None]:
         for text in quoted_words(parsed.using):
             name = file_name(text)
             other = session.saved.get(name) or session.opened(name)
-            session.memory.combined(other, name, how)
+            session.memory.combined(other, name, how, _matched_on(parsed))
+        kept = (parsed.option("keep", 4) or "").split()
+        if parsed.name == "merge" and kept and {*kept} <= _MATCHED:
+            session.memory.only("_merge==3")
 
     return run
+
+
+_MATCHED = frozenset({"3", "match", "matched", "mat", "matc"})
+"""What ``merge, keep()`` calls the rows that both files have."""
+
+
+def _matched_on(parsed: Parsed) -> str:
+    """Return the columns by which ``merge`` matches rows, "" where it matches in another way."""
+    listed = parsed.before.split()
+    if parsed.name != "merge" or "update" in parsed.options or "_n" in listed:
+        return ""
+    return " ".join(word for word in listed if word not in _KINDS)
+
+
+_KINDS = frozenset({"1:1", "m:1", "1:m", "m:m"})
 
 
 def _keep(session: Session, parsed: Parsed) -> None:

@@ -214,6 +214,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         derived=made,
         sources=memory.sources,
         steps=memory.steps,
+        merges=tuple(map(known, memory.merges)),
         intercept=parsed.option("noconstant", 5) is None,
         unknown=memory.unknown,
         groups=known(" ".join(one.text for one in groups)),

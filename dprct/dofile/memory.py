@@ -27,6 +27,7 @@ class Memory:
     unknown: tuple[str, ...] = ()
     panel: str = ""
     survey: str = ""
+    merges: tuple[str, ...] = ()
 
     def copied(self) -> Memory:
         """Return a copy that later commands do not change."""
@@ -148,9 +149,16 @@ class Memory:
         if j:
             self.columns.append(j.split()[0])
 
-    def combined(self, other: Memory | None, name: str, how: str) -> None:
-        """Take in the columns of another file; one whose header is not known opens this one."""
+    def combined(self, other: Memory | None, name: str, how: str, by: str = "") -> None:
+        """Take in the columns of another file; one whose header is not known opens this one.
+
+        What a merge matches on is kept where the other file is whole, with the rows that it has.
+        """
         self.step(how)
+        if how == "merge" and len(self.merges) < _MOST_CONDITIONS:
+            whole = other is not None and not (other.sample or other.steps or other.unknown)
+            made = {*self.derived, *(other.derived if other is not None else ())}
+            self.merges = (*self.merges, by if whole and not made & {*by.split()} else "")
         more = (name,) if other is None or not other.sources else other.sources
         self.sources = tuple(dict.fromkeys((*self.sources, *more)))
         if other is None or other.columns is None or other.open:

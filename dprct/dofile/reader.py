@@ -26,6 +26,7 @@ from dprct.dofile.syntax import Prefix, full_name, is_silent, parse, split_prefi
 from dprct.dofile.varlists import words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _TOUCHES = re.compile(r"\bst_s?(?:store|view|addvar|dropvar|keepobsif|dropobsif)\b|sfi\b")
@@ -84,9 +85,10 @@ def read_files(
     dataset: str | None = None,
     treatments: Sequence[str] = (),
     work: int = WORK,
+    others: Mapping[str, Sequence[str]] | None = None,
 ) -> Reading:
     """Read do-files, each with the folder that bounds it, as one session of Stata."""
-    reader = Reader(header, dataset, frozenset(treatments), work)
+    reader = Reader(header, dataset, frozenset(treatments), work, others)
     try:
         for path, folder in paths:
             reader.read(path, folder)

@@ -63,6 +63,9 @@ class Regression:
         The files that the data in memory come from.
     steps : tuple of str
         What was done to the rows: "merge", "append", "collapse", "reshape", "expand".
+    merges : tuple of str
+        The columns by which each merge matches rows; "" where the other file has not all of its
+        rows, or where it is not by columns.
     intercept : bool
         False for ``noconstant``.
     unknown : tuple of str
@@ -94,6 +97,7 @@ class Regression:
     intercept: bool = True
     unknown: tuple[str, ...] = ()
     groups: str = ""
+    merges: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""

@@ -11,7 +11,7 @@ from dprct.dofile.memory import Memory
 from dprct.dofile.regression import Regression
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dprct.dofile.lines import Block
 
@@ -28,9 +28,11 @@ class Session:
         dataset: str | None,
         treatments: frozenset[str],
         work: int,
+        others: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.header = None if header is None else [*header]
         self.header_of = dataset
+        self.headers = {_base(name): [*columns] for name, columns in (others or {}).items()}
         self.treatments = treatments
         self.macros = Macros(work, columns=self._written_out)
         self.saved: dict[str, Memory] = {}
@@ -61,6 +63,9 @@ class Session:
             return memory
         mine = name and (self.header_of is None or _base(name) == _base(self.header_of))
         columns = [*self.header] if self.header is not None and (mine or not name) else None
+        if name and _base(name) in self.headers and not (mine and self.header_of is not None):
+            columns = [*self.headers[_base(name)]]
+            self.macros.spend(len(columns) // 32)
         return Memory(
             name, (name,) if name else (), columns=columns, open=columns is None or not name
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import cdf, correction, correction_bounds, quantile
-from dprct.plots import panels, stamp
+from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,6 +264,7 @@ def normal_quantile(alpha: float) -> float:
 
 TOTAL, NOISE = "black", "tab:blue"
 _ROW, _MARGIN, _WIDTH = 0.4, 1.2, 4.5
+_LEGEND = 1.6  # rows above the effects, where the legend covers none of them
 
 
 class Drawn(Protocol):
@@ -286,6 +287,7 @@ def effects_plot(
     *,
     ax: Axes | Sequence[Axes] | None = None,
     watermark: str = "",
+    labels: Labels | None = None,
 ) -> list[Axes]:
     """Draw effects with their intervals, one panel per outcome.
 
@@ -298,6 +300,8 @@ def effects_plot(
     ax : Axes or sequence of Axes, optional
         One per outcome; new ones if not given.
     watermark : str
+    labels : Labels, optional
+        Names of outcomes and arms, and bounds, beyond which no axis reaches.
 
     Returns
     -------
@@ -325,9 +329,10 @@ def effects_plot(
     ('y', ['t'])
     >>> plt.close(ax.figure)
     """
+    labels = labels or Labels()
     if ax is None:
         rows = sorted(len(names) for _, names, _ in facets)[-1]
-        axes = panels(len(facets), size=(_WIDTH, _MARGIN + _ROW * rows))
+        axes = panels(len(facets), size=(_WIDTH, _MARGIN + _ROW * (rows + _LEGEND)))
     else:
         axes = list(ax) if isinstance(ax, Iterable) else [ax]
     if len(axes) != len(facets):
@@ -335,12 +340,13 @@ def effects_plot(
             f"ax= has {len(axes)} axes for {len(facets)} outcomes; give one for each"
         )
     for panel, (outcome, names, effects) in zip(axes, facets, strict=True):
-        _panel(panel, names, effects, alpha)
-        panel.set_title(outcome, fontsize=10)
+        _panel(panel, [labels.of(name) for name in names], effects, alpha)
+        panel.set_xlim(*within(panel.get_xlim(), labels.reach(outcome)))
+        panel.set_title(labels.of(outcome), fontsize=10)
         panel.set_xlabel(f"Effect, with {100 * (1 - alpha):g}% interval")
         if watermark:
             stamp(panel, watermark)
-    axes[0].legend(fontsize=8)
+    axes[0].legend(fontsize=8, loc="upper right")
     return list(axes)
 
 
@@ -352,11 +358,11 @@ def _panel(ax: Axes, names: Sequence[str], effects: Sequence[Drawn], alpha: floa
     ax.axvline(0, color="grey", linestyle="--", linewidth=1)
     ax.errorbar(
         values, place, xerr=total, fmt="o", color=TOTAL, capsize=3, linewidth=1, markersize=4,
-        label="sampling and privacy noise",
+        label=BOTH_NOISES,
     )  # fmt: skip
     ax.errorbar(
         values, place, xerr=noise, fmt="none", ecolor=NOISE, elinewidth=5, alpha=0.6,
-        label="privacy noise alone",
+        label=PRIVACY_NOISE,
     )  # fmt: skip
     ax.set_yticks(place, list(names))
-    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.set_ylim(-0.6, len(names) - 0.4 + _LEGEND)

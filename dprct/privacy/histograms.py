@@ -227,6 +227,11 @@ class SparseHistogram:
         object.__setattr__(self, "scale", laplace_scale(MOVED_ROWS[relation], self.epsilon))
 
     @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of a count, before the threshold."""
+        return DiscreteLaplace(self.epsilon, MOVED_ROWS[self.relation]).noise_sd
+
+    @property
     def tail(self) -> Tail:
         """The event that an empty cell is released; ``tail.exponent`` is -log a, exactly."""
         return Tail(1 / Fraction(self.scale), self.threshold)
@@ -343,6 +348,11 @@ class StabilityHistogram:
         object.__setattr__(self, "cells", _at_least_one(cells, "cells"))
         object.__setattr__(self, "relation", _known(relation))
         object.__setattr__(self, "scale", laplace_scale(MOVED_ROWS[relation], self.epsilon))
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of a count, before the threshold."""
+        return DiscreteLaplace(self.epsilon, MOVED_ROWS[self.relation]).noise_sd
 
     @property
     def threshold(self) -> int:
@@ -546,6 +556,11 @@ class OneWayHistograms:
         object.__setattr__(self, "delta", budget.delta)
         object.__setattr__(self, "relation", relation)
         object.__setattr__(self, "mechanism", self._made())
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of a count."""
+        return self.mechanism.noise_sd
 
     @property
     def sensitivity(self) -> int:

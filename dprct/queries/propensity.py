@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import narwhals as nw
 import numpy as np
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
@@ -110,7 +109,12 @@ def one_thread(n: int) -> AbstractContextManager[Any]:
 
     Products of a few thousand rows are too small to share: threads would wait for each other.
     """
-    return threadpool_limits(limits=1, user_api="blas") if n >= _MANY else nullcontext()
+    if n < _MANY:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits  # sets a variable of the host's environment
+
+    limited: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limited
 
 
 def rows_of(Z: Array | Rows) -> Rows:

@@ -591,12 +591,18 @@ class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
 _ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (Marginals)"
 
 
+def most_survivors(n: int, cells: int, t: int) -> int:
+    """Return how many combinations of ``n`` rows can have ``t`` rows each."""
+    return min(cells, n // t)
+
+
 def _survivors(n: int, cells: int, t: int) -> str:
     """Say how many combinations to expect; noise may lift any cell, so that K alone is sure."""
-    if cells <= n // t:
+    most = most_survivors(n, cells, t)
+    if most == cells:
         return f"all {cells:,} combinations can survive"
     return (
-        f"with {n:,} rows, few more than {n // t:,} combinations can be expected to "
+        f"with {n:,} rows, few more than {most:,} combinations can be expected to "
         "survive (noise can lift a smaller count)"
     )
 

@@ -13,7 +13,7 @@ from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import DisclosureError, DprctWarning, ModelPicklingError, ParameterError
-from dprct.plots import coefficients
+from dprct.plots import Labels, coefficients, watermark_of
 from dprct.results.typeset import (
     Grid,
     NumberColumn,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
 
 
 WATERMARK = "CONFIDENTIAL: compared with the confidential data; do not publish"
@@ -384,7 +385,9 @@ class LinearResults(Shown):
             }
         )
 
-    def plot(self, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
+    def plot(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
+    ) -> Axes:
         """Draw the coefficients with their intervals.
 
         Parameters
@@ -393,6 +396,8 @@ class LinearResults(Shown):
             Intervals have level ``1 - alpha``.
         ax : Axes, optional
             A new one if not given.
+        schema : Schema, optional
+            Variable labels are taken from here.
 
         Returns
         -------
@@ -409,10 +414,12 @@ class LinearResults(Shown):
         if self.bse_noise is not None:
             half = self.bse_noise * -float(special.ndtri(alpha / 2))
         label = f"Coefficient, with {100 * (1 - alpha):g}% interval"
-        watermark = "simulation: no guarantee" if self.guarantee.simulation else ""
+        # an ordinary fit promises nothing to begin with
+        watermark = watermark_of(self.guarantee) if self.guarantee.simulation else ""
+        labels = Labels(schema)
         return coefficients(
-            self.params, interval, noise=half, title=self.outcome, label=label,
-            watermark=watermark, ax=ax,
+            self.params.rename(index=labels.of), interval, noise=half,
+            title=labels.of(self.outcome), label=label, watermark=watermark, ax=ax,
         )  # fmt: skip
 
     def facts(self) -> tuple[tuple[str, str], ...]:

@@ -8,14 +8,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, overload
 
 import pandas as pd
+from scipy import special
 
 from dprct.arguments import checked
 from dprct.errors import ParameterError
+from dprct.plots import side_by_side
+from dprct.results.base import checked_alpha
 from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, terminal_width, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from matplotlib.axes import Axes
 
     from dprct.results.typeset import Spans
 
@@ -576,6 +581,71 @@ class Table:
         with atomic_write(path, "w") as file:
             file.write(written)
         return None
+
+    def plot(
+        self, *, alpha: float = 0.05, keep: Sequence[str] | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the estimates of all columns with their intervals, row by row.
+
+        Parameters
+        ----------
+        alpha : float
+            Intervals have level ``1 - alpha``: an estimate and normal quantiles of its standard
+            error, privacy noise included where that is.
+        keep : sequence of str, optional
+            Keys of the rows to draw; by default all but the constant.
+        ax : Axes, optional
+            A new one if not given.
+
+        Raises
+        ------
+        ParameterError
+            If the table has no estimate in these rows.
+        MissingDependencyError
+            Without matplotlib.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> cells = (Estimate(0.5, 0.1), Estimate(0.4, 0.2))
+        >>> table = Table(columns=(Column("a", "Raw"), Column("b", "Private")),
+        ...               rows=(Row("t", "Treated", cells),))
+        >>> ax = table.plot()
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['Treated']
+        >>> plt.close(ax.figure)
+        """
+        quantile = -special.ndtri(checked_alpha(alpha) / 2)
+        found: dict[str, dict[str, tuple[float, float, float]]] = {}
+        section = ""
+        for row in self.rows:
+            section = row.name if row.kind == "section" else section
+            if row.key == "Intercept" if keep is None else row.key not in keep:
+                continue
+            name = f"{section}: {row.name}" if section else row.name
+            for column, cell in zip(self.columns, row.cells, strict=bool(row.cells)):
+                if isinstance(cell, Estimate):
+                    half = quantile * cell.se
+                    ends = (cell.value, cell.value - half, cell.value + half)
+                    words = f"{column.group} {column.heading}".strip()
+                    found.setdefault(words, {})[name] = ends
+        if not found:
+            raise ParameterError("keep= leaves no row with an estimate; name rows that have one")
+        frames = [
+            pd.DataFrame.from_dict(cells, orient="index", columns=["estimate", "low", "high"])
+            for cells in found.values()
+        ]
+        label = f"Estimate, with {100 * (1 - alpha):g}% interval"
+        names, mark = list(found), self._watermark
+        return side_by_side(frames, names, label=label, title=self.title, watermark=mark, ax=ax)
+
+    @property
+    def _watermark(self) -> str:
+        """What is written across the figure of a table that is not for release."""
+        said = " ".join(self.notes)
+        if "CONFIDENTIAL" in said:
+            return "confidential"
+        return "simulation: no guarantee" if "For simulation only" in said else ""
 
     def grid(self) -> Grid:
         """Return the table as printed cells, ready to be written in any format."""

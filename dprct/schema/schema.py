@@ -120,16 +120,10 @@ def _check_text(column: Column) -> None:
             f"column {column.name!r} holds text, which has no missing codes; declare "
             "missing='never' and, if it may be empty, the level ''"
         )
-    free = column.type == "strL" or column.levels is None
-    if free and column.fate not in (None, "public", *FREE_FATES):
+    if column.levels is None and column.fate not in (None, "public", *FREE_FATES):
         raise SchemaError(
             f"column {column.name!r} is free text and cannot be {column.fate!r}; "
-            f"allowed: {', '.join(FREE_FATES)}, or "
-            + (
-                "store a list of known texts as labelled codes (Stata's encode, or a categorical)"
-                if column.type == "strL"
-                else "declare its levels"
-            )
+            f"allowed: {', '.join(FREE_FATES)}, or declare its levels"
         )
     if column.type == "strL" and column.fate == "public":
         raise SchemaError(

@@ -10,7 +10,7 @@ from dprct.dofile import Reading, read_files
 from dprct.errors import FileError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dprct.schema.schema import Schema
 
@@ -23,6 +23,7 @@ def read_do(
     *,
     treatments: Sequence[str] | None = None,
     dataset: str | None = None,
+    others: Mapping[str, Sequence[str]] | None = None,
 ) -> Reading:
     """List the estimations that do-files run, without running anything.
 
@@ -38,6 +39,8 @@ def read_do(
     dataset : str, optional
         The data file whose header the schema is; every file that the do-files do not make
         themselves where it is not given.
+    others : mapping of str to sequence of str, optional
+        The columns of other data files that the do-files use, by name.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def read_do(
         roles = schema.columns if schema is not None else ()
         treatments = [column.name for column in roles if column.role == "treatment"]
     files = [file for path in given for file in _files(Path(path))]
-    return read_files(files, columns, dataset, treatments)
+    return read_files(files, columns, dataset, treatments, others=others)
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
 from dprct.privacy.ledger import checked_id
-from dprct.schema.columns import Column, shown
+from dprct.schema.columns import FLOAT_LIMITS, Column, shown
 from dprct.study.release_section import check_printable
 from dprct.study.scope import named, unmatched
 
@@ -236,6 +236,9 @@ def _column(schema: Schema, column: Column, filled: Prefill | None = None) -> st
     lines = [f"[columns.{_key(column.name)}]", f"# {_one_line(about)}"]
     if column.type == "strL" or column.locates:
         lines.append(_blank("", 'fate = "withheld"', 'or "key", "drop"'))
+        if not column.locates:
+            words = 'every possible text; the fate may then be "modelled"'
+            lines.append(_blank("# ", "levels = []", words))
     else:
         lines.append(_fate(column.name, filled))
         lines += _text_blanks() if column.is_text else _number_blanks(schema, column)
@@ -281,6 +284,8 @@ def _number_blanks(schema: Schema, column: Column) -> list[str]:
             _blank("# ", "bounds = [ , ]", "smallest and largest possible, or levels = [0, 1]"),
             _blank("# ", "bins = 5", "or inner edges, such as [20, 30, 40]"),
         ]
+        if column.type in FLOAT_LIMITS:
+            lines.append(_blank("# ", "integer = true", "if all values are whole numbers"))
     lines.append(_blank("# ", f"missing = {json.dumps(missing)}", 'or "never"'))
     if column.looks_constructed:
         lines.append(_blank("# ", 'built_from = ""', '"own", or "cohort" if other rows enter'))

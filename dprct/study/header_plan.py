@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
+from dprct.release.histogram import most_survivors
 from dprct.release.release import ReleaseFacts, modelled
 from dprct.results.plan import planned_draws
 from dprct.study.calibrated_section import CalibratedExperiment
@@ -48,6 +49,55 @@ class Expected:
     what: str
     noise: float
     error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Combinations:
+    """How many combinations a histogram has, and how many of them can survive.
+
+    Parameters
+    ----------
+    cells : int
+        K, the product of ``columns``.
+    threshold : int
+        t, the rows that a combination needs to survive.
+    rows : int
+    survivors : int
+        Few more than these can be expected to survive.
+    columns : dict of str to int
+        How many codes each modelled column has, missing ones included.
+    """
+
+    cells: int
+    threshold: int
+    rows: int
+    survivors: int
+    columns: dict[str, int]
+
+
+def combinations(study: Study, header: Schema, rows: int | None) -> Combinations | None:
+    """Return K, t and the survivors of a histogram; None if the study releases none.
+
+    Points about columns that are not modelled may still be open.
+
+    Raises
+    ------
+    DprctError
+        If a modelled column lacks a declaration, or the budget buys no histogram.
+    """
+    if rows is None or study.estimate is not None or study.release.method != "mv_histogram":
+        return None
+    found = _asked(study, header, rows)
+    if found is None:
+        return None
+    spec, facts = found
+    allocation = spec.allocation(facts, Budget(study.release.epsilon, study.release.delta))
+    for part in allocation.parts.values():
+        if isinstance(part, (SparseHistogram, StabilityHistogram)):
+            sizes = dict(zip(modelled(facts.schema), facts.sizes, strict=True))
+            most = most_survivors(rows, part.cells, part.threshold)
+            return Combinations(part.cells, part.threshold, rows, most, sizes)
+    return None
 
 
 def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:

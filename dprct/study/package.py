@@ -33,6 +33,7 @@ from dprct.release.writing import (
 from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study import valid_files
+from dprct.study.data_sets import check_merged, merge_problems, merged_files, others_of
 from dprct.study.declared_tables import belongs_to, long_form, written
 from dprct.study.moments_tables import (
     DeclaredMoments,
@@ -78,11 +79,18 @@ def study_of(study_file: Path, output: Path | None = None) -> Study:
     return study
 
 
+def facts_of_file(path: Path) -> tuple[Schema, int | None]:
+    """Return schema and number of rows of a data file: of a .dta file from its header alone."""
+    if path.suffix.lower() in ("", ".dta"):
+        schema = Schema.from_dta(path)
+        return schema, schema.file.rows
+    data, schema = read(path)
+    return schema, len(data)
+
+
 def read_header(study: Study) -> Schema:
     """Return the schema of the study's data: of a .dta file from its header alone."""
-    if study.data.suffix.lower() == ".dta":
-        return Schema.from_dta(study.data)
-    return read(study.data)[1]
+    return facts_of_file(study.data)[0]
 
 
 def open_points(study: Study) -> list[str]:
@@ -91,7 +99,9 @@ def open_points(study: Study) -> list[str]:
     Of a file without a header, such as .csv, it is as far as its columns and their number of rows
     tell.
     """
-    return study.problems(*header_and_rows(study), confirm=study.release.confirm)
+    header, rows = header_and_rows(study)
+    found = study.problems(header, rows, confirm=study.release.confirm)
+    return found + merge_problems(study, header)
 
 
 def header_and_rows(study: Study) -> tuple[Schema, int | None]:
@@ -103,11 +113,8 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
     ------
     FileError
     """
-    if study.data.suffix.lower() == ".dta":
-        header = read_header(study)
-        return header, header.file.rows if study.scope.sample is None else None
-    data, header = read(study.data)
-    return header, len(data) if study.scope.sample is None else None
+    header, rows = facts_of_file(study.data)
+    return header, rows if study.scope.sample is None else None
 
 
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
@@ -130,12 +137,13 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
         If something is still open; the message begins to list it.
     """
     header, rows = header_and_rows(study)
-    _check_complete(study.problems(header, rows))
+    _check_complete(study.problems(header, rows) + merge_problems(study, header))
     sealed = study.declared(header).seal(study.declaration.by)
     if study.data.suffix.lower() == ".dta":
         data, schema = _read_dta(study, sealed)
     else:
         data, schema = read(study.data)[0], sealed
+    check_merged(study, data)
     if study.scope.sample is not None:
         data = study.scope.sampled(data)
         _check_complete(study.problems(header, len(data)))
@@ -203,12 +211,35 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
     if cost is not None:
         separate = _declared_separate(study, find_ledger(study.data, study.dataset_id))
         refuse_second_budget(same_data(study), study.dataset_id, separate)
-    return model.fit(
-        study.release.epsilon,
-        study.release.delta,
-        accountant=None if cost is None else ledger(study, cost),
-        confirm=study.release.confirm,
-    )
+    accountant = None if cost is None else ledger(study, cost)
+    with _noting_merged(study, accountant):
+        return model.fit(
+            study.release.epsilon,
+            study.release.delta,
+            accountant=accountant,
+            confirm=study.release.confirm,
+        )
+
+
+@contextlib.contextmanager
+def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None]:
+    """Record the hashes of the files that were merged into the data, once these are charged.
+
+    Another data set of any of these files is then refused a budget of its own.
+    """
+    if accountant is None or not merged_files(study):
+        yield
+        return
+    charges = accountant.charges
+    hashes = [disk.sha256(path) for path in merged_files(study)]
+    try:
+        yield
+    finally:
+        if accountant.charges > charges:
+            known = {*accountant.contents}
+            for sha256 in hashes:
+                if sha256 not in known:
+                    accountant.note_content(sha256)
 
 
 def check_places(study: Study) -> None:
@@ -230,7 +261,7 @@ def check_places(study: Study) -> None:
     check_target(study.output, study.dataset_id)
     companions(study)
     if study.do_files:
-        of_study(study.do_files, study)
+        of_study(study.do_files, study, others_of(study))
 
 
 @contextlib.contextmanager
@@ -281,7 +312,8 @@ def written_files(
         do = study.do_files if do is None else do
         if do:
             fates = made.certificate().fates
-            found = of_table(do, study.data.name, made.protected, made.schema, fates)
+            others = others_of(study)
+            found = of_table(do, study.data.name, made.protected, made.schema, fates, others)
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
         with writing_at(study.output):
@@ -358,7 +390,9 @@ def same_data(study: Study) -> str:
     LedgerError, FileError
         If a ledger or the data file cannot be read.
     """
-    return charged_elsewhere(study.data, study.dataset_id)
+    files = (study.data, *merged_files(study))
+    found = (charged_elsewhere(path, study.dataset_id) for path in files)
+    return " and ".join(dict.fromkeys(one for one in found if one))
 
 
 def _declared_separate(study: Study, found: Accountant | None) -> str | None:

@@ -34,12 +34,22 @@ class PackageSpec:
         public anyway.
     output : str
         The folder that ``dprct package`` writes; by default ``<data>_package``.
+    studies : list of str
+        Study files of other confidential data sets of ``folder`` about the same people: with the
+        same ``dataset_id``, ``[unit]`` and ``[budget]``, and their data next to this study's.
+        Each is protected by itself, and all are charged to the one ledger.
+    merge : list of str
+        The confidential files, next to ``data`` and named without their folder, that were merged
+        one to one by the id of ``[unit]`` to make ``data``.  The protected columns go back into
+        files of these names, so that do-files can merge them again.
     """
 
     folder: str | None = None
     do: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     output: str | None = None
+    studies: tuple[str, ...] = ()
+    merge: tuple[str, ...] = ()
 
     def files(self, home: Path) -> tuple[Path, ...]:
         """Return the do-files, or folders of them, of a study file that lies in ``home``."""
@@ -68,14 +78,18 @@ def package_from(document: Mapping[str, Any]) -> PackageSpec | None:
         ("do", found.do),
         ("public", found.public),
         ("output", () if found.output is None else (found.output,)),
+        ("studies", found.studies),
+        ("merge", found.merge),
     ):
         for name in names:
             _check_inside(name, f"{_WHERE} {key}")
-    if found.folder is None and (found.public or found.output):
+    needing = [key for key in ("public", "output", "studies", "merge") if getattr(found, key)]
+    if found.folder is None and needing:
         raise StudyError(
-            f"{_WHERE} has {'public' if found.public else 'output'} and no folder; write folder = "
-            '"..." for the replication folder'
+            f'{_WHERE} has {needing[0]} and no folder; write folder = "..." for the replication '
+            "folder"
         )
+    _check_merge(found.merge, document.get("data"))
     if found.folder is None and not found.do:
         raise StudyError(f'{_WHERE} is empty; write folder = "..." or do = ["tables.do"]')
     if found.folder is not None:
@@ -97,6 +111,24 @@ def _check_inside(name: str, where: str) -> None:
             f"{where} names {name!r}, the folder of the study file itself; put what is to be "
             "published into a folder below it"
         )
+
+
+def _check_merge(names: tuple[str, ...], data: object) -> None:
+    """Refuse names of merged files that are none, or are given twice."""
+    own = str(data).replace("\\", "/").rpartition("/")[2].casefold()
+    for name in names:
+        if "/" in name or "\\" in name or not name.lower().endswith(".dta"):
+            raise StudyError(
+                f"{_WHERE} merge names {name!r}; give the name of a .dta file next to data, "
+                "without its folder"
+            )
+        if name.casefold() == own or [one.casefold() for one in names].count(name.casefold()) > 1:
+            raise StudyError(
+                f"{_WHERE} merge names {name!r} twice, or it is data itself; name each file that "
+                "was merged once"
+            )
+    if len(names) == 1:
+        raise StudyError(f"{_WHERE} merge names one file; name all that were merged, two or more")
 
 
 def _check_apart(found: PackageSpec) -> None:

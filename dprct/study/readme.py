@@ -133,6 +133,15 @@ class PackageNote:
         Other data files that regressions use, with what became of each.
     profile : str
         Name of the do-file that Stata runs when it starts.
+    regressions : tuple of RegressionWorth
+        What the regressions of the do-files are worth on all files of the package.
+    others : tuple of (str, str)
+        Other protected files of the package, each with its own README.
+    together : tuple of str
+        What all charges to the ledger promise together, where several files were released.
+    parts : tuple of (str, str, list of str)
+        Protected files that were merged before the release, with the column by which, and where
+        the files lie that have their columns.
     """
 
     place: str
@@ -141,6 +150,10 @@ class PackageNote:
     elsewhere: tuple[tuple[str, str, str], ...] = ()
     datasets: Mapping[str, str] = field(default_factory=dict)
     profile: str = "profile.do"
+    regressions: tuple[RegressionWorth, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
+    together: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str, Sequence[str]], ...] = ()
 
 
 def readme(
@@ -179,7 +192,11 @@ def readme(
         *_statement(certificate, availability),
         *_data_set(certificate),
         *_tables(command, certificate, tables, expected),
-        *_regressions(certificate.regressions),
+        *_regressions(
+            package.regressions
+            if package is not None and package.regressions
+            else certificate.regressions
+        ),
         *_package(package),
         *_rerun(
             f"{command} --expect {_argument(expected)}", certificate, package, checked=bool(tables)
@@ -273,6 +290,10 @@ def _data_set(certificate: Certificate) -> Iterator[str]:
     for fate, columns in by_fate.items():
         yield f"- {fate} ({meaning[fate]}): {', '.join(columns)}"
     yield ""
+    for difference in certificate.differences:
+        if difference.facet == "rows":
+            yield f"Rows of the confidential file: {plain(difference.reason)}."
+            yield ""
 
 
 def _tables(
@@ -336,6 +357,7 @@ def _package(package: PackageNote | None) -> Iterator[str]:
         "do-files are unchanged."
     )
     yield ""
+    yield from _other_files(package)
     yield f"- {code('valid.do')} runs the regressions that are valid, and no other."
     yield f"- {code('report.html')} shows every regression with its number, or why it has none."
     yield f"- {code(package.profile)} is run by Stata when it starts in this folder."
@@ -361,6 +383,30 @@ def _package(package: PackageNote | None) -> Iterator[str]:
         for where, path, here in package.elsewhere:
             found = code(here, cell=True) if here else "nothing of that name"
             yield f"| {code(where, cell=True)} | {code(path, cell=True)} | {found} |"
+        yield ""
+
+
+def _other_files(package: PackageNote) -> Iterator[str]:
+    """Yield which other protected files there are, and what they promise together."""
+    for whole, key, parts in package.parts:
+        listed = " and ".join(map(code, parts))
+        yield (
+            f"{listed} were merged into {code(whole)} before the release. They hold its protected "
+            f"columns, in the same rows and under the same keys: merged by {code(key)} they give "
+            f"{code(whole)} again."
+        )
+        yield ""
+    if package.others:
+        yield "Other files about the same people were protected, too, each by a release of its own:"
+        yield ""
+        yield from (f"- {code(place)}: see {code(about)}" for place, about in package.others)
+        yield ""
+        yield (
+            "Rows of different releases do not match by person: a merge of them gives artefacts. "
+            "What is spent on people adds up."
+        )
+        yield ""
+        yield from (f"- {plain(line)}" for line in package.together)
         yield ""
 
 

@@ -18,26 +18,40 @@ from typing import TYPE_CHECKING, Any
 import tomlkit
 
 from dprct import disk
+from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
 from dprct.certificate.valid_regressions import Validity
 from dprct.disk import file_error
 from dprct.dofile.reader import decoded
 from dprct.errors import FileError, StudyError
 from dprct.io import read
+from dprct.io.stata import write_dta
+from dprct.privacy.accountant import find_ledger
 from dprct.release.writing import certificate_paths, check_free_of_case
+from dprct.schema.schema import Schema
 from dprct.schema.toml import read_toml
+from dprct.study.data_sets import (
+    fates_of,
+    merged_files,
+    of_all,
+    others_of,
+    part_of,
+    planned_verdicts,
+    studies_of,
+)
 from dprct.study.do_files import read_do
 from dprct.study.package import protected_certificate, read_header, texts_beside
 from dprct.study.readme import PackageNote
 from dprct.study.replication_folder import Elsewhere, Folder, content, elsewhere, folder_of, roots
-from dprct.study.replication_page import report_page
-from dprct.study.verdicts import Verdict, of_study, of_table
+from dprct.study.replication_page import Side, report_page
+from dprct.study.verdicts import of_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dprct.certificate.certificate import Certificate
     from dprct.study.study import Study
+    from dprct.study.verdicts import Others, Verdict
 
 MANIFEST = "package.json"
 README, EXPECTED, STUDY_FILE = "README-data.md", "expected.csv", "study.toml"
@@ -47,6 +61,27 @@ _OTHER_PROFILE = "dprct_profile.do"
 _EXPANDED = frozenset('"`$')
 """What Stata expands in a name, and what ends one."""
 _WIDTH = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A protected file of a package.
+
+    Parameters
+    ----------
+    study : Study
+    place : str
+        Where it lies: under the name of the confidential one.
+    parts : mapping of str to sequence of str
+        Where the files lie that were merged into it before the release, each with its columns.
+    papers : mapping of str to str
+        The names of its study file, of its numbers and of its README.
+    """
+
+    study: Study
+    place: str
+    parts: Mapping[str, Sequence[str]]
+    papers: tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +104,8 @@ class Contents:
         Globals for folders that no do-file defines.
     datasets : mapping of str to str
         Other data files that regressions use, with what became of each.
+    held : tuple of Held
+        The protected files, that of the study first.
     """
 
     target: Path
@@ -79,6 +116,7 @@ class Contents:
     elsewhere: tuple[Elsewhere, ...]
     roots: tuple[str, ...]
     datasets: Mapping[str, str]
+    held: tuple[Held, ...]
 
 
 def contents_of(study: Study, target: Path | None = None) -> Contents:
@@ -96,46 +134,30 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
         raise StudyError(
             'the study names no replication folder; write [package] folder = "..." in it'
         )
-    if study.estimate is not None or not study.promises:
-        lacks = "makes no protected file" if study.estimate else "has no privacy guarantee"
-        raise StudyError(
-            f"[release] method = {study.release.method!r} {lacks}, and a package has one under the "
-            'name of the confidential file; take method = "calibrated" for one that returns effects'
-        )
-    if study.data.suffix.lower() != ".dta":
-        raise StudyError(
-            f"data = {study.data.name!r} is no Stata file, and a package is for do-files; convert "
-            "it before (dprct convert)"
-        )
+    studies = studies_of(study)
+    for one in studies:
+        _check_has_file(one)
     home = study.path.parent
     root = home / spec.folder
     _check_within(root, home, "[package] folder")
-    header = read_header(study)
-    folder = folder_of(root, spec.public, study.data, header.names, study.unit.id)
-    place = _place(study.data, root)
-    if _EXPANDED & set(place):
-        raise FileError(
-            f"{place!r} has a quote, a backtick or a dollar in its name, which Stata does not take "
-            "as it is; rename the confidential file, and the place in the do-files"
-        )
-    taken = {name.casefold() for name in folder.copied}
-    profile = PROFILE if PROFILE not in taken else _OTHER_PROFILE
-    certificates = [path.as_posix() for path in certificate_paths(Path(place))]
-    for name in (*_OWN, profile, place, *certificates):
-        if name.casefold() in taken:
-            raise FileError(
-                f"{name!r} of the folder {root.name!r} has a name that the package needs for its "
-                "own file; give it another name"
-            )
-    files = study.do_files
-    reading = read_do(files, study.declared(header), dataset=study.data.name)
+    headers = {one.data: read_header(one).names for one in studies}
+    for one in studies:
+        headers |= {path: Schema.from_dta(path).names for path in merged_files(one)}
+    folder = folder_of(root, spec.public, headers, study.unit.id)
+    held = tuple(_held(one, root, headers, first=one is study) for one in studies)
+    profile = _check_names(held, folder)
+    place, files = held[0].place, study.do_files
+    others = others_of(study, studies).headers
+    schema = study.declared(read_header(study))
+    reading = read_do(files, schema, dataset=study.data.name, others=others)
     texts = {
         name: decoded(content(root / name))
         for name in folder.copied
         if name.lower().endswith((".do", ".ado"))
     }
     _check_do_files(files, folder)
-    there = [place, *folder.copied]
+    places = [name for one in held for name in (one.place, *one.parts)]
+    there = [*places, *folder.copied]
     target = home / (spec.output or f"{study.data.stem}_package") if target is None else target
     _check_target(target, home, root, study.dataset_id)
     used = {source for row in reading for source in (*row.sources, row.dataset) if source}
@@ -147,8 +169,55 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
         texts=texts,
         elsewhere=tuple(elsewhere(texts, there)),
         roots=roots(texts, reading.undefined),
-        datasets=_datasets(used, place, folder),
+        datasets=_datasets(used, places, folder),
+        held=held,
     )
+
+
+def _check_has_file(study: Study) -> None:
+    """Refuse a study that makes no protected file of Stata."""
+    if study.estimate is not None or not study.promises:
+        lacks = "makes no protected file" if study.estimate else "has no privacy guarantee"
+        raise StudyError(
+            f"[release] method = {study.release.method!r} {lacks}, and a package has one under the "
+            'name of the confidential file; take method = "calibrated" for one that returns effects'
+        )
+    if study.data.suffix.lower() != ".dta":
+        raise StudyError(
+            f"data = {study.data.name!r} is no Stata file, and a package is for do-files; convert "
+            "it before (dprct convert)"
+        )
+
+
+def _held(study: Study, root: Path, headers: Mapping[Path, Sequence[str]], *, first: bool) -> Held:
+    parts = {_place(path, root): headers[path] for path in merged_files(study)}
+    before = "" if first else f"{study.data.stem}."
+    papers = (before + STUDY_FILE, before + EXPECTED, before + README)
+    return Held(study, _place(study.data, root), parts, papers)
+
+
+def _check_names(held: Sequence[Held], folder: Folder) -> str:
+    """Return the name of the profile, after the names of all files were found to be free."""
+    taken = {name.casefold() for name in folder.copied}
+    profile = PROFILE if PROFILE not in taken else _OTHER_PROFILE
+    own = [*_OWN, profile]
+    for one in held:
+        for place in (one.place, *one.parts):
+            if _EXPANDED & set(place):
+                raise FileError(
+                    f"{place!r} has a quote, a backtick or a dollar in its name, which Stata does "
+                    "not take as it is; rename the confidential file, and the place in the do-files"
+                )
+            own += [place, *(path.as_posix() for path in certificate_paths(Path(place)))]
+        own += [name for name in one.papers if name not in _OWN]
+    for name in own:
+        if name.casefold() in taken:
+            raise FileError(
+                f"{name!r} of the folder {folder.root.name!r} has a name that the package needs "
+                "for its own file; give it another name"
+            )
+        taken.add(name.casefold())
+    return profile
 
 
 def _check_within(place: Path, home: Path, what: str) -> None:
@@ -236,22 +305,23 @@ def _changed(target: Path, dataset_id: str) -> str | None:
     return None
 
 
-def _datasets(used: set[str], place: str, folder: Folder) -> dict[str, str]:
+def _datasets(used: set[str], places: Sequence[str], folder: Folder) -> dict[str, str]:
     """Return what became of each other data file that the regressions of the do-files use."""
-    mine = PurePosixPath(place).stem.casefold()
+    mine = {PurePosixPath(place).stem.casefold() for place in places}
     copied = {PurePosixPath(name).stem.casefold() for name in folder.copied}
     left = {PurePosixPath(name).stem.casefold() for name in folder.left_out}
     found = {}
     for name in sorted(used):
         stem = PurePosixPath(name.replace("\\", "/")).stem.casefold()
-        if stem == mine:
+        if stem in mine:
             continue
         if stem in copied:
             found[name] = "public, and in the package"
         elif stem in left:
             found[name] = (
                 "not in the package: it is neither protected nor named as public; if it is about "
-                "the same people, merge it into the data before the release"
+                "the same people, give it a study file ([package] studies), or merge it into the "
+                "data before the release ([package] merge)"
             )
         else:
             found[name] = "not in the folder; the do-files make it, or it is missing"
@@ -292,18 +362,94 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
     FileError
         If something cannot be written; then what was there before is there again.
     """
-    certificate = protected_certificate(study)
-    data, schema = read(study.output)
-    found = of_table(study.do_files, study.data.name, data, schema, certificate.fates)
-    signed = replace(
-        certificate,
-        file={**certificate.file, "name": PurePosixPath(contents.place).name},
-        regressions=tuple(one.worth() for one in found),
-    )
-    files = _certificates(contents.place, signed)
-    files[contents.place] = content(study.output)
-    if hashlib.sha256(files[contents.place]).hexdigest() != certificate.file["sha256"]:
-        raise FileError(f"{study.output.name!r} was replaced while the package was made; try again")
+    found, sides = sides_of(study, contents)
+    files: dict[str, bytes] = {}
+    for one, side in zip(contents.held, sides, strict=True):
+        files |= _certificates(one.place, side.certificate)
+        files[one.place] = content(one.study.output)
+        if hashlib.sha256(files[one.place]).hexdigest() != side.certificate.file["sha256"]:
+            raise FileError(
+                f"{one.study.output.name!r} was replaced while the package was made; try again"
+            )
+        files |= _part_files(one, side, contents.target.parent)
+    texts = _papers(contents, found, sides)
+    texts |= {
+        VALID: valid_do(found, contents, sides),
+        contents.profile: profile_do(contents, study.dataset_id),
+        REPORT: report_page(found, sides),
+    }
+    files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+    for name, sha256 in contents.folder.copied.items():
+        files[name] = content(contents.folder.root / name)
+        if hashlib.sha256(files[name]).hexdigest() != sha256:
+            raise FileError(f"{name!r} was changed while the package was made; try again")
+    _write(files, contents.target, study)
+    return found, contents.target
+
+
+def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side]]:
+    """Return the verdicts of a package, and what is released of each data set, with its verdicts.
+
+    Raises
+    ------
+    FileError
+        If a protected file is not that of its certificate.
+    """
+    studies = [one.study for one in contents.held]
+    told = {one.path: protected_certificate(one) for one in studies}
+    tables = {one.path: read(one.output) for one in studies}
+
+    def on(one: Study, others: Others) -> list[Verdict]:
+        fates = told[one.path].fates
+        return of_table(study.do_files, one.data.name, *tables[one.path], fates, others)
+
+    found, whose = of_all(studies, on)
+    sides = []
+    for one in contents.held:
+        mine = [place for place, owner in enumerate(whose) if owner is one.study]
+        certificate = told[one.study.path]
+        signed = replace(
+            certificate,
+            file={**certificate.file, "name": PurePosixPath(one.place).name},
+            regressions=tuple(found[place].worth() for place in mine),
+        )
+        sides.append(Side(*tables[one.study.path], signed, frozenset(mine)))
+    return found, sides
+
+
+def _part_files(held: Held, side: Side, folder: Path) -> dict[str, bytes]:
+    """Return the files that were merged before the release, with the released columns.
+
+    Each has a certificate: what is promised of the release is promised of a part of it.
+    """
+    files: dict[str, bytes] = {}
+    whole = PurePosixPath(held.place).name
+    for place, columns in held.parts.items():
+        data, schema = part_of(columns, side.data, side.schema)
+        name = PurePosixPath(place).name
+        with disk.drafts(folder) as drafts:
+            write_dta(data, schema, drafts / name)
+            files[place] = content(drafts / name)
+        limit = (
+            f"it holds columns of the release of {whole}, in the same rows and under the same keys:"
+            f" merged by {held.study.unit.id} with the other files of it, it gives {whole} again"
+        )
+        signed = replace(
+            side.certificate,
+            fates=fates_of(side.certificate.fates, columns),
+            file={"name": name, "sha256": hashlib.sha256(files[place]).hexdigest()},
+            values=digest_of(data, schema),
+            limits=(limit, *side.certificate.limits),
+            reading=None,
+            regressions=(),
+        )
+        files |= _certificates(place, signed)
+    return files
+
+
+def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side]) -> dict[str, str]:
+    """Return README, study file and numbers of each data set; the first README is of all."""
+    first = contents.held[0].study
     note = PackageNote(
         place=contents.place,
         left_out=len(contents.folder.left_out),
@@ -313,22 +459,34 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
         ),
         datasets=contents.datasets,
         profile=contents.profile,
+        regressions=tuple(one.worth() for one in found),
+        others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
+        together=_together(first) if len(contents.held) > 1 else (),
+        parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
+                    if one.parts),
+    )  # fmt: skip
+    texts: dict[str, str] = {}
+    for one, side in zip(contents.held, sides, strict=True):
+        own = note if one.study is first else PackageNote(one.place, profile=contents.profile)
+        texts |= texts_beside(
+            one.study, side.certificate, side.data, side.schema, one.papers, own
+        )  # fmt: skip
+        texts[one.papers[0]] = _study_text(one.study, one.place)
+    return texts
+
+
+def _together(study: Study) -> tuple[str, ...]:
+    """Return what all charges to the ledger of a package promise together, in sentences."""
+    found = find_ledger(study.data, study.dataset_id)
+    sum_of = None if found is None else found.together
+    if found is None or sum_of is None:
+        return ()
+    charges = found.charges
+    counted = f"the {charges} charges" if charges > 1 else "the one charge"
+    return (
+        f"The ledger of {study.dataset_id} says of {counted} to it: {found.spent} in all.",
+        *sum_of.sentences(),
     )
-    papers = texts_beside(study, signed, data, schema, (STUDY_FILE, EXPECTED, README), note)
-    texts = {
-        **papers,
-        STUDY_FILE: _study_text(study, contents.place),
-        VALID: valid_do(found, contents.place, study.dataset_id, Validity.of(schema)),
-        contents.profile: profile_do(contents, study.dataset_id),
-        REPORT: report_page(found, data, schema, signed),
-    }
-    files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
-    for name, sha256 in contents.folder.copied.items():
-        files[name] = content(contents.folder.root / name)
-        if hashlib.sha256(files[name]).hexdigest() != sha256:
-            raise FileError(f"{name!r} was changed while the package was made; try again")
-    _write(files, contents.target, study)
-    return found, contents.target
 
 
 def _certificates(place: str, signed: Certificate) -> dict[str, bytes]:
@@ -403,21 +561,27 @@ def _study_text(study: Study, place: str) -> str:
     return head + tomlkit.dumps(document)
 
 
-def valid_do(
-    found: Sequence[Verdict], place: str, dataset_id: str, valid: Validity | None = None
-) -> str:
+def valid_do(found: Sequence[Verdict], contents: Contents, sides: Sequence[Side]) -> str:
     """Return a do-file that runs the valid regressions of the do-files, and no other."""
     lines = [
-        f"* Written by dprct package for {dataset_id}: the regressions of the do-files that are",
-        "* valid on the protected file, with the place of each. They return the released effects",
-        "* of treatment, and errors that hold sampling and privacy noise.",
-        *(f"* {line}" for line in _of_constants(valid)),
+        f"* Written by dprct package for {contents.held[0].study.dataset_id}: the regressions of",
+        "* the do-files that are valid on the protected file, with the place of each. They return",
+        "* the released effects of treatment, and errors that hold sampling and privacy noise.",
+        *(f"* {line}" for side in sides for line in _of_constants(Validity.of(side.schema))),
         "version 12",
-        f'use "{place}", clear',
     ]
-    for one in found:
+    open_place = ""
+    for at, one in enumerate(found):
         if one.kind == "valid":
             row = one.regression
+            place = next(
+                held.place
+                for held, side in zip(contents.held, sides, strict=True)
+                if at in side.regressions
+            )
+            if place != open_place:
+                lines += ["", f'use "{place}", clear']
+                open_place = place
             table = f", {_comment(row.table)}" if row.table else ""
             lines += ["", f"* {_comment(row.file)}:{row.line}{table}", stata_line(one)]
     if not any(one.kind == "valid" for one in found):
@@ -491,5 +655,5 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
         If the package cannot be made.
     """
     contents = contents_of(study, target)
-    of_study(study.do_files, study)
+    planned_verdicts(study, study.do_files)
     return contents

@@ -55,7 +55,7 @@ class Folder:
 
 
 def folder_of(
-    root: Path, public: Sequence[str], confidential: Path, columns: Sequence[str], key: str | None
+    root: Path, public: Sequence[str], confidential: Mapping[Path, Sequence[str]], key: str | None
 ) -> Folder:
     """Return what of a replication folder may be published.
 
@@ -64,9 +64,8 @@ def folder_of(
     root : Path
     public : sequence of str
         Files that the study file names as public.
-    confidential : Path
-    columns : sequence of str
-        Of the confidential file.
+    confidential : mapping of Path to sequence of str
+        The confidential files, with their columns.
     key : str, optional
         The column that identifies a person.
 
@@ -82,7 +81,7 @@ def folder_of(
             "the study file"
         )
     named = {PurePosixPath(name.replace("\\", "/")).as_posix() for name in public}
-    secret = disk.sha256(confidential)
+    secrets = {disk.sha256(path) for path in confidential}
     copied: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for path in _walked(root):
@@ -93,12 +92,12 @@ def folder_of(
             sha256 = hashlib.sha256(raw).hexdigest()
             if name not in named:
                 why = _no_program(path, raw)
-            elif (said := _like(raw, path, columns, key)) or sha256 == secret:
+            elif (said := _like_any(raw, path, confidential, key)) or sha256 in secrets:
                 raise FileError(
                     f"[package] public names {name!r}, which {said or 'is the confidential file'}; "
                     "leave it out: rows of people are released by dprct protect alone"
                 )
-            if sha256 == secret:
+            if sha256 in secrets:
                 why = "it is the confidential file"
         if why is None:
             copied[name] = sha256
@@ -158,6 +157,13 @@ def _no_program(path: Path, raw: bytes) -> str | None:
     if path.suffix.lower() in (".do", ".ado") and _TYPED_IN.search(decoded(raw)):
         return "values are typed into it (input)"
     return None
+
+
+def _like_any(
+    raw: bytes, path: Path, confidential: Mapping[Path, Sequence[str]], key: str | None
+) -> str:
+    said = (_like(raw, path, columns, key) for columns in confidential.values())
+    return next((words for words in said if words), "")
 
 
 def _like(raw: bytes, path: Path, columns: Sequence[str], key: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from dprct.study.moments_verdicts import formula_of
 from dprct.study.verdicts import terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -60,8 +60,40 @@ class Cell:
 Cells = dict[tuple[int, str], Cell]
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a package holds of one data set.
+
+    Parameters
+    ----------
+    data, schema : DataFrame, Schema
+        The protected file.
+    certificate : Certificate
+    regressions : frozenset of int
+        The places of the verdicts that are on it.
+    raw : (DataFrame, Schema) or None
+        The confidential file, for the custodian.
+    """
+
+    data: pd.DataFrame
+    schema: Schema
+    certificate: Certificate
+    regressions: frozenset[int]
+    raw: tuple[pd.DataFrame, Schema] | None = None
+
+    @property
+    def level(self) -> float:
+        """Size of the tests that belong to the intervals."""
+        valid = Validity.of(self.schema)
+        return valid.levels[0] if valid is not None and valid.levels else 0.05
+
+
 def cells_of(
-    found: Sequence[Verdict], data: pd.DataFrame, schema: Schema, level: float
+    found: Sequence[Verdict],
+    data: pd.DataFrame,
+    schema: Schema,
+    level: float,
+    places: Collection[int] | None = None,
 ) -> tuple[Cells, dict[int, str]]:
     """Return the cells of the valid regressions on a file, and what failed, by their place.
 
@@ -72,11 +104,15 @@ def cells_of(
         The protected file; for the custodian, the confidential one.
     level : float
         Size of the tests that belong to the intervals.
+    places : collection of int, optional
+        The places of the regressions that are on this file; all by default.
     """
     cells: Cells = {}
     failed: dict[int, str] = {}
     for place, one in enumerate(found):
         row = one.regression
+        if places is not None and place not in places:
+            continue
         if one.kind not in ("valid", "effects only") or not isinstance(row.outcome, str):
             continue
         cov_type = _HC.get(row.vce, "HC1")
@@ -109,43 +145,43 @@ def _fit(
     return ols(formula, data, schema, cov_type=cov_type, cluster=cluster)
 
 
-def report_page(
-    found: Sequence[Verdict], data: pd.DataFrame, schema: Schema, certificate: Certificate
-) -> str:
-    """Return the report for readers, from the protected file alone."""
-    return _page(found, (data, schema), certificate, None)
+def report_page(found: Sequence[Verdict], sides: Sequence[Side]) -> str:
+    """Return the report for readers, from the protected files alone."""
+    return _page(found, [replace(side, raw=None) for side in sides], with_raw=False)
 
 
-def custodian_page(
-    found: Sequence[Verdict],
-    released: tuple[pd.DataFrame, Schema],
-    confidential: tuple[pd.DataFrame, Schema],
-    certificate: Certificate,
-) -> str:
+def custodian_page(found: Sequence[Verdict], sides: Sequence[Side]) -> str:
     """Return the report for the custodian: each cell next to that of the confidential file."""
-    return _page(found, released, certificate, confidential)
+    return _page(found, sides, with_raw=True)
 
 
-def _page(
-    found: Sequence[Verdict],
-    released: tuple[pd.DataFrame, Schema],
-    certificate: Certificate,
-    confidential: tuple[pd.DataFrame, Schema] | None,
-) -> str:
+def _page(found: Sequence[Verdict], sides: Sequence[Side], *, with_raw: bool) -> str:
     from dprct import __version__
 
-    valid = Validity.of(released[1])
-    level = valid.levels[0] if valid is not None and valid.levels else 0.05
-    mine, failed = cells_of(found, *released, level)
-    raw = None if confidential is None else cells_of(found, *confidential, level)[0]
-    name = certificate.file.get("name", "the protected file")
-    promised = certificate.guarantee.measure != "none"
-    opening = [certificate.guarantee.sentence()]
+    mine: Cells = {}
+    failed: dict[int, str] = {}
+    raw: Cells | None = {} if with_raw else None
+    for side in sides:
+        cells, lost = cells_of(found, side.data, side.schema, side.level, side.regressions)
+        mine, failed = mine | cells, failed | lost
+        if raw is not None and side.raw is not None:
+            raw |= cells_of(found, *side.raw, side.level, side.regressions)[0]
+    certificate = sides[0].certificate
+    names = [side.certificate.file.get("name", "the protected file") for side in sides]
+    promised = all(side.certificate.guarantee.measure != "none" for side in sides)
+    opening = [sides[0].certificate.guarantee.sentence()]
+    if len(sides) > 1:
+        opening = [
+            f"{name}: {side.certificate.guarantee.sentence()}"
+            for name, side in zip(names, sides, strict=True)
+        ]
     if raw is not None:
         opening.insert(0, _WATERMARK)
+    name = " and ".join(names)
+    levels = tuple(dict.fromkeys(side.level for side in sides))
     body = [
         section("What is promised", claim(*opening, promised=promised and raw is None)),
-        section("How to read this page", items(_legend(level, raw is not None))),
+        section("How to read this page", items(_legend(levels, raw is not None))),
         section("Summary", items(_summary(found))),
         *_tables(found, mine, failed, raw),
     ]
@@ -158,10 +194,10 @@ def _page(
     )
 
 
-def _legend(level: float, raw: bool) -> Iterator[str]:
+def _legend(levels: tuple[float, ...], raw: bool) -> Iterator[str]:
     yield (
         "valid: the coefficient of the treatment is the released effect, and its error holds "
-        f"sampling and privacy noise; the interval is the one at {shown_levels((level,))}"
+        f"sampling and privacy noise; the interval is the one at {shown_levels(levels)}"
     )
     yield "effects only: the coefficient is the released effect; the errors are not the right ones"
     yield "artefact: the number that the command prints means nothing, so that none is shown"

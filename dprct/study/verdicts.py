@@ -6,7 +6,7 @@ import json
 import math
 import operator
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from dprct import disk
@@ -67,6 +67,21 @@ _TWO_STAGE = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A confidential file of which the released one was merged; its released columns go together.
+
+    Parameters
+    ----------
+    columns : frozenset of str
+    whole : bool
+        Whether it has no other people than the released file.
+    """
+
+    columns: frozenset[str]
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """What is public of a protected file, or of a planned one.
 
@@ -86,6 +101,10 @@ class Released:
         What moments hold, where the release is of moments.
     together : tuple of set of str
         Outcomes that are known to have values in the same rows.
+    parts : mapping of str to Part
+        The files that were merged into it before the release, by name.
+    key : str or None
+        The column by which they were.
     """
 
     name: str
@@ -95,6 +114,13 @@ class Released:
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     served: Served | None = None
     together: tuple[frozenset[str], ...] = ()
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    key: str | None = None
+
+    def part(self, name: str) -> Part | None:
+        """Return the part of a name that a do-file uses, None if it is none."""
+        found = (part for known, part in self.parts.items() if stem(known) == stem(name))
+        return next(found, None)
 
     def holds(self, condition: str) -> bool:
         """Whether a condition on rows holds for every row by public facts: it selects nothing.
@@ -111,11 +137,17 @@ class Released:
 
     def _always(self, part: str) -> bool:
         found = _COMPARISON.fullmatch(part.replace(" ", "").removeprefix("(").removesuffix(")"))
-        if found is None or not self.values.get(found["name"]):
+        if found is None:
+            return False
+        # rows of the parts are those that match, so that a merge finds all of them in both
+        values = (
+            (3.0,) if found["name"] == "_merge" and self.parts else self.values.get(found["name"])
+        )
+        if not values:
             return False
         number = math.inf if found["number"].startswith(".") else float(found["number"])
         compare = _COMPARE[found["how"]]
-        return all(compare(value, number) for value in self.values[found["name"]])
+        return all(compare(value, number) for value in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +246,24 @@ def _cannot_run(row: Regression, released: Released) -> Verdict | None:
         fate = released.fates.get(name)
         if name in row.derived:
             continue
+        if fate is not None and (lacks := _lacked_by_parts(name, row, released)):
+            return Verdict(row, "cannot run", lacks)
         if fate in ("withheld", "drop"):
             said = "not in the file" if fate == "drop" else "withheld: all of it is missing"
             return Verdict(row, "cannot run", f"{name} is {said}", f"give {name} another fate")
         if fate is None and row.steps == () and not name.startswith("_I"):
             return Verdict(row, "cannot run", f"{name} is no column of {released.name}")
     return None
+
+
+def _lacked_by_parts(name: str, row: Regression, released: Released) -> str:
+    """Say that the files that a regression uses have no such column, where others have it."""
+    used = [released.part(source) for source in row.sources]
+    if not used or None in used:
+        return ""
+    if any(part is not None and name in part.columns for part in used):
+        return ""
+    return f"{name} is no column of {' or '.join(row.sources)}"
 
 
 def _not_read(row: Regression, _: Released) -> Verdict | None:
@@ -258,7 +302,12 @@ def _is_two_stage(row: Regression) -> bool:
 
 
 def _changed_rows(row: Regression, released: Released) -> Verdict | None:
+    together, apart = _of_parts(row, released)
+    if apart:
+        return Verdict(row, "artefact", apart)
     for step in row.steps:
+        if step == "merge" and together:
+            continue
         remedy = "merge before the release" if step == "merge" else ""
         return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
     if (row.sample and not released.holds(row.sample)) or row.groups:
@@ -266,6 +315,32 @@ def _changed_rows(row: Regression, released: Released) -> Verdict | None:
         reason = f"it uses the rows with {where}; subgroups were not released"
         return Verdict(row, "artefact", reason, _for_subgroups(row, released))
     return None
+
+
+def _of_parts(row: Regression, released: Released) -> tuple[bool, str]:
+    """Say whether a regression is on rows that were merged before the release, or why it is not.
+
+    The parts hold the released rows under one key: merged by it they are the released file.
+    """
+    used = [part for part in map(released.part, row.sources) if part is not None]
+    if not used:
+        return False, ""
+    if not all(part.whole for part in used) and not _matched_alone(row):
+        name = next(
+            source
+            for source in row.sources
+            if (part := released.part(source)) is not None and not part.whole
+        )
+        return False, f"{name} has people whom the release does not hold: it is of those who match"
+    if "merge" not in row.steps:
+        return False, ""
+    together = len(used) == len(row.sources) and {*row.merges} == {released.key}
+    return together, ""
+
+
+def _matched_alone(row: Regression) -> bool:
+    """Whether the rows of a regression are those that its merges match."""
+    return "merge" in row.steps and "_merge==3" in row.sample.replace(" ", "").split("&")
 
 
 def _for_subgroups(row: Regression, released: Released) -> str:
@@ -376,11 +451,18 @@ def _words(row: Regression) -> list[str]:
 
 def _is_of(row: Regression, released: Released) -> bool:
     """Whether a regression uses the file, under its own name or one that was saved from it."""
-    wanted = _stem(released.name)
-    return any(_stem(name) == wanted for name in (row.dataset, *row.sources))
+    wanted = {stem(released.name), *map(stem, released.parts)}
+    return any(stem(name) in wanted for name in (row.dataset, *row.sources))
 
 
-def _stem(name: str) -> str:
+def stem(name: str) -> str:
+    """Return the name of a data file as do-files take it: without folder and ending.
+
+    Examples
+    --------
+    >>> stem("data/farms.dta"), stem("farms")
+    ('farms', 'farms')
+    """
     return name.replace("\\", "/").rpartition("/")[2].removesuffix(".dta")
 
 
@@ -395,7 +477,29 @@ _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
 """The rules in their order; what passes all of them is held against the file's own statement."""
 
 
-def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What is known of other data files of a study's folder.
+
+    Parameters
+    ----------
+    headers : mapping of str to sequence of str
+        Their columns, by name.
+    parts : mapping of str to Part
+        Those that were merged into the study's data.
+    key : str or None
+        The column by which they were.
+    """
+
+    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    key: str | None = None
+
+
+_ALONE = Others()
+
+
+def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[Verdict]:
     """Return what the regressions of do-files will be worth on the file that a study plans.
 
     The header of the data file is read, and public facts of the study.  None is returned as long as
@@ -414,8 +518,9 @@ def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
         if experiment.design is None or experiment.formula is None:
             return []
         treatments, valid = [*experiment.design.columns], experiment.valid()
-        whole = frozenset(y for y in valid.outcomes if schema.column(y).missing == ())
-    rows = read_do(do, schema, treatments=treatments, dataset=study.data.name)
+        whole = frozenset(c.name for c in schema.columns if c.missing == ())
+    known = others.headers
+    rows = read_do(do, schema, treatments=treatments, dataset=study.data.name, others=known)
     if study.estimate is not None and isinstance(study.estimate.spec, MomentsSpec):
         spec, served = study.estimate.spec, dict.fromkeys(fates, "modelled")
         name = moments_path(study.output).name
@@ -424,8 +529,10 @@ def of_study(do: Sequence[Path], study: Study) -> list[Verdict]:
         moments = Served.planned(name, spec, schema)
         return verdicts(rows, Released(study.data.name, served, served=moments))
     instead = _COARSE if study.estimate is None else _NUMBERS
-    planned = Released(study.data.name, fates, valid, instead, _declared(schema), together=(whole,))
-    return verdicts(rows, planned)
+    released = Released(
+        study.data.name, fates, valid, instead, _declared(schema), together=(whole,)
+    )
+    return verdicts(rows, replace(released, parts=others.parts, key=others.key))
 
 
 def _declared(schema: Schema) -> dict[str, tuple[float, ...]]:
@@ -451,6 +558,7 @@ def of_table(
     table: pd.DataFrame,
     schema: Schema,
     fates: Mapping[str, str],
+    others: Others = _ALONE,
 ) -> list[Verdict]:
     """Return what the regressions of do-files are worth on a protected table.
 
@@ -463,13 +571,16 @@ def of_table(
         The protected table.
     fates : mapping of str to str
         Of the columns of the confidential file, as the certificate says.
+    others : Others
+        Other files of the folder.
 
     Raises
     ------
     DprctError
         If a do-file cannot be read.
     """
-    return _on_schema(do, name, schema, fates, _shown(table, fates), _together(table, schema))
+    values = _shown(table, fates)
+    return _on_schema(do, name, schema, fates, values, _together(table, schema), others)
 
 
 def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
@@ -508,12 +619,15 @@ def _on_schema(
     fates: Mapping[str, str],
     values: Mapping[str, tuple[float, ...]],
     together: tuple[frozenset[str], ...],
+    others: Others = _ALONE,
 ) -> list[Verdict]:
     """Return the verdicts on a file that says itself what it is calibrated for."""
     valid = Validity.of(schema)
     treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
-    rows = read_do(do, schema, treatments=treatments, dataset=name)
-    released = Released(name, fates, valid, values=values, together=together)
+    rows = read_do(do, schema, treatments=treatments, dataset=name, others=others.headers)
+    released = Released(
+        name, fates, valid, values=values, parts=others.parts, key=others.key, together=together
+    )
     return verdicts(rows, released)
 
 

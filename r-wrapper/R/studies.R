@@ -4,10 +4,14 @@
 #' is what the command line `dprct` works on; from R, `study()` opens one, `check()` lists what it
 #' lacks, [plan()] says what it costs and how good it can be, `protect()` charges its ledger and
 #' writes its files, [verify()] holds the output against its certificate, and `ledger()` shows what
-#' was spent. `docs/study_file.md` of the Python package explains every key.
+#' was spent. `package()` writes the replication folder that the study names under `[package]`, with
+#' the protected files in place of the confidential ones, and protects first what is not protected yet;
+#' `docs/do_files.md` of the Python package says what is in it.
+#' `docs/study_file.md` there explains every key.
 #'
 #' Each function reads the study file again, so that it is always the present one that counts. To
-#' release what somebody approved and nothing else, give `approved` the hash of the plan.
+#' release what somebody approved and nothing else, give `approved` the hash of the plan; for a
+#' package of several data sets, the hash of each.
 #'
 #' @param path Name of the study file.
 #' @param output Name of the file to write, if not the one that the study says.
@@ -16,11 +20,14 @@
 #'   refused.
 #' @param resume The entry of the ledger that paid for a release which was not written; its file is
 #'   made without another charge.
+#' @param folder Name of the folder to write, if not the one that the study says.
 #' @param accept_no_guarantee `TRUE` to release by a published method that promises nothing.
 #' @return `study()`: an object of class `dprct_study`. `check()`: one of class `dprct_check`, a list
 #'   of `complete` and `problems`. `plan()` of a study: a `dprct_plan` with `approval`, the hash.
-#'   `protect()`: what [fit()] returns, with the names of the `files` that it wrote. `ledger()`: the
-#'   [accountant()] next to the data.
+#'   `protect()`: what [fit()] returns, with the names of the `files` that it wrote. `package()`: an
+#'   object of class `dprct_package`, a list of `folder`, the files `protected`, the number of releases
+#'   `charged`, a data frame of the do-files' `regressions` with the `verdict` and `reason` of each, and
+#'   the files `copied` and `left_out`. `ledger()`: the [accountant()] next to the data.
 #' @examples
 #' folder <- tempfile()
 #' dir.create(folder)
@@ -64,6 +71,16 @@ protect <- function(study, approved = NULL, resume = NULL, accept_no_guarantee =
     approved = approved, resume = resume, accept_no_guarantee = accept_no_guarantee
   )
 }
+
+#' @rdname study
+#' @export
+package <- function(study, folder = NULL, approved = NULL) {
+  if (!is.null(folder)) folder <- file_name(folder)
+  study_call("study_package", study, folder = folder, approved = approved)
+}
+
+#' @export
+print.dprct_package <- function(x, ...) print_text(x, ...)
 
 #' @rdname study
 #' @export

@@ -182,6 +182,41 @@ def test_a_server_that_stopped_is_said_and_loses_nothing_that_was_saved(
     assert desk.study().columns["age"] == {"fate": "filler"}
 
 
+def test_rare_facts_bins_and_verdicts(page: Window, desk: Desk) -> None:
+    """The rarer facts in a dialog; K after each change; a verdict for each regression."""
+    page.click('[aria-label="more facts of age"]')
+    page.until("document.getElementById('more').open")
+    page.set("integer of age", "true")
+    page.fill("decimals of age", "many")
+    page.until("document.getElementById('more-wrong').textContent.includes('decimals')")
+    page.click("#more-close")
+    assert desk.study().columns["age"] == {"integer": True}
+    page.until("document.getElementById('rows').textContent.includes('integer true')")
+    for fact, value in (("bounds", "15, 80"), ("missing", "never"), ("bins", "5")):
+        page.set(f"{fact} of age", value)
+    page.set("fate of age", "modelled")
+    page.until("!document.getElementById('sizes').hidden")
+    page.until("document.getElementById('sizes-words').textContent.includes('K = 5 ')")
+    page.set("bins of age", "65")
+    page.until("document.getElementById('sizes-words').textContent.includes('K = 65 ')")
+    trail = page.text("#sizes-trail")
+    assert "age bins = 65" in trail
+    assert "age fate = modelled" in trail
+    assert "Name do-files" in page.text("#worth")
+    do = desk.path.with_name("tables.do")
+    do.write_text('use "survey.dta", clear\n* Table <b>1</b>\nreg income age, robust\n')
+    page.js(
+        "(() => { document.querySelector('[aria-label=\"do in [package]\"]').value = 'tables.do';"
+        "})()"
+    )
+    page.click('[aria-label="save [package]"]')
+    page.until("document.getElementById('worth').textContent.includes('tables.do:3')")
+    assert "artefact" in page.text("#worth")
+    page.set("fate of income", "withheld")
+    page.until("document.getElementById('worth').textContent.includes('cannot run')")
+    assert page.js("document.querySelectorAll('#worth b').length") == 0
+
+
 class Foreign(BaseHTTPRequestHandler):
     """A page of somebody else."""
 

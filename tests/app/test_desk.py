@@ -332,3 +332,74 @@ def test_a_study_file_of_other_data_is_refused(desk: Desk, survey: Path) -> None
     shutil.copy(survey, other)
     with pytest.raises(FileError, match="--study"):
         opened(other, desk.path)
+
+
+def test_every_fact_of_a_column_can_be_declared(desk: Desk) -> None:
+    from dprct.app.desk import FACTS, MORE
+    from dprct.schema.schema import DECLARABLE
+
+    state = desk.state()
+    assert sorted((*FACTS, *MORE)) == sorted(DECLARABLE)
+    assert [*state["more"]] == [*MORE]
+    said = {
+        "decimals": "2", "integer": "true", "exclusive": "arm", "built_from": "own",
+        "constants_public": "true", "coordinates": "false", "confirmed": "true",
+        "label": "years, with months", "format": "%9.2f",
+    }  # fmt: skip
+    for name, text in said.items():
+        desk.edit(desk.revision(), typed({("columns", "income", name): text}))
+        assert column(desk, "income")["facts"][name] == text
+        desk.edit(desk.revision(), typed({("columns", "income", name): ""}))
+    desk.edit(desk.revision(), typed({("columns", "income", "derived"): "age * 12"}))
+    assert column(desk, "income")["facts"]["derived"] == "age * 12"
+
+
+def test_sizes_are_those_of_the_plan_and_move_with_the_bins(desk: Desk) -> None:
+    complete(desk)
+    # income is still without a fate: the sizes are those of what is modelled
+    desk.edit(desk.revision(), typed({("columns", "income", "fate"): ""}))
+    assert desk.state()["open"]
+    found = desk.sizes()
+    assert found is not None
+    assert found["columns"] == {"treat": 2, "got": 2, "age": 3}
+    assert found["cells"] == 12
+    desk.edit(desk.revision(), typed({("columns", "age", "bins"): "60"}))
+    many = desk.sizes()
+    assert many is not None
+    assert many["cells"] == 240
+    assert many["threshold"] >= found["threshold"]
+    desk.edit(desk.revision(), typed({("columns", "income", "fate"): "withheld"}))
+    plan = " ".join(desk.plan().split())
+    assert f"K {many['cells']} cells" in plan
+    assert f"t {many['threshold']} (" in plan
+    words = "all 240 combinations" if many["survivors"] == 240 else f"{many['survivors']} comb"
+    assert words in plan
+    desk.edit(desk.revision(), typed({("release", "method"): "marginals"}))
+    assert desk.sizes() is None
+
+
+def test_verdicts_are_those_of_check(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    assert desk.verdicts() == {"files": [], "summary": [], "rows": []}
+    do = desk.path.with_name("tables.do")
+    do.write_text(
+        'use "survey.dta", clear\n* Table 1\nreg got treat, robust\nreg income treat, robust\n'
+    )
+    complete(desk)
+    given = Desk(desk.path, (do,)).verdicts()
+    desk.edit(desk.revision(), [{"at": ["package", "do"], "typed": "tables.do"}])
+    found = desk.verdicts()
+    assert found == given
+    assert [one["line"] for one in found["rows"]] == [3, 4]
+    assert [one["verdict"] for one in found["rows"]] == ["artefact", "cannot run"]
+    with pytest.raises(SystemExit):
+        main(["check", str(desk.path)])
+    said = " ".join(capsys.readouterr().out.split())
+    for line in found["summary"]:
+        assert line in said
+    for one in found["rows"]:
+        assert f"tables.do:{one['line']}" in said
+        assert one["reason"] in said
+        assert one["remedy"] in said
+    do.unlink()
+    with pytest.raises(FileError, match=r"tables\.do"):
+        desk.verdicts()

@@ -125,3 +125,23 @@ def test_many_labels_are_cut(dprct: Callable[..., Any], folder: Path) -> None:
     assert "40 in all" in text
     assert "code 11" in text
     assert "code 12" not in text
+
+
+def test_a_file_without_a_header_has_a_codebook_and_no_value(
+    dprct: Callable[..., Any], tmp_path: Path
+) -> None:
+    data, study = tmp_path / "mail.csv", tmp_path / "mail.toml"
+    data.write_text("letter,born\nneighbours,1941\nnone,1958\n", "utf-8")
+    ran = dprct("describe", data, "--draft", study)
+    assert ran.code == 0
+    assert "mail.csv: 2 rows, 2 columns" in ran.out
+    text = study.read_text("utf-8")
+    for value in ("neighbours", "1941", "1958"):
+        assert value not in ran.out + text
+    assert "every possible text" in text
+    assert "# integer = true" in text
+    filled = text.replace("confirm = false", "confirm = true").replace(
+        'fate = "withheld"', 'fate = "modelled"\nlevels = ["neighbours", "none"]\nmissing = "never"'
+    )
+    study.write_text(filled + "\n", "utf-8")
+    assert "column 'letter'" not in dprct("check", study).out

@@ -389,3 +389,17 @@ def test_check_says_once_that_a_header_is_to_be_confirmed(
     assert ran.out.count("confirm") == 1
     assert "label sets of 30 columns come from the confidential file" in ran.out
     assert ran.out.splitlines()[-1] == "1 open point"
+
+
+def test_a_plan_is_drawn_as_a_picture(dprct: Callable[..., Any], study: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = study.with_name("plan.svg")
+    found = dprct("plan", study, "--picture", picture)
+    assert (found.code, f"wrote {picture}" in found.out) == (0, True)
+    drawn = picture.read_text("utf-8")
+    assert drawn.startswith("<?xml")
+    assert drawn.rstrip().endswith("</svg>")
+    for wrong, says in ((picture, "exists"), (study.with_name("plan.txt"), "end it in .png")):
+        refused = dprct("plan", study, "--picture", wrong)
+        assert (refused.code, says in refused.err) == (2, True)
+    assert picture.read_text("utf-8") == drawn

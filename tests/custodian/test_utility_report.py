@@ -193,3 +193,22 @@ def test_reasons_are_not_all_printed(confidential: pd.DataFrame, compare: Any) -
     assert text.count("Not estimated on") == 5
     assert "And 3 more." in text
     assert "0 of 8" in text
+
+
+def test_raw_and_private_effects_stand_next_to_each_other(
+    report: UtilityReport, figures: Any
+) -> None:
+    ax = report.plot_effects("work", "age", draw=1)
+    ax.figure.canvas.draw()
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert said == ["confidential", "Hybrid", "Same"]
+    assert {tick.get_text() for tick in ax.get_yticklabels()} == {"Cash", "Therapy"}
+    here = report.to_frame().query("outcome == 'work' and covariates == 'age' and draw == 1")
+    hybrid = here[here["method"] == "Hybrid"]
+    for bars, prefix in zip(ax.containers, ("", "released."), strict=False):
+        ends = [one[:, 0].tolist() for one in bars.lines[2][0].get_segments()]
+        expected = hybrid[[f"{prefix}conf.low", f"{prefix}conf.high"]].to_numpy().tolist()
+        assert ends == [pytest.approx(one) for one in expected]
+    assert marks(ax) == [WATERMARK]
+    with pytest.raises(ParameterError, match="with covariates 'age' in draw 9"):
+        report.plot_effects("work", "age", draw=9)

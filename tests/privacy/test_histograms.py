@@ -19,7 +19,7 @@ from dprct.privacy import (
     draw_rows,
     source,
 )
-from dprct.privacy.histograms import weighted_indices
+from dprct.privacy.histograms import OneWayHistograms, weighted_indices
 
 
 def counts_of(codes, counts, radices, relation="replace-one"):
@@ -205,3 +205,16 @@ def test_rows_are_spread_as_evenly_as_whole_numbers_allow(scale):
 def test_rows_come_in_random_order():
     drawn = weighted_indices(np.array([50, 50]), 100, np.random.default_rng(4))
     assert drawn.tolist() != sorted(drawn.tolist())
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_the_noise_of_a_count_has_the_variance_of_its_law(relation):
+    for made in (
+        SparseHistogram(0.7, 10, 100, relation),
+        StabilityHistogram(0.7, 1e-6, 10, relation),
+        OneWayHistograms(0.7, [4], relation=relation),
+    ):
+        scale = getattr(made, "scale", None) or made.mechanism.scale
+        k = np.arange(-400, 401)
+        law = np.exp(-np.abs(k) / scale)
+        assert made.noise_sd == pytest.approx(math.sqrt((law * k**2).sum() / law.sum()))

@@ -235,3 +235,28 @@ def test_absorbed_effects_and_groups_compile(compiled):
     assert shown(table)["Sites & 50% effects"] == ["No", "No", "Yes", "No"]
     assert shown(table)["Towns"] == ["No", "Yes", "No", "No"]
     assert "Output written on t.pdf" in compiled(table.to_latex(), table.to_latex(style="paper"))
+
+
+def test_a_table_is_drawn_with_an_interval_per_model():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    table = dprct.etable(FOUR, SCHEMA, groups=GROUPED, title="Earnings")
+    ax = table.plot(keep=["x", "z"])
+    ax.figure.canvas.draw()
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert said == ["Without & with short", "Without & with long", "sites", "Last both"]
+    assert {tick.get_text() for tick in ax.get_yticklabels()} == {"Age", "z"}
+    (segment,) = ax.containers[0].lines[2][0].get_segments()
+    half = 1.959963984540054 * FITS[0].bse["x"]
+    assert segment[:, 0].tolist() == pytest.approx(
+        [FITS[0].params["x"] - half, FITS[0].params["x"] + half]
+    )
+    assert "Constant" not in [tick.get_text() for tick in table.plot().get_yticklabels()]
+    assert not ax.texts
+    simulated = dprct.etable([dprct.ols("y ~ x", DATA, guarantee=Guarantee.of(
+        Budget(1), "replace-one", unit="person").as_simulation())])  # fmt: skip
+    assert any("simulation" in text.get_text() for text in simulated.plot().texts)
+    with pytest.raises(ParameterError, match="keep= leaves no row"):
+        table.plot(keep=["nobs"])
+    with pytest.raises(ParameterError, match="alpha"):
+        table.plot(alpha=2)
+    plt.close("all")

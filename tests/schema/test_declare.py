@@ -11,7 +11,7 @@ import pytest
 
 from dprct.errors import SchemaError
 from dprct.schema.columns import FLOAT_LIMITS, Column
-from dprct.schema.schema import DECLARABLE, declared
+from dprct.schema.schema import DECLARABLE, Schema, declared
 
 NAN, INF = float("nan"), float("inf")
 SENTINEL = 918273645.5
@@ -218,15 +218,25 @@ def test_text_has_no_numeric_facts() -> None:
 def test_free_text_is_withheld_key_or_drop(storage: str, fate: str) -> None:
     text = refusal(Column("s", storage), {"fate": fate})
     assert f"is free text and cannot be {fate!r}; allowed: withheld, key, drop" in text
-    assert ("or declare its levels" in text) == (storage == "str20")
+    assert "or declare its levels" in text
     for free in ("withheld", "key", "drop"):
         assert declared(Column("s", storage), {"fate": free}).fate == free
 
 
-def test_text_with_levels_may_be_modelled_but_never_a_strl() -> None:
-    assert declared(Column("s", "str1"), {"levels": ["a"], "fate": "modelled"}).fate == "modelled"
-    facts = {"levels": ["a"], "fate": "modelled"}
-    assert "is free text" in refusal(Column("s", "strL"), facts)
+@pytest.mark.parametrize("storage", ["str1", "strL"])
+def test_text_with_levels_may_be_modelled_and_holds_nothing_else(storage: str) -> None:
+    column = declared(Column("s", storage), {"levels": ["a", "b"], "fate": "modelled"})
+    assert column.fate == "modelled"
+    column = declared(column, {"missing": "never"})
+    schema = Schema((column,))
+    schema.validate(pd.DataFrame({"s": ["a", "b"]}))
+    for other in ("c", "", "A", b"a"):
+        with pytest.raises(SchemaError) as refused:
+            schema.validate(pd.DataFrame({"s": ["a", other]}))
+        assert repr(other) not in str(refused.value)
+
+
+def test_a_strl_is_never_public() -> None:
     assert "is strL and cannot be 'public'" in refusal(Column("s", "strL"), {"fate": "public"})
 
 

@@ -17,6 +17,7 @@ from dprct.cli import main
 from dprct.dofile import Regression
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io.stata import read_dta, write_dta
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 from dprct.schema import Schema
 from dprct.study import replication
@@ -29,6 +30,7 @@ from dprct.study.replication import (
     valid_do,
     write_package,
 )
+from dprct.study.replication_page import Side
 from dprct.study.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -90,6 +92,13 @@ reg owner flyer, robust
 do "$code/more.do"
 """
 KINDS = ["valid", "valid", "effects only", "artefact", "cannot run", "valid"]
+
+
+CERTIFICATE = Certificate(
+    guarantee=Guarantee.of(Budget(1), "replace-one", unit="person"),
+    method="Calibrated", facts={}, dataset_id="shops", seal="", seal_sha256="", header="",
+    ledger="", fates={}, differences=(),
+)  # fmt: skip
 
 
 def laid_out(home: Path) -> Path:
@@ -423,7 +432,9 @@ def test_a_regression_as_a_command(row: Regression, line: str) -> None:
 
 def test_text_of_a_do_file_ends_no_comment(shops: Path) -> None:
     row = Regression("a.do", 1, "regress", "y", ("t",), table="T */ ///\nshell rm `x' $y")
-    text = valid_do([Verdict(row, "valid")], "a.dta", "d")
+    contents = check_package(study_of(shops / "study.toml"))
+    side = Side(pd.DataFrame(), Schema(()), CERTIFICATE, frozenset({0}))
+    text = valid_do([Verdict(row, "valid")], contents, [side])
     comment = next(line for line in text.splitlines() if line.startswith("* a.do"))
     assert not {"/", "`", "$"} & set(comment.removeprefix("* a.do").replace(" /", ""))
     (shops / "rep" / "main.do").write_text(DO + 'use "C:\\a\\///"\n')

@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def found(root: Path, *public: str) -> Folder:
-    return folder_of(root, public, root / "firms.dta", COLUMNS, "pid")
+    return folder_of(root, public, {root / "firms.dta": COLUMNS}, "pid")
 
 
 def test_programs_are_copied_and_nothing_that_may_hold_numbers(root: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_confidential_file_under_the_name_of_a_program_is_left_out(root: Pat
     secret = root / "secret.csv"
     secret.write_text("wage,union,pid\n3,1,7\n")
     (root / "readme.txt").write_text("wage,union,pid\n3,1,7\n")
-    whole = folder_of(root, (), secret, COLUMNS, "pid")
+    whole = folder_of(root, (), {secret: COLUMNS}, "pid")
     assert whole.left_out["readme.txt"] == "it is the confidential file"
 
 
@@ -126,7 +126,7 @@ def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
         found(root, "link.do")
     os.symlink(root, tmp_path / "rep2")
     with pytest.raises(FileError, match="is no folder"):
-        folder_of(tmp_path / "rep2", (), root / "firms.dta", COLUMNS, None)
+        folder_of(tmp_path / "rep2", (), {root / "firms.dta": COLUMNS}, None)
 
 
 def test_what_is_named_and_not_there_is_refused(root: Path) -> None:

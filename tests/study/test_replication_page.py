@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from dprct.dofile import Regression
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 from dprct.schema import Schema
-from dprct.study.replication_page import cells_of, custodian_page, report_page
+from dprct.study.replication_page import Side, cells_of, custodian_page, report_page
 from dprct.study.verdicts import Verdict
 
 CERTIFICATE = Certificate(
@@ -45,6 +47,10 @@ def verdict(kind: str, **changes: object) -> Verdict:
     return Verdict(row, kind, why, "" if kind == "valid" else "do that")  # type: ignore[arg-type]
 
 
+def sides(found: list[Verdict], released: Any, raw: Any = None) -> list[Side]:
+    return [Side(*released, CERTIFICATE, frozenset(range(len(found))), raw)]
+
+
 @pytest.mark.parametrize(
     ("vce", "cluster", "cov_type"),
     [("robust", (), "HC1"), ("classical", (), "nonrobust"), ("cluster", ("shed",), "cluster")],
@@ -69,7 +75,7 @@ def test_what_means_nothing_has_no_number() -> None:
     kinds = [verdict("valid"), verdict("effects only"), verdict("artefact"), verdict("cannot run")]
     cells, _ = cells_of(kinds, data, schema, 0.05)
     assert set(cells) == {(0, "bonus"), (1, "bonus")}
-    page = report_page(kinds, data, schema, CERTIFICATE)
+    page = report_page(kinds, sides(kinds, (data, schema)))
     number = f"{cells[0, 'bonus'].estimate:.4g}"
     assert page.count(f"<td>{number} (") == 1
     assert page.count(f"<td>{number}</td>") == 1  # effects only: without an error
@@ -84,26 +90,26 @@ def test_a_regression_that_cannot_be_run_here_says_why() -> None:
     data, schema = frame(1)
     one = verdict("valid", outcome="nothere")
     assert cells_of([one], data, schema, 0.05)[1].keys() == {0}
-    assert "nothere" in report_page([one], data, schema, CERTIFICATE)
+    assert "nothere" in report_page([one], sides([one], (data, schema)))
 
 
 def test_the_custodian_sees_both_files_and_the_ratio() -> None:
     released, confidential = frame(1), frame(2)
     kinds = [verdict("valid"), verdict("artefact")]
-    page = custodian_page(kinds, released, confidential, CERTIFICATE)
+    page = custodian_page(kinds, sides(kinds, released, confidential))
     mine = cells_of(kinds, *released, 0.05)[0][0, "bonus"]
     true = cells_of(kinds, *confidential, 0.05)[0][0, "bonus"]
     for number in (mine.estimate, true.estimate, true.width, mine.width / true.width):
         assert f"{number:.4g}" in page
     assert "<title>CONFIDENTIAL" in page
     assert "stays with the custodian" in page
-    assert f"{true.estimate:.4g}" not in report_page(kinds, *released, CERTIFICATE)
+    assert f"{true.estimate:.4g}" not in report_page(kinds, sides(kinds, released, confidential))
 
 
 def test_tables_stand_in_their_order() -> None:
     data, schema = frame(1)
     found = [verdict("valid", table=name) for name in ("Table 2", "", "Table 1", "Table 2")]
-    page = report_page(found, data, schema, CERTIFICATE)
+    page = report_page(found, sides(found, (data, schema)))
     places = [page.index(f"<h2>{name}") for name in ("Table 2", "No table named", "Table 1")]
     assert places == sorted(places)
     assert "Table 2: 2 valid" in page

@@ -249,6 +249,8 @@ def test_a_sample_is_what_is_read_planned_released_and_compared(
     words = " ".join(certificate.split())
     assert "which rows are in the sample (gone == 0 and (wave == 2 or wave == 3))" in words
     assert "column gone (declared public)" in words
+    paper = (panel.parent / "panel_protected.README-data.md").read_text("utf-8")
+    assert "Rows of the confidential file: those of the sample alone (gone == 0 and" in paper
     assert run("verify", panel.parent / "panel_protected.dta").code == 0
     compared = run("compare", panel.parent / "panel.dta", panel.parent / "panel_protected.dta")
     assert "unexpected" not in compared.out or "0 unexpected" in compared.out

@@ -14,6 +14,9 @@ let shapes = "";       // names of the columns for which rows were made
 let queue = Promise.resolve();
 let generation = 0;    // of the plan; a newer one ends the older
 let gone = false;
+let moreOf = "";       // the column whose rarer facts are shown
+let trail = [];        // sizes of the histogram, one for each change in this window
+let judged = 0;        // of the verdicts; a newer question ends the older
 
 function element(kind, facts, ...inner) {
   const made = document.createElement(kind);
@@ -54,7 +57,7 @@ async function load() { show(await ask("state")); }
 function edit(changes, words) {
   queue = queue.then(async () => {
     try {
-      show(await ask("edit", { revision: state.revision, changes }));
+      show(await ask("edit", { revision: state.revision, changes }), described(changes));
       say(words);
       return true;
     } catch (error) {
@@ -65,6 +68,12 @@ function edit(changes, words) {
   return queue;
 }
 
+function described(changes) {
+  const { at, typed } = changes[0];
+  const others = changes.length > 1 ? ` and ${changes.length - 1} more` : "";
+  return `${at.slice(1).join(" ") || at[0]} = ${typed || "(taken away)"}${others}`;
+}
+
 function undo() {
   queue = queue.then(async () => {
     try {
@@ -72,7 +81,7 @@ function undo() {
       for (const one of rows.values()) {
         for (const fact of FACTS) one.inputs[fact].removeAttribute("aria-invalid");
       }
-      show(found);
+      show(found, "undone");
       say("The last change is undone.");
     } catch (error) { complain(error.message); }
   });
@@ -83,7 +92,7 @@ function undo() {
 function makeRows() {
   rows = new Map();
   const heads = ["", "Name", "Label", "Value labels", "Fate", "Levels", "Bounds", "Bins",
-    "Missing codes", "Role", "Notes"];
+    "Missing codes", "Role", "More", "Notes"];
   $("heads").replaceChildren(...heads.map((text) => element("th", { scope: "col", text })));
   const all = document.createDocumentFragment();
   for (const column of state.columns) {
@@ -101,14 +110,19 @@ function makeRows() {
       return element("td", {}, input);
     });
     const note = element("span", { class: "bad", role: "status" });
+    const other = element("button", { type: "button", text: "More" });
+    other.setAttribute("aria-label", `more facts of ${name}`);
+    other.addEventListener("click", () => openMore(name));
+    const others = element("div", { class: "small" });
     const more = column.more_labels ? `; ... ${column.more_labels} more` : "";
     const row = element("tr", {}, element("td", {}, box),
       element("th", { scope: "row", text: name }),
       element("td", { class: "label" }, element("div", { text: column.label }),
         element("div", { class: "small", text: `${column.type} ${column.format}` })),
       element("td", { class: "label small", text: column.labels.join("; ") + more }),
-      ...cells, element("td", { class: "label" }, note));
-    rows.set(name, { row, inputs, box, note });
+      ...cells, element("td", { class: "label" }, other, others),
+      element("td", { class: "label" }, note));
+    rows.set(name, { row, inputs, box, note, others });
     all.append(row);
   }
   $("rows").replaceChildren(all);
@@ -142,7 +156,7 @@ function showRows() {
     if (one.column) lacking.set(one.column, (lacking.get(one.column) || 0) + 1);
   }
   for (const column of state.columns) {
-    const { row, inputs, note } = rows.get(column.name);
+    const { row, inputs, note, others } = rows.get(column.name);
     for (const fact of FACTS) {
       const input = inputs[fact];
       // what was refused stays to be mended, until somebody saves another value
@@ -150,10 +164,46 @@ function showRows() {
       if (input.value !== column.facts[fact]) input.value = column.facts[fact];
       input.removeAttribute("aria-invalid");
     }
+    const said = Object.keys(state.more).filter((fact) => column.facts[fact])
+      .map((fact) => `${fact} ${column.facts[fact]}`).join("; ");
+    if (others.textContent !== said) others.textContent = said;
     row.dataset.open = lacking.get(column.name) || 0;
     if (!FACTS.some((fact) => isWrong(inputs[fact]))) note.textContent = column.refused;
   }
+  if ($("more").open) showMore();
   filtered();
+}
+
+// the rarer facts of one column, in a dialog
+function openMore(name) {
+  moreOf = name;
+  $("more-head").textContent = `More facts of ${name}`;
+  $("more-wrong").textContent = "";
+  $("more-fields").replaceChildren(...Object.entries(state.more).map(([fact, means]) => {
+    const label = `${fact} of ${name}`, choices = state.choices[fact];
+    const input = choices ? choice(choices, label)
+      : element("input", { "aria-label": label, spellcheck: "false", autocomplete: "off" });
+    input.dataset.fact = fact;
+    input.addEventListener("change", async () => {
+      const typed = input.value;
+      const done = await edit([{ at: ["columns", name, fact], typed }], `${fact} of ${name} is saved.`);
+      if (!done) input.value = typed;
+      input.setAttribute("aria-invalid", String(!done));
+      $("more-wrong").textContent = done ? "" : $("wrong").textContent;
+    });
+    return element("label", {}, fact, input, element("span", { class: "small", text: means }));
+  }));
+  showMore();
+  $("more").showModal();
+}
+
+function showMore() {
+  const column = state.columns.find((one) => one.name === moreOf);
+  if (!column) { $("more").close(); return; }
+  for (const input of $("more-fields").querySelectorAll("[data-fact]")) {
+    if (document.activeElement === input && isWrong(input)) continue;
+    input.value = column.facts[input.dataset.fact];
+  }
 }
 
 function pattern() {
@@ -324,6 +374,65 @@ async function showPlan() {
   }
 }
 
+// K, t and survivors after each change, so that one sees what wider bins buy
+async function showSizes(words) {
+  let found;
+  try { found = (await ask("sizes")).sizes; } catch { found = null; }
+  const last = trail[trail.length - 1];
+  const key = JSON.stringify(found);
+  if (found && (!last || last.key !== key)) trail.push({ ...found, key, words });
+  trail = trail.slice(-8);
+  $("sizes").hidden = !found;
+  if (!found) return;
+  const columns = Object.entries(found.columns).map(([name, codes]) => `${name} ${codes}`);
+  $("sizes-words").textContent = `K = ${found.cells.toLocaleString("en")} combinations`
+    + ` (${columns.join(" × ")}), each of which survives with t = ${found.threshold} rows or more.`
+    + (found.survivors < found.cells
+      ? ` With ${found.rows.toLocaleString("en")} rows, few more than`
+        + ` ${found.survivors.toLocaleString("en")} can be expected to survive: use fewer columns`
+        + " or wider bins."
+      : " All of them can survive.");
+  $("sizes-trail").replaceChildren(numbers("After each change in this window",
+    ["change", "K", "t", "can survive"],
+    trail.map((one) => [one.words,
+      ...[one.cells, one.threshold, one.survivors].map((count) => count.toLocaleString("en"))])));
+}
+
+async function showVerdicts() {
+  const mine = ++judged;
+  let found;
+  try {
+    found = await ask("verdicts");
+  } catch (error) {
+    if (mine !== judged || gone) return;
+    $("worth").replaceChildren(element("p", { class: "bad", text: error.message }));
+    return;
+  }
+  if (mine !== judged) return;
+  if (!found.files.length) {
+    $("worth").replaceChildren(element("p", { text: "Name do-files in [package], or start dprct "
+      + "app with --do, to see what each of their regressions will be worth on the file." }));
+    return;
+  }
+  if (!found.rows.length) {
+    $("worth").replaceChildren(element("p", { text: `There is no verdict on ${found.files.join(", ")}: `
+      + "no regression is run there, or [design] or a formula is missing." }));
+    return;
+  }
+  const lines = found.rows.map((one) => element("tr", {},
+    element("td", { text: `${one.file}:${one.line}` }), element("td", { text: one.table }),
+    element("td", { text: `${one.command} ${one.outcome}` }),
+    element("td", { text: one.verdict, class: one.verdict === "valid" ? "valid" : "bad" }),
+    element("td", { class: "label", text: [one.reason, one.remedy].filter(Boolean).join("; ") })));
+  const heads = ["place", "table", "regression", "verdict", "why, and what would change it"];
+  $("worth").replaceChildren(
+    element("ul", {}, ...found.summary.map((text) => element("li", { text }))),
+    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Verdicts" },
+      element("table", {}, element("thead", {}, element("tr", {},
+        ...heads.map((text) => element("th", { scope: "col", text })))),
+      element("tbody", {}, ...lines))));
+}
+
 function showCurves(points, floors) {
   const made = [];
   for (const [name, one] of points) {
@@ -404,7 +513,7 @@ async function take() {
 
 // -- everything together -------------------------------------------------------------------------
 
-function show(found) {
+function show(found, words) {
   const before = state;
   state = found;
   document.title = `dprct: ${found.data || found.study_file}`;
@@ -417,6 +526,10 @@ function show(found) {
       : "This kind of file has no header: its names and types were read with its rows.");
   if (found.error) complain(found.error);
   $("undo").disabled = !found.can_undo;
+  if (found.more && !$("bulk-fact").children.length) {
+    $("bulk-fact").append(...[...FACTS, ...Object.keys(found.more)]
+      .map((fact) => element("option", { value: fact, text: fact })));
+  }
   showRows();
   showSections();
   showOpen();
@@ -425,12 +538,14 @@ function show(found) {
   if (!before || before.sha256 !== found.sha256 || before.open.length !== found.open.length) {
     $("offered").hidden = true;
     showPlan();
+    showVerdicts();
+    showSizes(words || (before ? "changed elsewhere" : "as it was opened"));
   }
   document.body.dataset.revision = found.revision;
 }
 
 function start() {
-  for (const fact of FACTS) $("bulk-fact").append(element("option", { value: fact, text: fact }));
+  $("more-close").addEventListener("click", () => $("more").close());
   const offers = () => $("bulk-choices").replaceChildren(
     ...((state && state.choices[$("bulk-fact").value]) || []).map((value) => element("option", { value })));
   $("bulk-fact").addEventListener("change", offers);

@@ -11,10 +11,20 @@ import numpy as np
 import pandas as pd
 
 from dprct.arguments import listed_names
+from dprct.encoding import Encoding
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import half_width, usable_counts
 from dprct.estimate.noise_law import check_alpha
-from dprct.plots import RELEASED, panels
+from dprct.plots import (
+    BOTH_NOISES,
+    PRIVACY_NOISE,
+    RELEASED,
+    Labels,
+    panels,
+    stamp,
+    watermark_of,
+    within,
+)
 from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.additive.fitted import AdditiveFit
     from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
 
     Array = NDArray[np.float64]
 
@@ -312,21 +323,85 @@ class AdditiveResults(Shown):
         )
 
     def plot(
-        self, feature: str | None = None, *, alpha: float = 0.05, ax: Axes | None = None
+        self,
+        feature: str | None = None,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+        schema: Schema | None = None,
     ) -> Axes:
-        """Draw the shape of a feature, the first by default, with the band of its levels."""
+        """Draw the shape of a feature, the first by default, with the interval of each level.
+
+        A number has a line over its public bounds; categories, and two levels such as 0 and 1, are
+        points.  Labels, and bounds of the outcome, are taken from a schema.
+        """
         name = self.features[0] if feature is None else feature
         table = self.shape(name, alpha, part="noise" if self.no_sampling else "all")
-        return _shape_drawn(table, name, self.average, self.what, ax=ax)
+        j = self.fit.terms.place(name)
+        if self.fit.terms.smooth[j] and len(table) > 2 and table["middle"].notna().all():
+            code = self.fit.terms.encodings[j]
+            assert isinstance(code, Encoding)  # of a number
+            ends = (float(code.cells[0][0]), float(code.cells[-1][-1]))
+            drawn = _line_drawn(table, ends, self._band(alpha), panels(1)[0] if ax is None else ax)
+        else:
+            levels = [Labels(schema).level(name, str(level)) for level in table["level"]]
+            drawn = _points_drawn(
+                table, levels, self._band(alpha), panels(1)[0] if ax is None else ax
+            )
+        drawn.axhline(self.average, color="0.6", linewidth=0.8, label="average")
+        drawn.set_title(Labels(schema).of(name))
+        drawn.legend(fontsize=8)
+        drawn.set_ylabel(self._said(schema))
+        drawn.set_ylim(*within(drawn.get_ylim(), self._reach(schema)))
+        return self._stamped(drawn)
 
-    def plot_subgroups(self, column: str, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
-        """Draw the mean of every subgroup of a column with its interval."""
+    def plot_subgroups(
+        self,
+        column: str,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+        schema: Schema | None = None,
+    ) -> Axes:
+        """Draw the mean of every subgroup of a column with its interval.
+
+        Labels, and bounds of the outcome, are taken from a schema.
+        """
+        labels = Labels(schema)
         table = self.subgroup_means(column, alpha, part="noise" if self.no_sampling else "all")
         rows = [
-            (str(r["level"]), float(r["raw"]), float(r["low"]), float(r["high"]))
+            (
+                labels.level(column, str(r["level"])),
+                float(r["raw"]),
+                float(r["low"]),
+                float(r["high"]),
+            )
             for _, r in table.iterrows()
         ]
-        return _forest(rows, self.what, ax=ax)
+        drawn = _forest(rows, self._said(schema), self._band(alpha), ax=ax)
+        drawn.set_title(labels.of(column))
+        drawn.set_xlim(*within(drawn.get_xlim(), self._reach(schema)))
+        return self._stamped(drawn)
+
+    def _band(self, alpha: float) -> str:
+        """Return what an interval holds, for a legend."""
+        noise = PRIVACY_NOISE if self.no_sampling else BOTH_NOISES
+        return f"{100 * (1 - alpha):g}% interval: {noise}"
+
+    def _said(self, schema: Schema | None) -> str:
+        """Return what is drawn, with the label of the outcome."""
+        return self.what.removesuffix(self.outcome) + Labels(schema).of(self.outcome)
+
+    def _reach(self, schema: Schema | None) -> tuple[float, float] | None:
+        """Return between which public numbers what is drawn must lie."""
+        labels = Labels(schema)
+        is_mean = self.what.startswith("mean")
+        return labels.bounds(self.outcome) if is_mean else labels.reach(self.outcome)
+
+    def _stamped(self, ax: Axes) -> Axes:
+        if mark := watermark_of(self.guarantee):
+            stamp(ax, mark)
+        return ax
 
     def __repr__(self) -> str:
         return (
@@ -467,55 +542,54 @@ def _noise(fit: AdditiveFit, places: Sequence[int], beta: Array, spread: Array) 
     return np.asarray(found)
 
 
-def _shape_drawn(
-    table: pd.DataFrame, name: str, average: float, what: str, *, ax: Axes | None = None
-) -> Axes:
-    """Draw the smoothed shape of a feature over its levels, with the interval of each level.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As from :meth:`dprct.estimate.additive.AdditiveResults.shape`.
-    name : str
-    average : float
-    what : str
-        What is drawn, for the axis.
-    ax : Axes, optional
-    """
-    ax = panels(1)[0] if ax is None else ax
-    at = np.arange(len(table))
+def _line_drawn(table: pd.DataFrame, ends: tuple[float, float], band: str, ax: Axes) -> Axes:
+    """Draw the smoothed shape of a number over its bounds, with the interval of each bin."""
+    at = table["middle"]
     ax.fill_between(
-        at, table["low"], table["high"], color=RELEASED, alpha=0.2, linewidth=0, label="interval"
+        at, table["low"], table["high"], color=RELEASED, alpha=0.2, linewidth=0, label=band
     )
-    ax.plot(at, table["raw"], ".", color=RELEASED, label="level alone")
+    ax.plot(at, table["raw"], ".", color=RELEASED, label="each bin by itself")
     ax.plot(at, table["estimate"], color=RELEASED, label="smoothed")
-    ax.axhline(average, color="0.6", linewidth=0.8)
-    ax.set_xticks(at, list(table["level"]), rotation=45, ha="right", fontsize=7)
-    ax.set_title(name)
-    ax.set_ylabel(what)
-    ax.legend(fontsize=8)
+    ax.set_xlim(*ends)
+    return ax
+
+
+def _points_drawn(table: pd.DataFrame, levels: Sequence[str], band: str, ax: Axes) -> Axes:
+    """Draw each level of a feature as a point with its interval."""
+    at = np.arange(len(table))
+    for place, low, high in zip(at, table["low"], table["high"], strict=True):
+        ax.plot([place, place], [low, high], color=RELEASED, label=None if place else band)
+    ax.plot(at, table["raw"], "o", color=RELEASED, label="each level by itself")
+    ax.set_xticks(at, list(levels), rotation=45 if len(at) > 4 else 0, fontsize=8)
+    ax.set_xlim(-0.5, len(at) - 0.5)
     return ax
 
 
 def _forest(
-    rows: Sequence[tuple[str, float, float, float]], what: str, *, ax: Axes | None = None
+    rows: Sequence[tuple[str, float, float, float]],
+    what: str,
+    band: str,
+    *,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw estimates with intervals, one row each.
 
     Parameters
     ----------
     rows : sequence of (name, estimate, low, high)
-    what : str
+    what, band : str
+        For the axis and the legend.
     ax : Axes, optional
     """
     ax = panels(1)[0] if ax is None else ax
     at = np.arange(len(rows))[::-1]
-    for y, (_, value, low, high) in zip(at, rows, strict=True):
-        ax.plot([low, high], [y, y], color=RELEASED)
+    for k, (y, (_, value, low, high)) in enumerate(zip(at, rows, strict=True)):
+        ax.plot([low, high], [y, y], color=RELEASED, label=None if k else band)
         ax.plot([value], [y], "o", color=RELEASED)
     ax.set_yticks(at, [name for name, *_ in rows], fontsize=8)
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_xlabel(what)
+    ax.legend(fontsize=8)
     return ax
 
 

@@ -19,6 +19,7 @@ from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
 from dprct.estimate.ate.release import control_law
 from dprct.estimate.effects import Contrast, combined, effects_plot
+from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.release import AnyOutcome, Released
     from dprct.estimate.effects import NoisyEffect, NoisyMean
     from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
 
 
 EffectRule = Literal["arms", "main", "factorial"]
@@ -367,7 +369,12 @@ class PrivateATEResults(LinearResults):
         return self.effects[place]
 
     def plot(
-        self, outcome: str | None = None, *, alpha: float = 0.05, ax: Axes | None = None
+        self,
+        outcome: str | None = None,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+        schema: Schema | None = None,
     ) -> Axes:
         """Draw the effects on one outcome with their intervals.
 
@@ -379,6 +386,8 @@ class PrivateATEResults(LinearResults):
             Intervals have level ``1 - alpha``.
         ax : Axes, optional
             A new one if not given.
+        schema : Schema, optional
+            Variable labels and public bounds are taken from here.
 
         Returns
         -------
@@ -396,10 +405,15 @@ class PrivateATEResults(LinearResults):
         facets = {facet[0]: facet for facet in self._facets(alpha)}
         name = next(iter(facets)) if outcome is None else outcome
         check_choice("outcome", name, facets)
-        return effects_plot([facets[name]], alpha, ax=ax, watermark=self._watermark)[0]
+        (drawn,) = self._drawn([facets[name]], alpha, ax, schema)
+        return drawn
 
     def plot_outcomes(
-        self, *, alpha: float = 0.05, ax: Axes | Sequence[Axes] | None = None
+        self,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | Sequence[Axes] | None = None,
+        schema: Schema | None = None,
     ) -> list[Axes]:
         """Draw the effects with their intervals, one panel per outcome.
 
@@ -409,6 +423,8 @@ class PrivateATEResults(LinearResults):
             Intervals have level ``1 - alpha``.
         ax : Axes or sequence of Axes, optional
             One per outcome; new ones if not given.
+        schema : Schema, optional
+            Variable labels and public bounds are taken from here.
 
         Returns
         -------
@@ -421,11 +437,11 @@ class PrivateATEResults(LinearResults):
         MissingDependencyError
             Without matplotlib.
         """
-        return effects_plot(self._facets(alpha), alpha, ax=ax, watermark=self._watermark)
+        return self._drawn(self._facets(alpha), alpha, ax, schema)
 
-    @property
-    def _watermark(self) -> str:
-        return "" if self.guarantee.holds else "simulation: no guarantee"
+    def _drawn(self, facets: Any, alpha: float, ax: Any, schema: Schema | None) -> list[Axes]:
+        mark = watermark_of(self.guarantee)
+        return effects_plot(facets, alpha, ax=ax, watermark=mark, labels=Labels(schema))
 
     def _facets(self, alpha: float) -> list[tuple[str, list[str], tuple[NoisyEffect, ...]]]:
         """Return outcomes with the names and the effects of each."""

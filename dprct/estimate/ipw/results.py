@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
 from dprct.estimate.noise_law import LARGEST_RHO
+from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.schema.tables import eager
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
     from dprct.queries.propensity import Covariates
     from dprct.queries.weighting import Scheme
+    from dprct.schema.schema import Schema
 
 MISSED = 0.1
 """Share of alpha that is kept for variances that came out too small."""
@@ -291,7 +293,9 @@ class IPWResults(LinearResults):
         e = 1 / (1 + np.exp(-u.clip(-700, 700)))
         return np.asarray(e.clip(self.scheme.trim, 1 - self.scheme.trim))
 
-    def plot(self, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
+    def plot(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
+    ) -> Axes:
         """Draw the effect with its interval.
 
         Parameters
@@ -300,6 +304,8 @@ class IPWResults(LinearResults):
             The interval has level ``1 - alpha``.
         ax : Axes, optional
             A new one if not given.
+        schema : Schema, optional
+            Variable labels and public bounds are taken from here.
 
         Returns
         -------
@@ -314,9 +320,9 @@ class IPWResults(LinearResults):
         """
         self.conf_int(alpha)  # refuses what is not a level
         name = [str(self.params.index[0])]
-        watermark = "" if self.guarantee.holds else "simulation: no guarantee"
+        mark, labels = watermark_of(self.guarantee), Labels(schema)
         facets: Any = [(self.outcome, name, (self.effect,))]
-        (drawn,) = effects_plot(facets, alpha, ax=ax, watermark=watermark)
+        (drawn,) = effects_plot(facets, alpha, ax=ax, watermark=mark, labels=labels)
         return drawn
 
     def facts(self) -> tuple[tuple[str, str], ...]:

@@ -14,6 +14,7 @@ from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.estimate.effects import effects_plot
 from dprct.estimate.moments.raised import kappa, p_value, rounded_up
+from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha
 from dprct.results.joint import (
     WaldTest,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -357,26 +359,37 @@ class EffectResults(LinearResults):
         return wald_test(estimate, cov, "; ".join(asked.texts))
 
     def plot(
-        self, outcome: str | None = None, *, alpha: float = 0.05, ax: Axes | None = None
+        self,
+        outcome: str | None = None,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+        schema: Schema | None = None,
     ) -> Axes:
         """Draw the effects on one outcome, the first by default, with their intervals.
 
         A thin line is the interval, the thick one in it what privacy noise alone would give.
+        Variable labels and public bounds are taken from a schema, such as that of the release.
         """
         panels = {panel[0]: panel for panel in self._panels()}
         name = next(iter(panels)) if outcome is None else outcome
         check_choice("outcome", name, panels)
-        return effects_plot([panels[name]], checked_alpha(alpha), ax=ax, watermark=self._mark)[0]
+        (drawn,) = self._drawn([panels[name]], alpha, ax, schema)
+        return drawn
 
     def plot_outcomes(
-        self, *, alpha: float = 0.05, ax: Axes | Sequence[Axes] | None = None
+        self,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | Sequence[Axes] | None = None,
+        schema: Schema | None = None,
     ) -> list[Axes]:
         """Draw the effects with their intervals, one panel per outcome, as :meth:`plot` does."""
-        return effects_plot(self._panels(), checked_alpha(alpha), ax=ax, watermark=self._mark)
+        return self._drawn(self._panels(), alpha, ax, schema)
 
-    @property
-    def _mark(self) -> str:
-        return "" if self.guarantee.holds else "no guarantee"
+    def _drawn(self, panels: Any, alpha: float, ax: Any, schema: Schema | None) -> list[Axes]:
+        mark, labels = watermark_of(self.guarantee), Labels(schema)
+        return effects_plot(panels, checked_alpha(alpha), ax=ax, watermark=mark, labels=labels)
 
     def _panels(self) -> list[tuple[str, Sequence[str], list[Combined]]]:
         return [

@@ -21,7 +21,7 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
-from dprct.plots import panels, stamp
+from dprct.plots import BOTH_NOISES, Labels, panels, stamp, watermark_of
 from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha
 from dprct.results.joint import WaldTest, restrictions, wald_test
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -231,8 +232,14 @@ class RegressionResults(LinearResults):
             ("Noise of moments", f"{self.eta2:.3g} (read up to {GATE:g})"),
         )
 
-    def plot(self, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
-        """Draw the coefficients that are estimated, with their intervals."""
+    def plot(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
+    ) -> Axes:
+        """Draw the coefficients that are estimated, with their intervals.
+
+        Variable labels are taken from a schema, such as that of the release.
+        """
+        labels = Labels(schema)
         axes = panels(1, size=(4.5, 1.2 + 0.4 * len(self.params)))[0] if ax is None else ax
         keep = self.estimated.to_numpy()
         ends = self.conf_int(alpha).to_numpy()[keep]
@@ -241,12 +248,16 @@ class RegressionResults(LinearResults):
         axes.axvline(0, color="grey", linestyle="--", linewidth=1)
         around = np.array([values - ends[:, 0], ends[:, 1] - values])
         around = np.where(np.isfinite(around), around, 0)
-        axes.errorbar(values, place, xerr=around, fmt="o", color="black", capsize=3, markersize=4)
-        axes.set_yticks(place, [str(name) for name in self.params.index[keep]])
-        axes.set_title(self.outcome, fontsize=10)
+        axes.errorbar(
+            values, place, xerr=around, fmt="o", color="black", capsize=3, markersize=4,
+            label=BOTH_NOISES,
+        )  # fmt: skip
+        axes.legend(fontsize=8)
+        axes.set_yticks(place, [labels.of(str(name)) for name in self.params.index[keep]])
+        axes.set_title(labels.of(self.outcome), fontsize=10)
         axes.set_xlabel(f"Coefficient, with {100 * (1 - alpha):g}% interval")
-        if not self.guarantee.holds:
-            stamp(axes, "no guarantee")
+        if mark := watermark_of(self.guarantee):
+            stamp(axes, mark)
         return axes
 
     def _readable(self, used: Array) -> bool:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from dprct.arguments import check_choice
 from dprct.estimate.synthetic_control.panel import RECORD
-from dprct.plots import ORIGINAL, RELEASED, panels
+from dprct.plots import ORIGINAL, PRIVACY_NOISE, RELEASED, Labels, panels, stamp, watermark_of
 from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dprct.estimate.noise_law import PathNoise
     from dprct.estimate.synthetic_control.release import UnitRelease
     from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
 
     Array = NDArray[np.float64]
 
@@ -263,7 +264,14 @@ class SyntheticControlResults(Shown):
         """Return the effect by period, ready to be written in any format."""
         return _sheet(self, alpha)
 
-    def plot(self, kind: str = "paths", *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
+    def plot(
+        self,
+        kind: str = "paths",
+        *,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+        schema: Schema | None = None,
+    ) -> Axes:
         """Draw the paths, the gap, the placebos or the weights.
 
         Parameters
@@ -272,6 +280,8 @@ class SyntheticControlResults(Shown):
         alpha : float
             The band covers the noise with probability ``1 - alpha``.
         ax : Axes, optional
+        schema : Schema, optional
+            The variable label of the outcome is taken from here.
 
         Notes
         -----
@@ -291,7 +301,13 @@ class SyntheticControlResults(Shown):
         }
         check_choice("kind", kind, drawings)
         drawn: Axes = drawings[kind]()
-        return drawn if kind == "weights" else self._scaled(drawn, kind, alpha)
+        if mark := watermark_of(self.guarantee):
+            stamp(drawn, mark)
+        if kind == "weights":
+            return drawn
+        outcome = Labels(schema).of(self.outcome) or "Outcome"
+        drawn.set_ylabel(outcome if kind == "paths" else f"Effect on {outcome}")
+        return self._scaled(drawn, kind, alpha)
 
     def _scaled(self, ax: Axes, kind: str, alpha: float) -> Axes:
         """Return a picture with the limits that paths, gap and placebos share."""
@@ -452,7 +468,7 @@ def draw_paths(
         color=RELEASED,
         alpha=0.2,
         linewidth=0,
-        label="privacy noise",
+        label=PRIVACY_NOISE,
     )
     ax.legend(fontsize=8)
     return _dated(ax, start, "Outcome")
@@ -472,9 +488,13 @@ def draw_gap(
     ax : Axes, optional
     """
     ax = panels(1)[0] if ax is None else ax
-    ax.fill_between(band.index, band["low"], band["high"], color=RELEASED, alpha=0.2, linewidth=0)
-    ax.plot(effect.index, effect, color=RELEASED)
+    ax.fill_between(
+        band.index, band["low"], band["high"], color=RELEASED, alpha=0.2, linewidth=0,
+        label=PRIVACY_NOISE,
+    )  # fmt: skip
+    ax.plot(effect.index, effect, color=RELEASED, label="effect")
     ax.axhline(0, color="grey", linewidth=1)
+    ax.legend(fontsize=8)
     return _dated(ax, start, "Effect")
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from dprct.certificate.certificate import RegressionWorth
 from dprct.errors import ConfirmationError, LedgerError
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
@@ -28,9 +31,14 @@ from dprct.study.package import (
     unaffordable,
     written_files,
 )
+from dprct.study.replication import check_package, write_package
 from dprct.study.study import in_brief
+from dprct.study.together import rehearsed, saying_what_was_made, to_be_made
+from dprct.study.verdicts import summary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dprct.study.study import Study
 
 
@@ -134,6 +142,55 @@ def study_protect(
 def _with_files(made: Any, files: tuple[Path, ...]) -> Record:
     found = moments_record(made) if isinstance(made, Moments) else result_record(made)
     return replace(found, fields={**found.fields, "files": [str(file) for file in files]})
+
+
+@export("study_package")
+def study_package(
+    path: str,
+    output: str | None = None,
+    folder: str | None = None,
+    approved: Sequence[str] | str | None = None,
+) -> Record:
+    """Write the replication folder of a study, and protect first what is not protected yet.
+
+    Raises
+    ------
+    DprctError
+        If it cannot be made; of several data sets all are tried before the first is charged.
+    """
+    study = _found(path, output)
+    contents = check_package(study, None if folder is None else Path(folder))
+    todo = to_be_made(contents)
+    hashes = [approved] if isinstance(approved, str) else [*(approved or ())]
+    offers = rehearsed(todo, hashes)
+    for number, offer in enumerate(offers):
+        with saying_what_was_made(todo[:number]):
+            offer.taken()
+    for held in contents.held:
+        check_places(held.study)
+    found, target = write_package(study, contents)
+    rows = [one.worth() for one in found]
+    text = "\n".join(
+        [
+            f"Replication package {target.name!r} of data set {study.dataset_id!r}",
+            *(f"  {line}" for line in summary(found)),
+            f"  files copied: {len(contents.folder.copied)}; left out: "
+            f"{len(contents.folder.left_out)}",
+        ]
+    )
+    fields = {
+        "folder": str(target),
+        "protected": [str(held.study.output) for held in contents.held],
+        "charged": len(offers),
+        "regressions": pd.DataFrame([asdict(row) for row in rows], columns=_WORTH),
+        "copied": [*contents.folder.copied],
+        "left_out": dict(contents.folder.left_out),
+        "text": text,
+    }
+    return Record(("dprct_package",), fields)
+
+
+_WORTH = [*RegressionWorth.__dataclass_fields__]
 
 
 @export("study_ledger")

@@ -92,3 +92,33 @@ test_that("closeness to confidential rows is told to their holder, with a warnin
   expect_identical(as.data.frame(found)$equal, 1)
   expect_output(print(found), "CONFIDENTIAL")
 })
+
+test_that("a package has the protected file in place of the confidential one", {
+  skip_without_python()
+  folder <- tempfile()
+  dir.create(file.path(folder, "rep"), recursive = TRUE)
+  file.copy(nsw_file(), file.path(folder, "rep", "nsw.dta"))
+  writeLines(c("use nsw, clear", "reg re78 treat, robust"), file.path(folder, "rep", "tables.do"))
+  columns <- setdiff(names(read_dta(nsw_file())), c("treat", "black"))
+  writeLines(c(
+    "version = 1", "data = 'rep/nsw.dta'", "dataset_id = 'nsw'",
+    "[release]", "method = 'mv_histogram'", "epsilon = 1.0", "[header]", "confirm = true",
+    "[package]", "folder = 'rep'",
+    sprintf("[columns.%s]\nfate = 'withheld'", columns),
+    sprintf("[columns.%s]\nlevels = [0, 1]\nmissing = 'never'\nfate = 'modelled'", c("treat", "black"))
+  ), file.path(folder, "study.toml"))
+  trial <- study(file.path(folder, "study.toml"))
+  expect_error(package(trial, approved = strrep("0", 64)), class = "dprct_confirmation_error")
+  expect_error(package(trial, folder = file.path(folder, "none", "there")), "does not exist",
+    class = "dprct_file_error"
+  )
+  made <- package(trial, approved = plan(trial)$approval)
+  expect_s3_class(made, "dprct_package")
+  expect_output(print(made), "data set 'nsw'")
+  expect_identical(made$regressions$verdict, "cannot run") # re78 is withheld
+  expect_true(file.exists(file.path(made$folder, "nsw.dta")))
+  expect_identical(unlist(made$copied), "tables.do")
+  expect_identical(package(trial, folder = file.path(folder, "again"))$charged, 0L)
+  expect_equal(summary(ledger(trial))$spent$epsilon, 1)
+  expect_error(package("study.toml"), class = "dprct_parameter_error")
+})

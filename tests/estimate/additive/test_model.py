@@ -14,6 +14,8 @@ import pytest
 import dprct
 from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.additive.model import features_of_formula
+from dprct.schema import Column, Schema
+from dprct.schema.columns import FileFacts
 
 NEW = pd.DataFrame({"x": [-0.9, 0.9], "town": ["Wien", "Praha"]})
 
@@ -181,3 +183,41 @@ def test_the_printed_sensitivity_is_the_one_of_the_noise(
     assert (
         f"L2 sensitivity {math.sqrt(layout.l2_squared):.6g} " in model.plan(1, 1e-6).facts["noise"]
     )
+
+
+def test_plots_say_what_a_band_holds_in_the_words_and_bounds_of_the_schema(people, schema):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    named = schema.with_columns(
+        [replace(schema.column("y"), label="Score"), replace(schema.column("x"), label="Age")]
+    )
+    result = model_of(people, schema, n=400).fit(0.05, 1e-6, rng=1)
+    ax = result.plot(schema=named)
+    assert (ax.get_title(), ax.get_ylabel()) == ("Age", "mean of Score")
+    assert ax.get_xlim() == (-1, 1)
+    low, high = ax.get_ylim()
+    assert -5 <= low < high <= 15  # at this budget, intervals are wider than that
+    said = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert said[0] == "95% interval: sampling and privacy noise"
+    assert any("simulation" in text.get_text() for text in ax.texts)
+    forest = result.plot_subgroups("town", alpha=0.1, schema=named)
+    assert forest.get_title() == "town"
+    assert "90% interval" in forest.get_legend().get_texts()[0].get_text()
+    assert any("simulation" in text.get_text() for text in forest.texts)
+    pyplot.close("all")
+
+
+def test_two_levels_are_two_points(people, schema):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    data = people(400).assign(late=lambda rows: (rows["year"] > 2002) * 1.0)
+    file = FileFacts(value_labels={"when": {0: "early", 1: "late"}})
+    late = Column("late", "byte", levels=(0.0, 1.0), missing=(), value_label="when")
+    more = Schema((*schema.columns, late), file)
+    result = dprct.PrivateAdditive(data, more, outcome="y", features=["late", "town"]).fit(5, 1e-6)
+    ax = result.plot("late", schema=more)
+    points = next(line for line in ax.lines if line.get_marker() == "o")
+    assert points.get_xdata().tolist() == [0, 1]
+    assert points.get_ydata() == pytest.approx(result.shape("late")["raw"])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["early", "late"]
+    assert not ax.collections  # no band between what has nothing between
+    assert len(result.plot("town").get_xticklabels()) == 3
+    pyplot.close("all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -250,3 +251,20 @@ def test_the_covariance_is_known_within_outcomes_only() -> None:
     assert result.bse_noise["a: t"] == pytest.approx(np.sqrt(2 * (0.04 + 0.01)))
     assert result.control.loc["a", "noise"] == pytest.approx(np.sqrt(2) * 0.1)
     assert sum("Estimand" in note for note in result.notes) == 2
+
+
+def test_a_plot_has_the_labels_and_the_reach_of_the_schema(
+    trial: Callable[..., pd.DataFrame], schema: Schema
+) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    named = schema.with_columns(
+        [replace(schema.column("y"), label="Income"), replace(schema.column("t"), label="Cash")]
+    )
+    result = PrivateATE.from_formula("y ~ t", trial(), schema, missing="public").fit(0.01, rng=1)
+    ax = result.plot(schema=named)
+    assert ax.get_title() == "Income"
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["Cash"]
+    low, high = schema.column("y").bounds or (0.0, 0.0)
+    assert ax.get_xlim() == (low - high, high - low)  # at this budget, the interval is wider
+    assert result.plot().get_xlim()[1] > high - low
+    plt.close("all")

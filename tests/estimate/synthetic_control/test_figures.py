@@ -36,7 +36,7 @@ def test_paths_have_a_band_around_the_synthetic_one() -> None:
     corners = ax.collections[0].get_paths()[0].vertices
     assert {tuple(v) for v in corners} >= {(1991, 4.5), (1992, 7)}
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["observed", "synthetic", "privacy noise"]
+    assert names == ["observed", "synthetic", "privacy noise alone"]
 
 
 def test_the_gap_has_its_band() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control import SyntheticControl, SyntheticControlResults
+from dprct.schema import Column, Schema
 
 
 def fitted(epsilon: float = 30, **options: Any) -> SyntheticControlResults:
@@ -167,4 +169,18 @@ def test_pictures_have_one_scale_and_hold_what_they_show(*, pre_fit: bool) -> No
     band = result.band(0.05)
     assert low < band.to_numpy().min()
     assert band.to_numpy().max() < high
+    plt.close("all")
+
+
+def test_every_picture_of_a_simulation_says_so_and_names_the_outcome() -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    result = replace(fitted(placebos=["donor 2"], pre_fit=True), outcome="gdp")
+    schema = Schema((Column("gdp", label="GDP per head (USD)"),))
+    words = {"paths": "GDP per head (USD)", "gap": "Effect on GDP per head (USD)"}
+    for kind in ("paths", "gap", "placebos", "weights"):
+        ax = result.plot(kind, schema=schema)
+        assert any("simulation" in text.get_text() for text in ax.texts), kind
+        assert ax.get_ylabel() == words.get(kind, ax.get_ylabel())
+    said = [text.get_text() for text in result.plot("gap").get_legend().get_texts()]
+    assert said == ["privacy noise alone", "effect"]
     plt.close("all")

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dprct.errors import BudgetError, ConfirmationError, LedgerError
+from dprct.io.stata import write_dta
 from dprct.rbridge.registry import exported
+from dprct.schema import Schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,3 +41,55 @@ def test_a_method_without_guarantee_must_be_accepted(folder: Path) -> None:
         exported("study_protect")(str(study))
     made = exported("study_protect")(str(study), accept_no_guarantee=True)
     assert not made.fields["guarantee"].fields["holds"]
+
+
+STUDY = """\
+version = 1
+data = "rep/ponds.dta"
+dataset_id = "ponds"
+[release]
+method = "calibrated"
+epsilon = 3.0
+formula = "carp ~ lime"
+[design]
+kind = "simple"
+arms = ["lime"]
+[calibrated]
+covariate_release = "filler"
+[header]
+confirm = true
+[columns.carp]
+fate = "modelled"
+bounds = [0, 9]
+missing = "never"
+[columns.lime]
+fate = "public"
+levels = [0, 1]
+missing = "never"
+[package]
+folder = "rep"
+"""
+
+
+def test_a_package_says_what_each_regression_is_worth_and_is_charged_once(tmp_path: Path) -> None:
+    (tmp_path / "rep").mkdir()
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"carp": rng.uniform(0, 9, 200), "lime": np.arange(200) % 2.0})
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "rep" / "ponds.dta")
+    (tmp_path / "rep" / "a.do").write_text("use ponds\nreg carp lime, r\nprobit carp lime\n")
+    (tmp_path / "study.toml").write_text(STUDY)
+    study = str(tmp_path / "study.toml")
+    with pytest.raises(ConfirmationError, match="not one that was approved"):
+        exported("study_package")(study, approved="0" * 64)
+    with pytest.raises(LedgerError, match="nothing was charged"):
+        exported("study_ledger")(study)
+    approval = exported("study_plan")(study).fields["approval"]
+    made = exported("study_package")(study, approved=[approval]).fields
+    assert made["folder"] == str(tmp_path / "ponds_package")
+    assert (tmp_path / "ponds_package" / "ponds.dta").is_file()
+    assert made["regressions"]["verdict"].tolist() == ["valid", "artefact"]
+    assert made["copied"] == ["a.do"]
+    assert made["left_out"].keys() == {"ponds.dta"}
+    again = exported("study_package")(study, folder=str(tmp_path / "again")).fields
+    assert (made["charged"], again["charged"]) == (1, 0)
+    assert exported("study_ledger")(study).live.charges == 1

@@ -1,0 +1,333 @@
+"""The confidential data sets of one package: several under one ledger, or several merged into one.
+
+Files about the same people share one budget: each is released from a study file of its own, and all
+charge the ledger of one data set, which holds their hashes.  Where do-files merge such files, rows
+of separate releases do not match; then the merged file is released, and its protected columns are
+given back to the files that they came from, under one key.
+
+Everything that is refused here before the data are read follows from study files and headers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.certificate.valid_regressions import CHARACTERISTIC
+from dprct.errors import DprctError, FileError, StudyError
+from dprct.io import read
+from dprct.missing import missing_numbers
+from dprct.privacy.ledger import ledger_path
+from dprct.schema.columns import DATASET
+from dprct.schema.schema import Schema
+from dprct.study.study import load_study
+from dprct.study.verdicts import Others, Part, Verdict, of_study, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from dprct.study.study import Study
+
+_MADE = frozenset({"_merge"})
+"""Columns that a merge makes, and no file that is merged has."""
+
+_MOST_STUDIES = 100
+
+
+def studies_of(study: Study) -> tuple[Study, ...]:
+    """Return the study, and those of the other data sets of its package, in order.
+
+    Raises
+    ------
+    StudyError, FileError
+        If one cannot share a package and a ledger with the others.
+    """
+    names = () if study.package is None else study.package.studies
+    if len(names) > _MOST_STUDIES:
+        raise StudyError(f"[package] studies names more than {_MOST_STUDIES} files; name fewer")
+    found = [study]
+    home = study.path.parent.resolve()
+    for name in names:
+        path = study.path.parent / name
+        where = f"[package] studies: {name!r}"
+        if path.is_symlink() or not path.resolve().is_relative_to(home):
+            raise FileError(
+                f"{where} is a link, or lies outside the folder of the study file through one; put "
+                "the file itself there"
+            )
+        if any(path.resolve() == one.path.resolve() for one in found):
+            raise StudyError(f"{where} is named twice, or is this study file; name it once")
+        try:
+            other = load_study(path)
+        except DprctError as error:
+            raise type(error)(f"{where}: {error}") from None
+        _check_shared(study, other, where)
+        found.append(other)
+    _check_distinct(found)
+    return tuple(found)
+
+
+def _check_shared(study: Study, other: Study, where: str) -> None:
+    """Refuse another study that does not charge this one's ledger for the same people."""
+    if other.package is not None:
+        raise StudyError(
+            f"{where} has a [package] of its own; leave it out: the package is that of "
+            f"{study.path.name!r}"
+        )
+    if other.dataset_id != study.dataset_id:
+        raise StudyError(
+            f"{where} has dataset_id = {other.dataset_id!r}, this study {study.dataset_id!r}; give "
+            "both the same: what is spent on the same people adds up in one ledger"
+        )
+    ledgers = [ledger_path(one.data, one.dataset_id).resolve() for one in (study, other)]
+    if ledgers[0] != ledgers[1]:
+        raise StudyError(
+            f"{where} has data = {other.data.name!r} in another folder than {study.data.name!r}, "
+            "and the ledger lies next to the data; put both into one folder"
+        )
+    if study.unit.id is None or (study.unit.name, study.unit.id) != (
+        other.unit.name,
+        other.unit.id,
+    ):
+        raise StudyError(
+            f"{where} and this study do not protect the same unit by the same column; write [unit] "
+            "with the same name and id in both, the id of a person"
+        )
+    if study.budget is None or study.budget != other.budget:
+        raise StudyError(
+            f"{where} and this study do not give the same [budget]; write the same total in both: "
+            "all releases of the package are charged to it"
+        )
+
+
+def _check_distinct(studies: Sequence[Study]) -> None:
+    """Refuse two data sets that would take one place."""
+    seen: dict[tuple[str, object], Study] = {}
+    for study in studies:
+        places: list[tuple[str, object]] = [
+            ("the data", study.data.name.casefold().removesuffix(".dta")),
+            ("the data", study.data.resolve()),
+            ("the output", (study.output.parent.resolve(), study.output.stem.casefold())),
+            *(("the table", table.name) for table in study.tables),
+        ]
+        places += [("the data", name.casefold().removesuffix(".dta")) for name in merged(study)]
+        for what, place in dict.fromkeys(places):
+            first = seen.setdefault((what, place), study)
+            if first is not study:
+                raise StudyError(
+                    f"{first.path.name!r} and {study.path.name!r} have one name for {what}; give "
+                    "each data set of a package its own"
+                )
+
+
+def merged(study: Study) -> tuple[str, ...]:
+    """Return the names of the files that were merged into the study's data."""
+    return () if study.package is None else study.package.merge
+
+
+def merged_files(study: Study) -> list[Path]:
+    """Return these files: they lie next to the study's data, where its ledger is."""
+    return [study.data.parent / name for name in merged(study)]
+
+
+def merge_problems(study: Study, header: Schema) -> list[str]:
+    """Return in words why a study's data are not a merge of its files, as far as headers tell."""
+    if not merged(study):
+        return []
+    where, key = "[package] merge", study.unit.id
+    if study.scope.sample is not None:
+        return [
+            f"{where} does not go with [study] sample: the files have rows that are not in it; "
+            "merge the rows of the sample, and leave sample out"
+        ]
+    if key is None or study.unit.max_rows != 1:
+        return [f"{where} is by the person: write [unit] id, with one row for each (max_rows = 1)"]
+    if key not in header.names:
+        return []  # the study's own problems say so
+    fate = study.declared(header).column(key).fate
+    found = []
+    if fate not in ("key", "public"):
+        found.append(
+            f"{where}: column {key!r} has fate {fate!r}; make it a key, so that the protected "
+            "files can be merged by it"
+        )
+    there: set[str] = set()
+    for path in merged_files(study):
+        try:
+            columns = _columns(path)
+        except DprctError as error:
+            found.append(f"{where}: {error}")
+            continue
+        there |= {*columns}
+        lacking = [name for name in columns if name not in header.names]
+        if key not in columns:
+            found.append(f"{where}: {path.name!r} has no column {key!r}")
+        if lacking:
+            found.append(
+                f"{where}: {study.data.name!r} lacks the column {lacking[0]!r} of {path.name!r}; "
+                "merge whole files, and give what is not to be released the fate withheld"
+            )
+    extra = [name for name in header.names if name not in there | _MADE]
+    if extra and not found:
+        found.append(
+            f"{where}: column {extra[0]!r} of {study.data.name!r} is in none of the files; make "
+            "it in one of them before the merge"
+        )
+    return found
+
+
+def _columns(path: Path) -> list[str]:
+    if path.is_symlink():
+        raise FileError(f"{path.name!r} is a link; put the file itself there")
+    return Schema.from_dta(path).names
+
+
+def check_merged(study: Study, data: pd.DataFrame) -> None:
+    """Refuse data that are not the rows of the files that the study says were merged.
+
+    Raises
+    ------
+    FileError
+        If a person of the data is not, or twice, in a file, or has other values there.
+    """
+    key = study.unit.id
+    for path in merged_files(study):
+        assert key is not None
+        part = read(path)[0]
+        wrong = (
+            f"[package] merge: {study.data.name!r} is not {path.name!r} merged one to one by "
+            f"{key!r}"
+        )
+        advice = "merge the files again, and keep the people who are in all of them"
+        if not (data[key].is_unique and part[key].is_unique):
+            raise FileError(f"{wrong}: the key repeats; {advice}")
+        place = part[key].reset_index(drop=True)
+        at = place.reset_index().set_index(key)["index"].reindex(data[key])
+        if at.isna().any() or data[key].isna().any():
+            raise FileError(f"{wrong}: the file lacks people; {advice}")
+        rows = part.iloc[at.to_numpy(np.int64)]
+        for name in part.columns:
+            if not _same(data[name], rows[name]):
+                raise FileError(f"{wrong}: column {name!r} differs; {advice}")
+
+
+def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
+    if one.dtype.kind == other.dtype.kind == "f":
+        left, right = (np.ascontiguousarray(x.to_numpy(np.float64)) for x in (one, other))
+        missing = missing_numbers(left)
+        there = missing < 0
+        # what is a number is compared as one, a missing value by its code
+        return bool(
+            np.array_equal(missing, missing_numbers(right))
+            and np.array_equal(left[there], right[there])
+        )
+    return one.tolist() == other.tolist()
+
+
+def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
+    """Return what the other files of a study's folder are to the verdicts on its do-files.
+
+    Parameters
+    ----------
+    study : Study
+    studies : iterable of Study
+        All of its package.
+    """
+    headers: dict[str, list[str]] = {}
+    for one in studies:
+        headers |= {path.name: _columns(path) for path in merged_files(one)}
+        if one.data.resolve() != study.data.resolve():
+            headers[one.data.name] = Schema.from_dta(one.data).names
+    parts = {}
+    if merged(study):
+        rows = Schema.from_dta(study.data).file.rows
+        for path in merged_files(study):
+            header = Schema.from_dta(path)
+            parts[path.name] = Part(frozenset(header.names), header.file.rows == rows)
+            headers[path.name] = header.names
+    return Others(headers, parts, study.unit.id if parts else None)
+
+
+def of_all(
+    studies: Sequence[Study], verdicts_on: Callable[[Study, Others], list[Verdict]]
+) -> tuple[list[Verdict], list[Study]]:
+    """Return the verdicts of a package: each regression on the data set that it uses.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+    verdicts_on : callable
+        Gives the verdicts on the file of one study.
+
+    Returns
+    -------
+    verdicts : list of Verdict
+        In the order in which the regressions run.
+    whose : list of Study
+        The study of each; the first where it uses none of the data sets.
+    """
+    lists = [verdicts_on(study, others_of(study, studies)) for study in studies]
+    if len({len(found) for found in lists}) > 1:
+        # a header decides on how often a loop runs where no file was opened before it
+        lists = [[one for one in found if _owner(one, studies) == at] for at, found in
+                 enumerate(lists)]  # fmt: skip
+        pairs = [(one, studies[at]) for at, found in enumerate(lists) for one in found]
+    else:
+        pairs = []
+        for row in zip(*lists, strict=True):
+            at = _owner(row[0], studies)
+            pairs.append((row[at], studies[at]))
+    return [one for one, _ in pairs], [whose for _, whose in pairs]
+
+
+def _owner(one: Verdict, studies: Sequence[Study]) -> int:
+    """Return the number of the study whose data a regression uses: those of ``use`` come first."""
+    row = one.regression
+    for name in (row.dataset, *row.sources):
+        for at, study in enumerate(studies):
+            if name and stem(name) in {stem(study.data.name), *map(stem, merged(study))}:
+                return at
+    return 0
+
+
+def planned_verdicts(study: Study, do: Sequence[Path]) -> list[Verdict]:
+    """Return what the regressions of do-files will be worth on the data sets of a package.
+
+    Raises
+    ------
+    DprctError
+        If a file cannot be read.
+    """
+    return of_all(studies_of(study), lambda one, others: of_study(do, one, others))[0]
+
+
+def part_of(
+    columns: Sequence[str], data: pd.DataFrame, schema: Schema
+) -> tuple[pd.DataFrame, Schema]:
+    """Return the columns of a protected table that one of the merged files had, with their schema.
+
+    It is a function of the protected table.  What that says of its regressions is left out, since
+    it is about all of the columns.
+    """
+    names = [name for name in schema.names if name in {*columns}]
+    kept = {DATASET, *names}
+    file = replace(
+        schema.file,
+        sorted_by=(),
+        characteristics=tuple(
+            entry
+            for entry in schema.file.characteristics
+            if entry[0] in kept and entry[:2] != (DATASET, CHARACTERISTIC)
+        ),
+    )
+    return data[names], replace(schema.select(names), file=file)
+
+
+def fates_of(columns: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """Return the fates of some columns."""
+    return {name: columns[name] for name in names if name in columns}

@@ -1,0 +1,123 @@
+"""The releases of a package before the first of them is paid for: all of them can be made, or none.
+
+Each data set is read, planned and its places tried; then all charges together are held against the
+ledger.  What is refused here is refused before anything is charged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from dprct.errors import BudgetError, ConfirmationError, DprctError, StudyError
+from dprct.privacy.accountant import Accountant, find_ledger
+from dprct.privacy.budget import Budget
+from dprct.release.release import ReleaseModel
+from dprct.study.package import check_places, unaffordable
+from dprct.study.protecting import offered
+from dprct.study.replication import is_made
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from dprct.study.protecting import Offer
+    from dprct.study.replication import Contents
+    from dprct.study.study import Study
+
+
+def to_be_made(contents: Contents) -> list[Study]:
+    """Return the studies of a package whose protected file is not there yet.
+
+    Raises
+    ------
+    FileError
+        If a file is there that is another, or of another version of its study.
+    """
+    return [one.study for one in contents.held if not is_made(one.study)]
+
+
+def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[Offer]:
+    """Return what each release is, after all of them were tried without paying for any.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+    approved : collection of str, optional
+        The hashes that were approved, in any order; a study without one of them is refused.
+
+    Raises
+    ------
+    DprctError
+        If one of them cannot be made, or the ledger does not cover all of them.
+    """
+    hashes = {"".join(one.split()).lower() for one in approved}
+    offers = []
+    for study in studies:
+        try:
+            check_places(study)
+            offer = offered(study)
+            if hashes and offer.sha256 not in hashes:
+                raise ConfirmationError(
+                    f"the study is not one that was approved: its hash is {offer.sha256}; have it "
+                    "approved (dprct plan), and give a hash for each data set"
+                )
+            if problems := unaffordable(study):
+                raise StudyError("; ".join(problems))
+            offer.check()
+            if isinstance(offer.model, ReleaseModel):
+                offer.model.rehearse(study.output)
+        except DprctError as error:
+            if len(studies) == 1:
+                raise
+            raise type(error)(f"{study.path.name}: {error}; nothing was charged") from None
+        offers.append(offer)
+    if len(offers) > 1:
+        _check_sum(offers)
+    return offers
+
+
+def _check_sum(offers: Sequence[Offer]) -> None:
+    """Refuse releases that the ledger would not pay for one after the other."""
+    first = offers[0].study
+    found = find_ledger(first.data, first.dataset_id)
+    if found is None:
+        assert first.budget is not None
+        left = Budget(first.budget.epsilon, first.budget.delta)
+    else:
+        left = found.remaining
+    trial = Accountant(left.epsilon, left.delta, relation=first.relation)
+    for offer in offers:
+        unit = offer.study.protected
+        if offer.cost is None:
+            continue
+        try:
+            trial.charge(
+                offer.cost,
+                method=offer.plan.method,
+                relation=offer.study.neighbors,
+                unit=unit.name,
+                unit_id=unit.id,
+                max_rows=unit.max_rows,
+            )
+        except DprctError:
+            costs = " and ".join(f"{one.cost} for {one.study.data.name}" for one in offers)
+            raise BudgetError(
+                f"the releases of the package cost {costs}, and the ledger of "
+                f"{first.dataset_id!r} has {left} left; nothing was charged; ask for less in "
+                "[release], or give [budget] a larger total before anything is charged"
+            ) from None
+
+
+@contextlib.contextmanager
+def saying_what_was_made(made: Sequence[Study]) -> Iterator[None]:
+    """Say of a release that failed which others were paid for before it, and are kept."""
+    try:
+        yield
+    except DprctError as error:
+        if not made:
+            raise
+        names = " and ".join(one.output.name for one in made)
+        raise type(error)(
+            f"{error}; {names} was made and charged before, and is taken when the package is made "
+            "again"
+        ) from None
