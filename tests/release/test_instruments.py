@@ -14,7 +14,8 @@ from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile import Regression
 from dprct.schema import Column, Schema
 from dprct.study.replication_page import cells_of
-from dprct.study.verdicts import Released, of_table, verdicts
+from dprct.study.study import load_study
+from dprct.study.verdicts import Released, of_file, of_study, of_table, verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +143,54 @@ def test_two_arms_are_no_ratio() -> None:
     assert verdicts([row], single)[0].kind == "effects only"
     factor = replace(file, valid=replace(valid, arms=("C(z)",)))
     assert verdicts([replace(row, instruments=("i.z",))], factor)[0].kind == "artefact"
+
+
+STUDY = """\
+version = 1
+data = "clinic.dta"
+dataset_id = "clinic"
+[release]
+method = "calibrated"
+epsilon = 6.0
+formula = "weight + visits ~ letter"
+[design]
+kind = "simple"
+arms = ["letter"]
+[header]
+confirm = true
+[columns.weight]
+fate = "modelled"
+bounds = [-5, 5]
+missing = "never"
+[columns.visits]
+fate = "modelled"
+bounds = [0, 3]
+levels = [0, 1, 2, 3]
+missing = "never"
+[columns.letter]
+fate = "public"
+levels = [0, 1]
+missing = "never"
+"""
+
+
+def test_a_plan_and_its_file_say_the_same(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    letter = rng.permutation(np.repeat([0.0, 1.0], 150))
+    visits = rng.integers(0, 3, 300) + letter
+    weight = rng.normal(-0.3 * visits, 1).clip(-5, 5)
+    frame = pd.DataFrame({"weight": weight, "visits": visits, "letter": letter})
+    dprct.write_dta(frame, Schema.from_frame(frame), tmp_path / "clinic.dta")
+    (tmp_path / "study.toml").write_text(STUDY)
+    do = tmp_path / "late.do"
+    do.write_text("use clinic\nivreg2 weight (visits = letter), robust\n")
+    study = load_study(tmp_path / "study.toml")
+    planned = of_study([do], study)
+    schema = study.declared(Schema.from_dta(study.data))
+    model = dprct.Calibrated.from_formula(
+        "weight + visits ~ letter", frame, schema, treatment="letter"
+    )
+    model.fit(epsilon=6).write_dta(tmp_path / "clinic_protected.dta")
+    found = of_file([do], tmp_path / "clinic_protected.dta")
+    assert [str(one) for one in planned] == [str(one) for one in found]
+    assert found[0].kind == "effects only"
