@@ -13,17 +13,15 @@ from dprct.cli.show import complain, errors, say, show_verdicts, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ConfirmationError, FileError, ParameterError
 from dprct.study.approval import KIND, approval_of, approval_page
-from dprct.study.data_sets import others_of, planned_verdicts, studies_of
+from dprct.study.data_sets import others_of, planned_verdicts
 from dprct.study.package import (
+    all_open_points,
     bound_model,
     check_places,
-    open_points,
     study_of,
-    unaffordable,
     written_files,
 )
 from dprct.study.protecting import also_charged, offered, refuse_unpromised
-from dprct.study.study import in_brief
 from dprct.study.verdicts import of_study
 
 if TYPE_CHECKING:
@@ -55,9 +53,7 @@ def check(
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
     study = study_of(study_file)
-    problems = in_brief(open_points(study)) + unaffordable(study)
-    for other in studies_of(study)[1:]:
-        problems += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
+    problems = all_open_points(study)
     _say_same_data(study)
     for problem in problems:
         say(f"- {problem}")

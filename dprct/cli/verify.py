@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprct.cli.show import say, show_verdicts, working
+from dprct import disk
+from dprct.certificate.certificate import certificate_path
+from dprct.cli.show import complain, say, show_verdicts, working
+from dprct.errors import ParameterError
+from dprct.io import read
 from dprct.release import verify as verification
+
+if TYPE_CHECKING:
+    from dprct.study.verdicts import Verdict
+
+_MOST_SHOWN = 20
 
 
 def verify(
@@ -31,6 +40,13 @@ def verify(
         list[Path] | None,
         typer.Option("--do", help="A do-file: what are its regressions worth on FILE? Repeatable."),
     ] = None,
+    expect: Annotated[
+        Path | None,
+        typer.Option(
+            help="Compare the valid regressions of --do with this expected.csv of a package; exit "
+            "1 if a number differs."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Hold FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
@@ -44,16 +60,39 @@ def verify(
     the file needs is said, and looked up where there is a ledger. With --do, every regression of
     the do-files is valid on FILE, returns the effects only, is an artefact, or cannot run.
     """
+    if expect is not None and not do:
+        raise ParameterError("--expect needs --do: give the do-files whose numbers it holds")
     with working("verifying"):
         found = verification.verify(file, certificate, ledger=ledger)
     document = found.to_dict()
     if do:
+        from dprct.study.data_sets import packed_others
         from dprct.study.verdicts import of_file
 
-        worth = of_file(do, file, certificate)
+        worth = of_file(do, file, certificate, packed_others(file))
         document |= {"regressions": [one.to_dict() for one in worth]}
     say(json.dumps(document, indent=2) if as_json else str(found))
     if do and not as_json:
         show_verdicts(worth)
-    if not found:
+    differ = do is not None and expect is not None and _differ(worth, file, certificate, expect)
+    if not found or differ:
         raise typer.Exit(1)
+
+
+def _differ(worth: list[Verdict], file: Path, certificate: Path | None, expect: Path) -> bool:
+    """Say which numbers of the valid regressions are not those that are expected."""
+    from dprct.study.declared_tables import mismatches
+    from dprct.study.expected_regressions import entries
+
+    beside = certificate or certificate_path(file)
+    told = json.loads(disk.content(beside, disk.MOST_JSON))
+    data, schema = read(file)
+    listed = entries(worth, data, schema)
+    wrong = mismatches(expect, str(told.get("dataset_id")), listed)
+    for one in wrong[:_MOST_SHOWN]:
+        complain(str(one), "red")
+    if wrong:
+        complain(f"{len(wrong)} numbers differ from {expect.name}", "red")
+    else:
+        complain(f"every number of {len(listed)} is that of {expect.name}", "green")
+    return bool(wrong)

@@ -10,11 +10,14 @@ Everything that is refused here before the data are read follows from study file
 
 from __future__ import annotations
 
+import contextlib
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct import disk
 from dprct.certificate.valid_regressions import CHARACTERISTIC
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io import read
@@ -37,6 +40,11 @@ _MADE = frozenset({"_merge"})
 """Columns that a merge makes, and no file that is merged has."""
 
 _MOST_STUDIES = 100
+
+MANIFEST = "package.json"
+"""The file of a package that lists its files, and says which were merged before the release."""
+
+_DEEPEST = 8
 
 
 def studies_of(study: Study) -> tuple[Study, ...]:
@@ -283,6 +291,54 @@ def of_all(
             at = _owner(row[0], studies)
             pairs.append((row[at], studies[at]))
     return [one for one, _ in pairs], [whose for _, whose in pairs]
+
+
+def packed_others(file: Path) -> Others:
+    """Return what the other files of a package are to the verdicts on one of its files.
+
+    Where the file is in no package, or in one of an earlier version, nothing is known.
+    """
+    whole = file.resolve()
+    for root in [*whole.parents][:_DEEPEST]:
+        if (root / MANIFEST).is_file():
+            break
+    else:
+        return Others()
+    try:
+        stated: Any = json.loads(disk.content(root / MANIFEST, disk.MOST_JSON))
+        listed = [
+            (str(one["place"]), one["key"], {str(k): bool(v) for k, v in one["parts"].items()})
+            for one in stated["data_sets"]
+        ]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return Others()
+    headers: dict[str, list[str]] = {}
+    parts: dict[str, Part] = {}
+    key = None
+    for place, by, merged_places in listed:
+        if (root / place).resolve() != whole:
+            headers |= _packed_headers(root, [place])
+            continue
+        key = by if isinstance(by, str) else None
+        found = _packed_headers(root, [*merged_places])
+        for name, whole_part in merged_places.items():
+            base = name.rpartition("/")[2]
+            if base in found:
+                parts[base] = Part(frozenset(found[base]), whole_part)
+        headers |= found
+    return Others(headers, parts, key if parts else None)
+
+
+def _packed_headers(root: Path, places: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns of files of a package; what leads out of it is not opened."""
+    found = {}
+    for place in places:
+        path = root / place
+        if path.is_symlink() or not path.resolve().is_relative_to(root):
+            continue
+        with contextlib.suppress(DprctError, OSError):
+            found[path.name] = Schema.from_dta(path).names
+    return found
 
 
 def _owner(one: Verdict, studies: Sequence[Study]) -> int:

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dprct import disk
 from dprct.dofile import Reading, read_files
-from dprct.errors import FileError
+from dprct.errors import DprctError, FileError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 _MOST_FILES = 2_000
+_OURS = b"* Written by dprct p"
+"""How ``valid.do`` and ``profile.do`` begin, of a protected file and of a package."""
 
 
 def read_do(
@@ -93,4 +96,13 @@ def _files(path: Path) -> list[tuple[Path, Path]]:
     found = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".do")
     if not found:
         raise FileError(f"the folder {path.name!r} holds no file that ends in .do")
-    return [(file, path) for file in found[:_MOST_FILES] if file.is_file()]
+    return [(file, path) for file in found[:_MOST_FILES] if file.is_file() and not _is_ours(file)]
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a do-file of a folder is one that this package wrote there, as ``valid.do``."""
+    try:
+        with disk.opened(file) as text:
+            return text.read(len(_OURS)) == _OURS
+    except (OSError, DprctError):
+        return False

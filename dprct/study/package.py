@@ -33,7 +33,13 @@ from dprct.release.writing import (
 from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study import valid_files
-from dprct.study.data_sets import check_merged, merge_problems, merged_files, others_of
+from dprct.study.data_sets import (
+    check_merged,
+    merge_problems,
+    merged_files,
+    others_of,
+    studies_of,
+)
 from dprct.study.declared_tables import belongs_to, long_form, written
 from dprct.study.moments_tables import (
     DeclaredMoments,
@@ -50,7 +56,7 @@ from dprct.study.results_document import (
     text_path,
     write_results,
 )
-from dprct.study.study import load_study
+from dprct.study.study import in_brief, load_study
 from dprct.study.verdicts import of_study, of_table
 from dprct.study.wording import plan_in_toml
 
@@ -102,6 +108,20 @@ def open_points(study: Study) -> list[str]:
     header, rows = header_and_rows(study)
     found = study.problems(header, rows, confirm=study.release.confirm)
     return found + merge_problems(study, header)
+
+
+def all_open_points(study: Study) -> list[str]:
+    """Return what a study lacks, what its ledger would refuse, and what its other data sets lack.
+
+    Raises
+    ------
+    DprctError
+        If a study of its package cannot be read, or cannot share the package.
+    """
+    found = in_brief(open_points(study)) + unaffordable(study)
+    for other in studies_of(study)[1:]:
+        found += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
+    return found
 
 
 def header_and_rows(study: Study) -> tuple[Schema, int | None]:

@@ -135,6 +135,9 @@ class PackageNote:
         Name of the do-file that Stata runs when it starts.
     regressions : tuple of RegressionWorth
         What the regressions of the do-files are worth on all files of the package.
+    checks : tuple of (str, tuple of str, str)
+        Protected files whose valid regressions can be held against numbers: file, do-files, and
+        the file with the numbers.
     others : tuple of (str, str)
         Other protected files of the package, each with its own README.
     together : tuple of str
@@ -151,6 +154,7 @@ class PackageNote:
     datasets: Mapping[str, str] = field(default_factory=dict)
     profile: str = "profile.do"
     regressions: tuple[RegressionWorth, ...] = ()
+    checks: tuple[tuple[str, tuple[str, ...], str], ...] = ()
     others: tuple[tuple[str, str], ...] = ()
     together: tuple[str, ...] = ()
     parts: tuple[tuple[str, str, Sequence[str]], ...] = ()
@@ -428,6 +432,13 @@ def _rerun(
         yield (
             f"- {code(command)} makes every declared table from {code(name)} and "
             "ends with an error if a number differs."
+        )
+    for file, do, numbers in () if package is None else package.checks:
+        runs = " ".join(f"--do {_argument(path)}" for path in do)
+        again = f"dprct verify {_argument(file)} {runs} --expect {_argument(numbers)}"
+        yield (
+            f"- {code(again)} computes every valid regression of the do-files from {code(file)} "
+            "and ends with an error if a number differs."
         )
     yield (
         f"- {code(f'dprct verify {_argument(name)}')} says whether the file, or the "

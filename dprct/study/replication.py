@@ -31,6 +31,7 @@ from dprct.release.writing import certificate_paths, check_free_of_case
 from dprct.schema.schema import Schema
 from dprct.schema.toml import read_toml
 from dprct.study.data_sets import (
+    MANIFEST,
     fates_of,
     merged_files,
     of_all,
@@ -39,7 +40,9 @@ from dprct.study.data_sets import (
     planned_verdicts,
     studies_of,
 )
+from dprct.study.declared_tables import written
 from dprct.study.do_files import read_do
+from dprct.study.expected_regressions import entries
 from dprct.study.package import protected_certificate, read_header, texts_beside
 from dprct.study.readme import PackageNote
 from dprct.study.replication_folder import Elsewhere, Folder, content, elsewhere, folder_of, roots
@@ -53,7 +56,6 @@ if TYPE_CHECKING:
     from dprct.study.study import Study
     from dprct.study.verdicts import Others, Verdict
 
-MANIFEST = "package.json"
 README, EXPECTED, STUDY_FILE = "README-data.md", "expected.csv", "study.toml"
 VALID, PROFILE, REPORT = "valid.do", "profile.do", "report.html"
 _OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, REPORT)
@@ -383,7 +385,7 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
         files[name] = content(contents.folder.root / name)
         if hashlib.sha256(files[name]).hexdigest() != sha256:
             raise FileError(f"{name!r} was changed while the package was made; try again")
-    _write(files, contents.target, study)
+    _write(files, contents, study)
     return found, contents.target
 
 
@@ -460,6 +462,7 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         datasets=contents.datasets,
         profile=contents.profile,
         regressions=tuple(one.worth() for one in found),
+        checks=_checks(contents, found, sides),
         others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
         together=_together(first) if len(contents.held) > 1 else (),
         parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
@@ -472,7 +475,25 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
             one.study, side.certificate, side.data, side.schema, one.papers, own
         )  # fmt: skip
         texts[one.papers[0]] = _study_text(one.study, one.place)
+        if not one.study.tables:
+            numbers = entries(found, side.data, side.schema, side.regressions)
+            if numbers:
+                texts[one.papers[1]] = written(one.study.dataset_id, numbers)
     return texts
+
+
+def _checks(
+    contents: Contents, found: Sequence[Verdict], sides: Sequence[Side]
+) -> tuple[tuple[str, tuple[str, ...], str], ...]:
+    """Return protected file, do-files and numbers of each data set that declares no table."""
+    root = contents.folder.root.resolve()
+    study = contents.held[0].study
+    do = tuple(path.resolve().relative_to(root).as_posix() for path in study.do_files)
+    return tuple(
+        (one.place, do, one.papers[1])
+        for one, side in zip(contents.held, sides, strict=True)
+        if not one.study.tables and any(found[place].kind == "valid" for place in side.regressions)
+    )
 
 
 def _together(study: Study) -> tuple[str, ...]:
@@ -502,9 +523,19 @@ def _certificates(place: str, signed: Certificate) -> dict[str, bytes]:
     }
 
 
-def _write(files: Mapping[str, bytes], target: Path, study: Study) -> None:
+def _write(files: Mapping[str, bytes], contents: Contents, study: Study) -> None:
     """Write all files into a new folder, which then takes its name."""
     from dprct import __version__
+
+    target = contents.target
+    data_sets = [
+        {
+            "place": one.place,
+            "key": one.study.unit.id if one.parts else None,
+            "parts": _wholes(one),
+        }
+        for one in contents.held
+    ]
 
     listed = {name: hashlib.sha256(raw).hexdigest() for name, raw in sorted(files.items())}
     manifest = {
@@ -512,6 +543,7 @@ def _write(files: Mapping[str, bytes], target: Path, study: Study) -> None:
         "dprct": __version__,
         "dataset_id": study.dataset_id,
         "files": listed,
+        "data_sets": data_sets,
     }
     whole = {**files, MANIFEST: (json.dumps(manifest, indent=2) + "\n").encode("ascii")}
     try:
@@ -528,6 +560,12 @@ def _write(files: Mapping[str, bytes], target: Path, study: Study) -> None:
         raise
     except OSError as error:
         raise file_error(error, target, "written") from None
+
+
+def _wholes(held: Held) -> dict[str, bool]:
+    """Return where the files of a merge lie, each with whether it had no other people."""
+    parts = others_of(held.study).parts
+    return {place: parts[PurePosixPath(place).name].whole for place in held.parts}
 
 
 def _exchange(place: Path, target: Path, dataset_id: str) -> None:

@@ -631,7 +631,9 @@ def _on_schema(
     return verdicts(rows, released)
 
 
-def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> list[Verdict]:
+def of_file(
+    do: Sequence[Path], file: Path, certificate: Path | None = None, others: Others = _ALONE
+) -> list[Verdict]:
     """Return what the regressions of do-files are worth on a protected file.
 
     What the file says of itself decides, and the fates of its columns in the certificate.
@@ -657,4 +659,4 @@ def of_file(do: Sequence[Path], file: Path, certificate: Path | None = None) -> 
     if valid is not None and len(valid.outcomes) > 1:  # only these can be outcome and take-up
         together = _together(read_dta(file)[0], schema)
     name = file.name.removesuffix(".dta").removesuffix("_protected")
-    return _on_schema(do, name, schema, fates, values, together)
+    return _on_schema(do, name, schema, fates, values, together, others)

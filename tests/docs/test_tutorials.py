@@ -56,7 +56,7 @@ def test_a_paper_goes_from_do_file_to_package(
     package = tmp_path / "nsw_mixtape_package"
     text = (DOCS / page).read_text("utf-8")
     named = re.findall(r"^\| `([\w.-]+)`", text[text.index("| in `nsw_mixtape_package/`") :], re.M)
-    assert len(named) == 7
+    assert len(named) == 8
     assert all((package / name).exists() for name in named)
     assert (package / "tables.do").read_text() == program
     data, schema = dprct.read_dta(package / "nsw_mixtape.dta")

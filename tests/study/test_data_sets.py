@@ -20,9 +20,9 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.results.ols import ols
 from dprct.schema import Schema
-from dprct.study.data_sets import planned_verdicts, studies_of
+from dprct.study.data_sets import packed_others, planned_verdicts, studies_of
 from dprct.study.package import bound_model, study_of
-from dprct.study.verdicts import Part, Released, verdicts
+from dprct.study.verdicts import Others, Part, Released, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -447,3 +447,61 @@ def test_a_study_without_others_is_alone(orchard: Path) -> None:
     assert [one.path.name for one in studies_of(study_of(orchard / "study.toml"))] == [
         "study.toml", "sales.toml",
     ]  # fmt: skip
+
+
+def test_numbers_of_valid_regressions_are_expected_where_no_table_is_declared(
+    orchard: Path, run: Callable[..., Any]
+) -> None:
+    for name, place, count in (("study.toml", "sales", 2), ("both.toml", "both", 6)):
+        changed(orchard, name, "epsilon = 9.0", "epsilon = 20.0")
+        if name == "study.toml":
+            changed(orchard, "sales.toml", "epsilon = 9.0", "epsilon = 20.0")
+        assert run("package", orchard / name, "--yes").code == 0
+        made = orchard / ("trees_package" if name == "study.toml" else "both_package")
+        numbers = made / ("sales.expected.csv" if name == "study.toml" else "expected.csv")
+        about = (made / "README-data.md").read_text("utf-8")
+        assert f'dprct verify "data/{place}.dta" --do . --expect {numbers.name}' in about
+        words = ("verify", made / "data" / f"{place}.dta", "--do", made, "--expect", numbers)
+        ran = run(*words)
+        assert ran.code == 0, ran.err
+        assert f"every number of {count} is that of {numbers.name}" in ran.err
+        fit = ols("price ~ graft", *read_dta(made / "data" / f"{place}.dta"))
+        told = f"main.do:6 regress robust,,price,graft,estimate,{float(fit.params['graft'])!r}"
+        text = numbers.read_text()
+        assert told in text
+        numbers.write_text(text.replace(told, told.rpartition(",")[0] + ",7.5"))
+        ran = run(*words)
+        assert ran.code == 1
+        assert "main.do:6 regress robust / price / graft / estimate: expected 7.5" in ran.err
+
+
+def test_expected_numbers_need_do_files(orchard: Path, run: Callable[..., Any]) -> None:
+    assert run("protect", orchard / "sales.toml", "--yes").code == 0
+    file = orchard / "sales_protected.dta"
+    ran = run("verify", file, "--expect", orchard / "main.csv")
+    assert ran.code == 2
+    assert "--expect needs --do" in ran.err
+    ran = run("verify", file, "--do", orchard / "rep", "--expect", orchard / "none.csv")
+    assert ran.code == 2
+    assert "cannot read 'none.csv'" in ran.err
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "{", "[]", "{}", '{"data_sets": 3}', '{"data_sets": [{"place": "both.dta"}]}',
+        '{"data_sets": [{"place": "both.dta", "key": 3, "parts": {"../x.dta": true}}]}',
+        '{"data_sets": [{"place": "both.dta", "key": "gid", "parts": {"/etc/x.dta": true}}]}',
+        '{"data_sets": [{"place": "both.dta", "key": "gid", "parts": {"link.dta": true}}]}',
+    ],
+)  # fmt: skip
+def test_a_hostile_manifest_opens_nothing(orchard: Path, manifest: str) -> None:
+    inside = orchard / "rep" / "data"
+    os.symlink(orchard / "x.dta", inside / "link.dta")
+    (orchard / "x.dta").write_bytes((inside / "trees.dta").read_bytes())
+    (inside / "package.json").write_text(manifest)
+    assert packed_others(inside / "both.dta").parts == {}
+
+
+def test_a_package_without_a_manifest_of_parts_is_read(orchard: Path) -> None:
+    assert packed_others(orchard / "rep" / "data" / "both.dta") == Others()

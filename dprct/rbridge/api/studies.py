@@ -20,19 +20,17 @@ from dprct.rbridge.registry import export
 from dprct.release.writing import writing_at
 from dprct.study.approval import approval_of
 from dprct.study.package import (
+    all_open_points,
     bound_model,
     check_places,
-    open_points,
     planned,
     price,
     protected,
     saying_what_is_kept,
     study_of,
-    unaffordable,
     written_files,
 )
 from dprct.study.replication import check_package, write_package
-from dprct.study.study import in_brief
 from dprct.study.together import rehearsed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
 
@@ -84,7 +82,7 @@ def study_read(path: str, output: str | None = None) -> Record:
 def study_check(path: str, output: str | None = None) -> Record:
     """Return what a study lacks, and what its ledger would refuse; nothing is charged."""
     study = _found(path, output)
-    problems = in_brief(open_points(study)) + unaffordable(study)
+    problems = all_open_points(study)
     said = "complete: nothing is open" if not problems else f"open points: {len(problems)}"
     text = "\n".join([*(f"- {problem}" for problem in problems), said])
     return Record(("dprct_check",), {"complete": not problems, "problems": problems, "text": text})
