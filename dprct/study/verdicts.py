@@ -598,7 +598,8 @@ def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[flo
 def _together(table: pd.DataFrame, schema: Schema) -> tuple[frozenset[str], ...]:
     """Return the outcomes of a calibrated table, those with values in the same rows together."""
     valid, found = Validity.of(schema), dict[bytes, set[str]]()
-    for name in valid.outcomes if valid is not None else ():
+    outcomes = () if valid is None else valid.outcomes
+    for name in [name for name in outcomes if name in table.columns]:
         found.setdefault(is_missing(table[name]).tobytes(), set()).add(name)
     return tuple(map(frozenset, found.values()))
 

@@ -130,6 +130,10 @@ def test_outcomes_with_other_rows_are_not_divided(release: Release, tmp_path: Pa
     (one,) = of_table([tmp_path / "late.do"], "trial.dta", table, release.schema, fates)
     assert one.kind == "artefact"
     assert "not known that score and joined have values in the same ones" in one.reason
+    # a file that lost the column still says that it was calibrated for it
+    less = table.drop(columns="joined")
+    (one,) = of_table([tmp_path / "late.do"], "trial.dta", less, release.schema, fates)
+    assert one.kind != "effects only"
 
 
 def test_two_arms_are_no_ratio() -> None:
