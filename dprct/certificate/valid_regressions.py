@@ -482,6 +482,84 @@ class Validity:
         """Return why a regression is not calibrated; None where its effects and errors are."""
         return self._unreleased(spec) or self._other_errors(spec)
 
+    def ratio_reason(
+        self, spec: Specification, taken: str, instruments: Iterable[str], *, together: bool = False
+    ) -> str | None:
+        """Return why two-stage least squares is no ratio of two released effects, else None.
+
+        Parameters
+        ----------
+        spec : Specification
+            The outcome on the instruments and the exogenous terms, without what is instrumented.
+        taken : str
+            What is instrumented, such as take-up.
+        instruments : iterable of str
+        together : bool
+            Whether outcome and take-up are known to have values in the same rows.
+
+        Notes
+        -----
+        With one instrument z and one instrumented column d, the normal equations of two-stage least
+        squares are solved by b_y / b_d: the coefficients of z in the regressions of the outcome and
+        of d on z and the exogenous terms, on the same rows.  If these two are released effects, so
+        is their ratio, which is post-processing.  Its error also needs the covariance of the two,
+        which an outcome constructed by itself does not have.
+
+        Examples
+        --------
+        >>> valid = Validity(outcomes=("earn", "taken"), arms=("offer",))
+        >>> valid.ratio_reason(Specification(outcome="earn", terms=("offer",)), "taken", ["offer"],
+        ...                    together=True) is None
+        True
+        """
+        single = self.arms[0] if len(self.arms) == 1 else ""
+        if (
+            not single
+            or single.startswith("C(")
+            or [*map(term_key, instruments)] != [term_key(single)]
+        ):
+            arms = ", ".join(self.arms)
+            return f"instrumental variables other than the one treatment ({arms}) were not released"
+        for outcome in (taken, spec.outcome):
+            reason = self._unreleased(replace(spec, outcome=outcome))
+            if reason is not None:
+                return f"instrumental variables need both effects, and {reason}"
+        if together or (self.rows and spec.rows is not None):  # then each has all of its rows
+            return None
+        return (
+            f"instrumental variables need the same rows twice, and it is not known that "
+            f"{spec.outcome} and {taken} have values in the same ones"
+        )
+
+    def ratio_words(self, outcome: str, taken: str) -> str:
+        """Return what the coefficient of an instrumented column is, and that its error is not."""
+        return (
+            f"the coefficient of {taken} is the ratio of two released effects, but its error is "
+            f"not right: the file does not keep how {outcome} and {taken} vary together"
+        )
+
+    def ratio_remedy(self, outcome: str, taken: str) -> str:
+        """Return an interval of the ratio that the file does support.
+
+        The intervals of both effects hold them together at 1 - 2 a if each does at 1 - a
+        (Bonferroni), and then the ratios of all pairs within them hold that of the effects.
+        """
+        each, both = 1 - self.levels[0], 1 - 2 * self.levels[0]
+        return (
+            f"regress {outcome} and {taken} on {self.arms[0]} with {self.errors}: the ratios of "
+            f"all pairs within their {100 * each:.6g} % intervals are an interval at "
+            f"{100 * both:.6g} %"
+        )
+
+    def ratio_note(self, spec: Specification, taken: str, instruments: Iterable[str]) -> str:
+        """Return what is printed below two-stage least squares on the file."""
+        reason = self.ratio_reason(spec, taken, instruments)
+        if reason is None:
+            found = self.ratio_words(spec.outcome, taken)
+            reason = f"{found}; {self.ratio_remedy(spec.outcome, taken)}"
+            return f"Effects only: {reason}."
+        return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
+
     def note(self, spec: Specification) -> str:
         """Return what is printed below a regression on the file."""
         reason = self.reason(spec)

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from dprct.arguments import checked
+from dprct.certificate.valid_regressions import Specification, Validity, terms_of
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import is_missing
@@ -220,10 +221,23 @@ def iv(
     given = [one for one in (cluster, weights) if one is not None]
     used = (*parsed.names, *effects.names, *by_name)
     known = provenance(data, schema, used, guarantee, by_row=len(by_name) < len(given))
+    notes = (RELEASED_NOTE,) if known.is_released else ()
+    if (valid := Validity.of(schema)) is not None:
+        taken = parsed.endogenous[0].label
+        excluded = terms_of(replace(parsed, terms=parsed.instruments))
+        spec = Specification(
+            outcome=parsed.outcomes[0].label, terms=(*excluded, *terms_of(parsed, effects.names)),
+            cov_type=cov_type, rows=int(keep.sum()), weighted=weights is not None,
+            intercept=parsed.intercept,
+        )  # fmt: skip
+        supported = valid.ratio_reason(spec, taken, excluded) is None
+        notes = (
+            () if known.contradicted and supported else (valid.ratio_note(spec, taken, excluded),)
+        )
     return replace(
         results,
         guarantee=known.guarantee or ORDINARY_FIT,
-        notes=(*results.notes, *([RELEASED_NOTE] if known.is_released else [])),
+        notes=(*results.notes, *notes),
         rows_dropped=int((~keep).sum()),
     )
 

@@ -23,7 +23,7 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dprct.dofile import Regression
     from dprct.estimate.moments.model import MomentsSpec
@@ -137,7 +137,7 @@ class Served:
                 f"the do-file makes {made} ({row.derived[made]}), which was not released",
                 f"make {made} before the release and declare it",
             )
-        formula = _formula(row, [made.get(term, term) for term in terms])
+        formula = formula_of(row, [made.get(term, term) for term in terms])
         try:
             name, names = self._checked(formula)
         except DprctError as error:
@@ -265,7 +265,7 @@ class Served:
         )
 
 
-def _formula(row: Regression, terms: list[str]) -> str:
+def formula_of(row: Regression, terms: Sequence[str]) -> str:
     """Return a regression as a formula; instruments stand in brackets."""
     if not row.endogenous:
         return f"{row.outcome} ~ {' + '.join(terms) or '1'}"

@@ -11,7 +11,9 @@ import numpy as np
 from dprct.certificate.page import claim, document, grid, items, section
 from dprct.certificate.valid_regressions import Validity, shown_levels
 from dprct.errors import DprctError
+from dprct.results.iv import iv
 from dprct.results.ols import ols
+from dprct.study.moments_verdicts import formula_of
 from dprct.study.verdicts import terms_of
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.certificate.certificate import Certificate
+    from dprct.dofile import Regression
+    from dprct.results.ordinary import OrdinaryResults
     from dprct.schema.schema import Schema
     from dprct.study.verdicts import Verdict
 
@@ -113,11 +117,10 @@ def cells_of(
             continue
         cov_type = _HC.get(row.vce, "HC1")
         cluster = row.cluster[0] if cov_type == "cluster" and row.cluster else None
-        formula = f"{row.outcome} ~ {' + '.join(terms_of(row)) or '1'}"
         try:
-            fit = ols(formula, data, schema, cov_type=cov_type, cluster=cluster)
+            fit = _fit(row, data, schema, cov_type, cluster)
             intervals = fit.conf_int(level)
-            for name in row.treatments:
+            for name in _shown(row):
                 if name in fit.params.index:
                     low, high = map(float, np.asarray(intervals.loc[name], dtype=float))
                     estimate, error = float(fit.params[name]), float(fit.bse[name])
@@ -125,6 +128,21 @@ def cells_of(
         except DprctError as error:
             failed[place] = str(error)
     return cells, failed
+
+
+def _shown(row: Regression) -> tuple[str, ...]:
+    """Return the columns whose coefficients the report has."""
+    return row.endogenous or row.treatments
+
+
+def _fit(
+    row: Regression, data: pd.DataFrame, schema: Schema, cov_type: str, cluster: str | None
+) -> OrdinaryResults:
+    formula = formula_of(row, terms_of(row))
+    if row.endogenous:
+        of_kind = "HC1" if cov_type in ("HC2", "HC3") else cov_type
+        return iv(formula, data, schema, cov_type=of_kind, cluster=cluster)
+    return ols(formula, data, schema, cov_type=cov_type, cluster=cluster)
 
 
 def report_page(found: Sequence[Verdict], sides: Sequence[Side]) -> str:
@@ -217,7 +235,7 @@ def _rows(
     row = one.regression
     outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
     what = f"{row.file}:{row.line} {row.command} {outcome}".rstrip()
-    told = [name for name in row.treatments if (place, name) in mine]
+    told = [name for name in _shown(row) if (place, name) in mine]
     if not told:
         why = failed.get(place, "; ".join(part for part in (one.reason, one.remedy) if part))
         said = f"{one.kind}: {why}" if why else one.kind

@@ -15,6 +15,7 @@ from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile.varlists import bare_names
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
+from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
@@ -62,6 +63,7 @@ _COARSE = "the file keeps the distribution of its columns, coarsely, and no coef
 _NUMBERS = "the method makes a document of numbers, on which no do-file runs"
 _MOST_LEVELS = 50
 _ONLY = "the effects are the released ones"
+_TWO_STAGE = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class Released:
         Public columns without missing values, each with the few values that it can have.
     served : Served or None
         What moments hold, where the release is of moments.
+    together : tuple of set of str
+        Outcomes that are known to have values in the same rows.
     parts : mapping of str to Part
         The files that were merged into it before the release, by name.
     key : str or None
@@ -109,6 +113,7 @@ class Released:
     instead: str = _COARSE
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     served: Served | None = None
+    together: tuple[frozenset[str], ...] = ()
     parts: Mapping[str, Part] = field(default_factory=dict)
     key: str | None = None
 
@@ -278,6 +283,8 @@ def _not_calibrated(row: Regression, released: Released) -> Verdict | None:
 
 
 def _of_another_kind(row: Regression, _: Released) -> Verdict | None:
+    if _is_two_stage(row):
+        return None
     if row.endogenous or row.instruments:
         remedy = 'method = "moments" serves instruments'
         return Verdict(row, "artefact", "instrumental variables were not released", remedy)
@@ -286,6 +293,12 @@ def _of_another_kind(row: Regression, _: Released) -> Verdict | None:
     if row.command in _LINEAR and not isinstance(row.outcome, list):
         return None
     return Verdict(row, "artefact", f"{row.command} is not ordinary least squares")
+
+
+def _is_two_stage(row: Regression) -> bool:
+    """Whether it instruments one column by one other, so that every estimator is the same."""
+    one = len(row.endogenous) == len(row.instruments) == 1
+    return row.command in _TWO_STAGE and one and isinstance(row.outcome, str)
 
 
 def _changed_rows(row: Regression, released: Released) -> Verdict | None:
@@ -363,6 +376,8 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     """Take what the file itself says of a regression on its columns and all of its rows."""
     assert released.valid is not None
     assert isinstance(row.outcome, str)
+    if row.endogenous:
+        return _two_stage(row, released, released.valid)
     several = len(row.cluster) > 1
     spec = Specification(
         outcome=row.outcome,
@@ -381,6 +396,25 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     if reason.startswith(_ONLY):
         return Verdict(row, "effects only", reason, f"run it with {released.valid.errors}")
     return Verdict(row, "artefact", reason, _remedy(reason, row))
+
+
+def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
+    """Take the ratio of two effects, where the file returns both on the same rows."""
+    assert isinstance(row.outcome, str)
+    (taken,), instruments = row.endogenous, tuple(map(_factor, row.instruments))
+    exogenous = [term for term in terms_of(row) if term != taken]
+    spec = Specification(
+        outcome=row.outcome,
+        terms=(*instruments, *exogenous),
+        weighted=bool(row.weights),
+        intercept=row.intercept,
+    )
+    together = any({row.outcome, taken} <= group for group in released.together)
+    reason = valid.ratio_reason(spec, taken, instruments, together=together)
+    if reason is not None:
+        return Verdict(row, "artefact", reason, 'method = "moments" serves instruments')
+    found = valid.ratio_words(row.outcome, taken)
+    return Verdict(row, "effects only", found, valid.ratio_remedy(row.outcome, taken))
 
 
 def _remedy(reason: str, row: Regression) -> str:
@@ -478,12 +512,13 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
     """
     schema = study.declared(Schema.from_dta(study.data))
     fates = {column.name: column.fate or "not decided" for column in schema.columns}
-    valid, treatments = None, None
+    valid, treatments, whole = None, None, frozenset[str]()
     experiment = study.experiment
     if isinstance(experiment, CalibratedExperiment):
         if experiment.design is None or experiment.formula is None:
             return []
         treatments, valid = [*experiment.design.columns], experiment.valid()
+        whole = frozenset(c.name for c in schema.columns if c.missing == ())
     known = others.headers
     rows = read_do(do, schema, treatments=treatments, dataset=study.data.name, others=known)
     if study.estimate is not None and isinstance(study.estimate.spec, MomentsSpec):
@@ -494,7 +529,9 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
         moments = Served.planned(name, spec, schema)
         return verdicts(rows, Released(study.data.name, served, served=moments))
     instead = _COARSE if study.estimate is None else _NUMBERS
-    released = Released(study.data.name, fates, valid, instead, _declared(schema))
+    released = Released(
+        study.data.name, fates, valid, instead, _declared(schema), together=(whole,)
+    )
     return verdicts(rows, replace(released, parts=others.parts, key=others.key))
 
 
@@ -542,7 +579,8 @@ def of_table(
     DprctError
         If a do-file cannot be read.
     """
-    return _on_schema(do, name, schema, fates, _shown(table, fates), others)
+    values = _shown(table, fates)
+    return _on_schema(do, name, schema, fates, values, _together(table, schema), others)
 
 
 def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
@@ -555,6 +593,15 @@ def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[flo
         if len(values) <= _MOST_LEVELS and not values.isna().any():
             found[str(name)] = tuple(map(float, values))
     return found
+
+
+def _together(table: pd.DataFrame, schema: Schema) -> tuple[frozenset[str], ...]:
+    """Return the outcomes of a calibrated table, those with values in the same rows together."""
+    valid, found = Validity.of(schema), dict[bytes, set[str]]()
+    outcomes = () if valid is None else valid.outcomes
+    for name in [name for name in outcomes if name in table.columns]:
+        found.setdefault(is_missing(table[name]).tobytes(), set()).add(name)
+    return tuple(map(frozenset, found.values()))
 
 
 def _on_moments(do: Sequence[Path], file: Path) -> list[Verdict]:
@@ -572,13 +619,16 @@ def _on_schema(
     schema: Schema,
     fates: Mapping[str, str],
     values: Mapping[str, tuple[float, ...]],
+    together: tuple[frozenset[str], ...],
     others: Others = _ALONE,
 ) -> list[Verdict]:
     """Return the verdicts on a file that says itself what it is calibrated for."""
     valid = Validity.of(schema)
     treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
     rows = read_do(do, schema, treatments=treatments, dataset=name, others=others.headers)
-    released = Released(name, fates, valid, values=values, parts=others.parts, key=others.key)
+    released = Released(
+        name, fates, valid, values=values, parts=others.parts, key=others.key, together=together
+    )
     return verdicts(rows, released)
 
 
@@ -605,5 +655,9 @@ def of_file(
         fates |= told.fates
         if "public" in told.fates.values():
             values = _shown(read_dta(file)[0], told.fates)
+    valid = Validity.of(schema)
+    together: tuple[frozenset[str], ...] = ()
+    if valid is not None and len(valid.outcomes) > 1:  # only these can be outcome and take-up
+        together = _together(read_dta(file)[0], schema)
     name = file.name.removesuffix(".dta").removesuffix("_protected")
-    return _on_schema(do, name, schema, fates, values, others)
+    return _on_schema(do, name, schema, fates, values, together, others)

@@ -41,7 +41,8 @@ def worth(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
     def run(text: str, valid: Validity | None = VALID) -> list[tuple[str, str]]:
         (tmp_path / "a.do").write_text(text)
         rows = read_do(tmp_path / "a.do", HEADER, dataset="farms.dta")
-        found = verdicts(rows, Released("farms.dta", FATES, valid))
+        both = (frozenset({"yield", "wet"}),)
+        found = verdicts(rows, Released("farms.dta", FATES, valid, together=both))
         return [(one.kind, one.reason) for one in found]
 
     return run
@@ -75,7 +76,19 @@ def worth(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
         ("drop if missing(wet)\nreg yield seed, r", "artefact", "subgroups were not released"),
         ("probit wet seed", "artefact", "probit is not ordinary least squares"),
         ("ttest yield, by(seed)", "artefact", "ttest is not"),
-        ("ivreg yield (rain = seed), r", "artefact", "instrumental"),
+        ("ivreg yield (rain = seed), r", "artefact", "'rain' were not released"),
+        ("ivreg yield (wet = seed), r", "effects only", "wet is the ratio of two released effects"),
+        ("ivregress 2sls yield rain (wet = seed)", "effects only", "its error is not right"),
+        ("ivreg2 wet (yield = seed) rain i.soil, cluster(soil)", "effects only", "the ratio"),
+        ("ivreghdfe yield rain (wet = seed), absorb(soil)", "effects only", "the ratio"),
+        ("ivreg yield slope (wet = seed), r", "artefact", "slope was not declared"),
+        ("ivreg yield (wet = rain), r", "artefact", "other than the one treatment (seed)"),
+        ("ivreg yield seed (wet = rain), r", "artefact", "other than the one treatment"),
+        ("ivreg yield (wet = seed rain), r", "artefact", "instrumental"),
+        ("ivreg yield (wet rain = seed soil), r", "artefact", "instrumental"),
+        ("xtivreg yield (wet = seed), i(soil)", "artefact", "instrumental"),
+        ("ivreg yield (wet = seed) [aw=rain], r", "artefact", "weighted"),
+        ("ivreg yield (wet = seed) if rain > 2, r", "artefact", "subgroups were not released"),
         ("gen ly = log(yield)\nreg ly seed, r", "artefact", "makes ly (log(yield))"),
         ("gen sr = seed*rain\nreg yield seed rain sr, r", "artefact", "makes sr"),
         ("replace yield = 0 if yield < 0\nreg yield seed, r", "artefact", "makes yield"),

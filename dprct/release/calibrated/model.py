@@ -208,7 +208,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     declared fate of one of its columns is not ``"public"``.
 
     Only the treatment coefficients of the declared regressions carry information.  Coefficients of
-    covariates, R-squared, subgroup effects and interactions are artefacts.
+    covariates, R-squared, subgroup effects and interactions are artefacts.  Where take-up is an
+    outcome too and there is one treatment, two-stage least squares returns the ratio of the two
+    released effects; its error lacks their covariance, and is not valid.
 
     References
     ----------
