@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -18,8 +20,8 @@ from papers.rct.summary import summary as agreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
+TOP = Path(__file__).resolve().parents[1]
 FOLDERS = {paper: f"{paper}-paper" for paper in ("rct", "ippw", "dpsc", "cate")}
 """Where ``make replicate-*`` leaves what it made, below ``build``."""
 
@@ -81,7 +83,7 @@ def write_page(states: Path, page: Path, effects: Path | None = None) -> None:
     """
     cate = _read(states, "cate", "summary.csv")
     text = _TEXT.format(
-        paths=f"This page: {_drawn(states)}.",
+        paths=f"This page: {_drawn(states)}; written at commit {_commit()}.",
         rct=_rct(states), ippw=_ippw(_read(states, "ippw", "summary.csv")),
         dpsc=_dpsc(_read(states, "dpsc", "rmse.csv")), cate=_cate(cate),
     )  # fmt: skip
@@ -96,6 +98,13 @@ def write_page(states: Path, page: Path, effects: Path | None = None) -> None:
             )
         tables = f"<!-- tables -->\n\n{effect_tables(cate)}\n\n<!-- end of tables -->"
         _write(effects, before + tables + after)
+
+
+def _commit() -> str:
+    """Return the commit of this checkout, or unknown."""
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    told = subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=False)
+    return told.stdout.strip() or "unknown"
 
 
 def _write(path: Path, text: str) -> None:
