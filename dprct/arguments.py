@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import os
 from ast import literal_eval
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import fields, is_dataclass
-from numbers import Real
+from dataclasses import MISSING, Field, fields, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
 from typing import Any, TypeVar, cast
 
 from dprct.errors import DprctError, ParameterError, SchemaError, instead_of, shortened
@@ -417,22 +420,29 @@ def check_not_named(options: Mapping[str, object], names: Collection[str]) -> No
 
 
 def spelled_out(value: object) -> str:
-    """Return an option as text that is the same in every process, whatever its words elsewhere.
+    """Return an option as text that is the same in every process, and in later versions.
 
-    Two options that a method cannot tell apart are spelled alike: 1 and 1.0, a tuple and a list, a
-    mapping in another order.
+    Options that a method cannot tell apart are spelled alike: 1 and 1.0, a tenth and 0.1, a tuple
+    and a list, a mapping in another order.  What an object has by default is left out, so that an
+    option which a later version adds changes nothing where nobody gives it (and a default that is to
+    change needs an option of another name).
 
     Examples
     --------
     >>> spelled_out({"b": (1, 0.5), "a": None})
-    "{'a': None, 'b': [1, 0.5]}"
+    "{'a': None, 'b': [1, 1/2]}"
     """
-    if value is None or isinstance(value, (bool, str)):
+    import numpy as np
+
+    if value is None or isinstance(value, (str, bytes)):
         return repr(value)
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, Real):
-        return str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (Real, Decimal)):
+        number = value if isinstance(value, (Rational, Decimal)) else float(value)
+        if isinstance(number, float) and not math.isfinite(number):
+            return repr(number)
+        return str(Fraction(repr(number) if isinstance(number, float) else number))
     if isinstance(value, Mapping):
         pairs = sorted((spelled_out(key), spelled_out(of)) for key, of in value.items())
         return "{" + ", ".join(f"{key}: {of}" for key, of in pairs) + "}"
@@ -441,10 +451,25 @@ def spelled_out(value: object) -> str:
     if isinstance(value, Iterable):
         return "[" + ", ".join(map(spelled_out, value)) + "]"
     if isinstance(value, type) or inspect.isroutine(value):
-        return f"{value.__module__}.{value.__qualname__}"
-    inside = fields(value) if is_dataclass(value) else vars(value)
-    names = [one if isinstance(one, str) else one.name for one in inside]
-    return type(value).__name__ + spelled_out({name: getattr(value, name) for name in names})
+        return value.__qualname__
+    if is_dataclass(value):
+        inside = {one.name: getattr(value, one.name) for one in fields(value)}
+        usual = {one.name: _default(one) for one in fields(value)}
+    else:
+        inside, usual = dict(vars(value)), {}
+    said = {
+        name: of
+        for name, of in inside.items()
+        if name not in usual or spelled_out(of) != spelled_out(usual[name])
+    }
+    return type(value).__name__ + spelled_out(said)
+
+
+def _default(one: Field[Any]) -> object:
+    """Return what a field is where nothing is given; nothing else is like its class."""
+    if one.default is not MISSING:
+        return one.default
+    return one.default_factory() if one.default_factory is not MISSING else _default
 
 
 def is_data(value: object) -> bool:

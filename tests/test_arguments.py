@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -9,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.arguments import checked
+from dprct.arguments import checked, spelled_out
 from dprct.errors import ParameterError, SchemaError, shortened
 from dprct.schema import Schema
 
@@ -116,3 +123,52 @@ def test_long_values_are_cut_in_messages() -> None:
     error = ParameterError(f"got {'x' * 9_000} for a name")
     assert str(error) == f"got {'x' * 80}... (9000 characters) for a name"
     assert shortened(2.5) == "2.5"
+
+
+@dataclass(frozen=True)
+class Asked:
+    outcome: str
+    shares: object = None
+    names: list[str] = field(default_factory=list)
+
+
+def test_options_are_spelled_alike_where_no_method_can_tell_them_apart() -> None:
+    alike = [
+        (1, 1.0, np.int64(1), np.float32(1), Fraction(1)),
+        (0.1, Fraction(1, 10), Decimal("0.1"), np.float64(0.1)),
+        ((1, "a"), [1, "a"], np.array([1, "a"], object)),
+        ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
+        ({"x", "y"}, frozenset(["y", "x"])),
+        (True, np.True_),
+        (Asked("y"), Asked("y", None, []), Asked("y", names=[])),
+        (math.nan, float("nan")),
+    ]
+    spelled = [{spelled_out(one) for one in group} for group in alike]
+    assert [len(group) for group in spelled] == [1] * len(alike)
+    assert len(set.union(*spelled)) == len(alike)
+
+
+def test_options_that_differ_are_spelled_apart() -> None:
+    apart = [
+        None, "None", True, 1, "1", [1], [[1]], [1, 1], "[1]", {"a": 1}, "{'a': 1}", {1: "a"}, [],
+        {}, "", Asked("y"), Asked("x"), Asked("y", 0), Asked("y", False), Asked("y", names=["a"]),
+        len, "len", math.inf, -math.inf, 1e-300, Fraction(1, 3), b"a", "a",
+    ]  # fmt: skip
+    assert len({spelled_out(one) for one in apart}) == len(apart)
+
+
+def test_an_option_is_spelled_the_same_in_another_process() -> None:
+    code = (
+        "from dprct.arguments import spelled_out; import dprct; "
+        "print(spelled_out([{'b', 'a', 'c'}, dprct.Block('t', block='s'), dprct.Column('y')]))"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(said) == 1
+    assert " at 0x" not in said.pop()
