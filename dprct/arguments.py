@@ -424,8 +424,8 @@ def spelled_out(value: object) -> str:
 
     Options that a method cannot tell apart are spelled alike: 1 and 1.0, a tenth and 0.1, a tuple
     and a list, a mapping in another order.  What an object has by default is left out, so that an
-    option which a later version adds changes nothing where nobody gives it (and a default that is to
-    change needs an option of another name).
+    option which a later version adds changes nothing where nobody gives it; a default that is to
+    change needs an option of another name.
 
     Examples
     --------
