@@ -12,6 +12,7 @@ A column of the data in the place of its name is the commonest slip (``outcome=d
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
 import math
 import os
@@ -452,17 +453,28 @@ def spelled_out(value: object) -> str:
         return "[" + ", ".join(map(spelled_out, value)) + "]"
     if isinstance(value, type) or inspect.isroutine(value):
         return value.__qualname__
+    if isinstance(value, os.PathLike):
+        return _content(value)
     if is_dataclass(value):
         inside = {one.name: getattr(value, one.name) for one in fields(value)}
         usual = {one.name: _default(one) for one in fields(value)}
     else:
-        inside, usual = dict(vars(value)), {}
+        inside, usual = dict(getattr(value, "__dict__", {})), {}
     said = {
         name: of
         for name, of in inside.items()
         if name not in usual or spelled_out(of) != spelled_out(usual[name])
     }
     return type(value).__name__ + spelled_out(said)
+
+
+def _content(path: os.PathLike[Any]) -> str:
+    """Return a hash of what a file holds, which may lie elsewhere later; its name if it is gone."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return repr(os.path.basename(os.fspath(path)))
 
 
 def _default(one: Field[Any]) -> object:

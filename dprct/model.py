@@ -518,13 +518,13 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
             warnings.warn(warning, DprctWarning, stacklevel=2)
         with _charged("nothing was charged"), self._table.asking("the sums of a fit"):
             draw = self._asked(allocation)
-        noise = source(rng)
+        noise, study = source(rng), self._study(allocation)
         guarantee = self.spec.guarantee(self.facts, allocation)
         receipt = self._charge(guarantee, allocation, accountant, noise)
         spent = f"it came after the charge, which stays spent ({receipt.words})"
         with _charged(spent), self._table.asking("the sums of a fit"):
             drawn = draw(noise)
-        receipt.save({**self._state(drawn), _STUDY: self._study(allocation)})
+        receipt.save({**self._state(drawn), _STUDY: study})
         return self._result(drawn, plan, allocation, receipt, noise)
 
     def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Result:

@@ -157,6 +157,20 @@ def test_options_that_differ_are_spelled_apart() -> None:
     assert len({spelled_out(one) for one in apart}) == len(apart)
 
 
+class Slotted:
+    __slots__ = ("a",)
+
+
+def test_a_file_is_spelled_by_what_it_holds_and_nothing_is_beyond_spelling(tmp_path: Path) -> None:
+    for name, text in (("a.csv", "1"), ("b.csv", "1"), ("c.csv", "2")):
+        (tmp_path / name).write_text(text)
+    a, b, c, gone = (spelled_out(tmp_path / f"{name}.csv") for name in ("a", "b", "c", "gone"))
+    assert a == b != c
+    assert gone == "'gone.csv'"
+    assert spelled_out(Slotted()) == "Slotted{}"
+    assert "at 0x" not in spelled_out(object())
+
+
 def test_an_option_is_spelled_the_same_in_another_process() -> None:
     code = (
         "from dprct.arguments import spelled_out; import dprct; "

@@ -640,6 +640,7 @@ def stata_line(one: Verdict) -> str:
     Examples
     --------
     >>> from dprct.dofile import Regression
+    >>> from dprct.study.verdicts import Verdict
     >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
     >>> stata_line(Verdict(row, "valid"))
     'areg y t age, absorb(v) vce(robust)'
