@@ -240,9 +240,7 @@ def heat_map(
     >>> plt.close(ax.figure)
     """
     numbers = values.to_numpy(np.float64)
-    if ax is None:
-        size = (2.5 + 0.85 * values.shape[1], 1.6 + 0.4 * len(values))
-        ax = panels(1, size=size)[0]
+    ax = _axes(ax, (2.5 + 0.85 * values.shape[1], 1.6 + 0.4 * len(values)))
     shades = ax.imshow(
         _masked(numbers), aspect="auto", cmap="viridis", norm=_norm(numbers, limits, log)
     )
@@ -479,8 +477,7 @@ def side_by_side(
     >>> plt.close(ax.figure)
     """
     rows = list(dict.fromkeys(str(name) for one in estimates for name in one.index))
-    if ax is None:
-        ax = panels(1, size=(5.0, 1.2 + 0.25 * len(rows) * (1 + len(estimates))))[0]
+    ax = _axes(ax, (5.0, 1.2 + 0.25 * len(rows) * (1 + len(estimates))))
     place = {name: float(k) for k, name in enumerate(reversed(rows))}
     ax.axvline(0, color="grey", linestyle="--", linewidth=1)
     step = 0.7 / len(estimates)
@@ -660,8 +657,13 @@ def _pyplot() -> Any:
         raise MissingDependencyError.extra("matplotlib", "plot", "a figure") from None
 
 
-def _axes(ax: Axes | None) -> Axes:
-    return panels(1)[0] if ax is None else ax
+def _axes(ax: Axes | None, size: tuple[float, float] = (4.5, 3.5)) -> Axes:
+    """Return axes that were given, or new ones."""
+    if ax is None:
+        return panels(1, size=size)[0]
+    if not hasattr(ax, "axvline"):
+        raise ParameterError(f"ax is {type(ax).__name__}; give axes of matplotlib, or leave it out")
+    return ax
 
 
 def _labelled(ax: Axes, title: str, x: str, y: str, watermark: str) -> Axes:

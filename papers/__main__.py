@@ -94,7 +94,7 @@ def rct(
     """Regenerate the tables of "Assessing Utility of Differential Privacy for RCTs".
 
     Ours stand beside the printed, with the reason where they differ. By default there are 60
-    releases: 3 runs of the paper's 20 for the simulations, a distribution for Liberia.
+    releases: 2 runs of the paper's 20 for the simulations, a distribution for Liberia.
     """
     folder = out or Path("rct-paper")
     wanted = None if tables is None else parse_tables(tables)

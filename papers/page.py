@@ -37,7 +37,7 @@ looked at. "As printed" has no guarantee in any of these tables, unless a line s
 
 | | runs by default | with `FULL=1` |
 |---|---|---|
-| `make replicate-rct` | 60 releases; the paper has 20 (Liberia: 1) | the same |
+| `make replicate-rct` | 40 releases; the paper has 20 (Liberia: 1) | the same |
 | `make replicate-ippw` | 100 draws (synthetic), 300 (IHDP, LaLonde) | 1,000 of the latter |
 | `make replicate-dpsc` | 300 panels a setting | 500 |
 | `make replicate-cate` | 4 samples; 2 with DP-EBM, at two sizes | 50, every n and epsilon |

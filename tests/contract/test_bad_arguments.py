@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import dprct
 from dprct.errors import DprctError
-from dprct.results.tables import Row
+from dprct.results.tables import Column, Estimate, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -217,6 +218,8 @@ def calls(folder: Path) -> dict[str, Call]:
         to_csv={"path": None}, to_frame={}, to_html={},
         to_latex={}, to_text={}, with_row={"name": "r", "at": None},
     )  # fmt: skip
+    drawn = dprct.Table(columns=(Column("a", "A"),), rows=(Row("t", "T", (Estimate(0.5, 0.1),)),))
+    add("Table.plot", drawn.plot, alpha=0.05, keep=None, ax=Figure().subplots())
     model(
         "PrivateATE", **both, outcome="y", treatment="t", assignment=None, control=None,
         missing=None, budget_shares=None, sd=None, centre=None, radius=None, subgroups=(),
