@@ -11,6 +11,8 @@ Rows of audits that did not run this time stay as they were in the page.
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -85,6 +87,14 @@ def figured(theorems: str, page: str) -> str:
     return before + begin + "\n".join(lines) + end + after
 
 
+def dated(page: str, rows: int) -> str:
+    """Return the page with the commit at which rows were renewed last."""
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    told = subprocess.run(words, cwd=TOP, capture_output=True, text=True, check=False)
+    line = f"Renewed last at commit {told.stdout.strip() or 'unknown'}: {rows} rows."
+    return re.sub(r"^Renewed last at commit .*$", line, page, flags=re.MULTILINE)
+
+
 def main(arguments: list[str]) -> None:
     """Rewrite the page."""
     folder = Path(arguments[0]) if arguments else TOP / "build" / "audit"
@@ -92,7 +102,7 @@ def main(arguments: list[str]) -> None:
     rows = [json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))]
     if not rows:
         raise SystemExit(f"there are no rows in {folder}; run make audit first")
-    text = written(page.read_text("utf-8"), rows)
+    text = dated(written(page.read_text("utf-8"), rows), len(rows))
     page.write_text(text, encoding="utf-8")
     if len(arguments) <= 1:
         why = TOP / "docs" / "why_believe_it.md"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -79,3 +80,12 @@ def test_the_figures_of_the_theorems_are_those_of_the_audit(
     )
     assert script.figured(theorems, page) == theorems
     assert "1." in "".join(script.figures(page).values())
+
+
+def test_the_page_says_at_which_commit_it_was_renewed(script: ModuleType) -> None:
+    page = "a\n\nRenewed last at commit 1234567: 9 rows.\n\nb\n"
+    found = script.dated(page, 3)
+    assert re.fullmatch(
+        r"a\n\nRenewed last at commit (unknown|[0-9a-f]{7,}): 3 rows\.\n\nb\n", found
+    )
+    assert "Renewed last at commit" in (script.TOP / "docs" / "audit.md").read_text("utf-8")
