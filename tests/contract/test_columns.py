@@ -136,6 +136,7 @@ CASES: dict[tuple[Any, str], Make] = {
     (Calibrated, "specifications"): lambda d, s, v: calibrated(
         d, s, v, specifications=[v], covariate_release="marginals"
     ),
+    (Calibrated, "subgroups"): lambda d, s, v: calibrated(d, s, v, subgroups=[v]),
     (Calibrated, "index"): lambda d, s, v: calibrated(d, s, v, index=f"1.0*{v}", **INDEX),
     (Calibrated, "index_columns"): lambda d, s, v: calibrated(
         d, s, v, index=lambda r: r[v].to_numpy(), index_columns=[v], **INDEX
