@@ -136,7 +136,6 @@ CASES: dict[tuple[Any, str], Make] = {
     (Calibrated, "specifications"): lambda d, s, v: calibrated(
         d, s, v, specifications=[v], covariate_release="marginals"
     ),
-    (Calibrated, "subgroups"): lambda d, s, v: calibrated(d, s, v, subgroups=[v]),
     (Calibrated, "index"): lambda d, s, v: calibrated(d, s, v, index=f"1.0*{v}", **INDEX),
     (Calibrated, "index_columns"): lambda d, s, v: calibrated(
         d, s, v, index=lambda r: r[v].to_numpy(), index_columns=[v], **INDEX
@@ -201,6 +200,7 @@ _PUBLIC = "public by the guarantee: the same in all neighbours"
 PUBLIC: dict[tuple[Any, str], str] = {
     (Calibrated, "treatment"): _PUBLIC,
     (Calibrated, "assignment"): _PUBLIC,
+    (Calibrated, "subgroups"): _PUBLIC,
     (SyntheticControl, "unit"): _PUBLIC,
     (SyntheticControl, "time"): _PUBLIC,
     (published.SyntheticControl, "unit"): _PUBLIC,
