@@ -494,6 +494,8 @@ file_case("the box", "y x", used="y x t", covariates=["x"], covariate_release="f
           lists=HIDDEN["lists"])  # fmt: skip
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
+file_case("subgroups", "y", used="y t block", outcome="y", subgroups=["block"], attrition=True,
+          delta=1e-3, assignment=dprct.Block("t", block="block"))  # fmt: skip
 file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster", largest_cluster=4,
           assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
 file_case("clusters, a correlation", "y", used="y t home", outcome="y", icc={"y": 0.1},
