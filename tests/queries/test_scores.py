@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import polars as pl
 import pytest
 
 from dprct.errors import ParameterError
