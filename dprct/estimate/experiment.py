@@ -198,10 +198,8 @@ def experiment_of(
                 f"{what}; name the 0/1 columns of the arms and nothing else, or, where one column "
                 "holds the group of each row, give assignment=dprct.Complete(levels, arm=column)"
             )
-        raise ParameterError(
-            f"{what}; declare the design that was used, or say attrition=True if rows were lost "
-            "after it"
-        )
+        lost = "" if attrition else ", or say attrition=True if rows were lost after it"
+        raise ParameterError(f"{what}; declare the design that was used{lost}")
     names, order = _control_first(design, control)
     place = np.empty(len(order), np.int64)
     place[list(order)] = np.arange(len(order))
@@ -607,6 +605,25 @@ def _labels(column: Column) -> tuple[Hashable, ...]:
     return (*column.levels, *([None] if column.missing else []))
 
 
+def check_levels(design: Design, schema: Schema) -> None:
+    """Refuse a group of the design that the declared levels of its column do not allow.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for place, name in enumerate(design.groups.columns):
+        levels = schema.column(name).levels
+        values = dict.fromkeys(group[place] for group in design.groups.values)
+        strange = [value for value in values if levels is not None and value not in levels]
+        if strange:
+            raise SchemaError(
+                f"the design has a group with {name} = {_shown(strange[0])}, which is none of the "
+                f"declared levels of column {name!r} ({', '.join(map(_shown, levels or ()))}); "
+                "correct one of the two"
+            )
+
+
 def _check_groups(groups: Groups, schema: Schema) -> None:
     """Refuse a schema that allows a row which is in no group."""
     columns = {name: schema.column(name) for name in groups.columns}
@@ -685,7 +702,8 @@ def check_sample(schema: Schema) -> None:
     if schema.unit.id is None and kept & {"iis", "_TSpanel"}:
         raise SchemaError(
             "the file is declared a panel (xtset) and no unit is; declare Unit(name, id=...) with "
-            "one row per unit, for one person must not be in several rows"
+            "one row per unit, for one person must not be in several rows; if nobody is, and the "
+            "mark is left over, clear it (in Stata: xtset, clear) and save the file"
         )
 
 

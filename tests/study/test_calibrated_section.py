@@ -152,6 +152,58 @@ def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
     assert any(words in line for line in found), found
 
 
+def test_what_is_open_of_every_outcome_is_listed_at_once(study):
+    changes = (
+        ("income ~ treat", "income + name ~ treat"),
+        ('bounds = [0, 40], missing = "never"', 'missing = "never"'),
+        ('"withheld"', '"modelled"'),
+    )
+    found = problems(study(*changes))
+    for outcome in ("income", "name"):
+        assert sum(f"outcome '{outcome}' needs bounds" in line for line in found) == 1, found
+
+
+def test_groups_and_tables_are_held_against_the_declared_columns(study):
+    (line,) = problems(study(("levels = [0, 1]", "levels = [1, 2]")))
+    assert "a group with treat = 0, which is none of the declared levels" in line
+
+
+def test_an_arm_that_is_long_text_is_refused_once_with_the_way_out(tmp_path):
+    rows = pd.DataFrame({"y": [0.0, 1.0] * 20, "arm": ["no", "yes"] * 20})
+    schema = Schema((Column("y"), Column("arm", "strL")))
+    dprct.write_dta(rows, schema, tmp_path / "survey.dta")
+    (tmp_path / "study.toml").write_text(
+        """
+version = 1
+data = "survey.dta"
+dataset_id = "survey"
+[release]
+method = "calibrated"
+epsilon = 4.0
+formula = "y ~ C(arm)"
+[design]
+kind = "complete"
+arm = "arm"
+arms = ["no", "yes"]
+[calibrated]
+control = "no"
+[header]
+confirm = true
+[columns]
+y = {fate = "modelled", bounds = [0, 1], missing = "never"}
+arm = {fate = "modelled", levels = ["no", "yes"]}
+[[table]]
+name = "t"
+outcomes = ["y"]
+arms = ["arm"]
+""",
+        "utf-8",
+    )
+    table, design = problems(tmp_path / "study.toml")
+    assert "[[table]] 't': column 'arm' holds text" in table
+    assert "is strL, which no protected file shows as it is; number its groups" in design
+
+
 def test_an_index_narrows_the_bounds(study):
     path = study(("[calibrated]", '[calibrated]\nindex = "10 + 0.1 * age"\nindex_bounds = [-9, 9]'))
     assert problems(path) == []

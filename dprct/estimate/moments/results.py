@@ -22,6 +22,7 @@ from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
     check_outcome,
+    filled_words,
     instrumented,
     key_of,
     listed_terms,
@@ -592,11 +593,12 @@ class Moments(ReleasedMoments):
         return (("scores", "; ".join(known)),) if known else ()
 
     def _estimand(self) -> str:
+        filled = filled_words(place.variable for place in self.layout.places)
         if self.layout.grid.moves_nobody:
-            return "Estimands are those of columns clipped to their bounds."
+            return f"Estimands are those of columns clipped to their bounds{filled}."
         return (
             "Estimands are those of columns clipped jointly: rows further from the centres than "
-            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance."
+            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance{filled}."
         )
 
     def _where_note(self, where: Mapping[str, Value] | None) -> tuple[str, ...]:

@@ -352,7 +352,11 @@ def test_a_column_that_does_not_vary_is_not_estimated_and_nobody_is_told(value: 
 def test_a_column_without_any_value() -> None:
     rows = ROWS.assign(late=np.nan)
     filled = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing=0.0)
+    said = "a missing value of late counts as 0"
+    assert said in " ".join(str(filled.plan(epsilon=2, delta=1e-6)).split())
     m = filled.fit(epsilon=2, delta=1e-6)
+    assert said in " ".join(m.summary().split())
+    assert said in " ".join(m.ols("late ~ 1").notes)
     assert abs(float(m.ols("late ~ 1").params.iloc[0])) < 0.2
     known = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing="public")
     m = known.fit(epsilon=2, delta=1e-6)
