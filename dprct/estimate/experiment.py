@@ -605,25 +605,6 @@ def _labels(column: Column) -> tuple[Hashable, ...]:
     return (*column.levels, *([None] if column.missing else []))
 
 
-def check_levels(design: Design, schema: Schema) -> None:
-    """Refuse a group of the design that the declared levels of its column do not allow.
-
-    Raises
-    ------
-    SchemaError
-    """
-    for place, name in enumerate(design.groups.columns):
-        levels = schema.column(name).levels
-        values = dict.fromkeys(group[place] for group in design.groups.values)
-        strange = [value for value in values if levels is not None and value not in levels]
-        if strange:
-            raise SchemaError(
-                f"the design has a group with {name} = {_shown(strange[0])}, which is none of the "
-                f"declared levels of column {name!r} ({', '.join(map(_shown, levels or ()))}); "
-                "correct one of the two"
-            )
-
-
 def _check_groups(groups: Groups, schema: Schema) -> None:
     """Refuse a schema that allows a row which is in no group."""
     columns = {name: schema.column(name) for name in groups.columns}

@@ -165,7 +165,9 @@ def test_what_is_open_of_every_outcome_is_listed_at_once(study):
 
 def test_groups_and_tables_are_held_against_the_declared_columns(study):
     (line,) = problems(study(("levels = [0, 1]", "levels = [1, 2]")))
-    assert "a group with treat = 0, which is none of the declared levels" in line
+    assert (
+        "groups that the levels declared for column 'treat' lack: levels allowed are 1, 2" in line
+    )
 
 
 def test_an_arm_that_is_long_text_is_refused_once_with_the_way_out(tmp_path):

@@ -67,7 +67,6 @@ from dprct.estimate.experiment import (
     UnitRule,
     blocks_of,
     check_hidden,
-    check_levels,
     check_sample,
     cluster_unit,
     clusters_of,
@@ -240,7 +239,7 @@ class ATESpec(Spec[ATEFacts]):
         # one by one, too: a study lists what is open of all outcomes
         yield from (partial(self._bounded, schema, name) for name in self.outcome)
         yield self.comparison
-        yield lambda: check_levels(self.design, schema)
+        yield lambda: self.design.groups.check_levels(schema)
         yield lambda: check_rules(
             self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
         )

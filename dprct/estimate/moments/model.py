@@ -19,7 +19,6 @@ from dprct.assignment.groups import (
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.estimate.experiment import (
     check_hidden,
-    check_levels,
     check_sample,
     compared,
     constant_of,
@@ -320,7 +319,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "cluster as the schema's unit with max_rows, with cov_type='CR1' and "
                 "neighbors='replace-one-design-public', or use PrivateATE"
             )
-        check_levels(self.assignment, schema)
+        self.assignment.groups.check_levels(schema)
         if self.hidden:
             check_hidden(self.assignment, schema)
 
