@@ -112,6 +112,17 @@ def test_options_reach_the_model(study):
     assert model.facts.regressions.covariates == (("age",), ())
 
 
+def test_the_limits_of_a_file_say_that_blocks_were_left_out(study):
+    path = study(
+        ("income ~ treat + age", "income ~ treat"),
+        ('kind = "complete"', 'kind = "block"\nblock = "age"'),
+        ("[calibrated]", '[calibrated]\nblocks = "ignore"\nattrition = true'),
+        ('age = {fate = "modelled"', 'age = {fate = "public"'),
+    )
+    model = bound_model(load_study(path))
+    assert "blocks (age) are left out of the estimate" in model.spec.limits(model.facts)[-1]
+
+
 def test_the_plan_is_free_and_names_the_noise(study):
     path = study()
     assert "income" in str(planned(load_study(path)))
