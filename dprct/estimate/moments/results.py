@@ -204,7 +204,7 @@ class Moments(ReleasedMoments):
             guarantee=self.guarantee,
             control=control.tolist(),
             title=f"Effects against {self.arms[0]}, from released moments",
-            notes=(self._estimand(), *self._where_note(where)),
+            notes=self._fit_notes(where, cells),
         )
 
     def outcome_index(
@@ -325,7 +325,7 @@ class Moments(ReleasedMoments):
             by_cell=meat is None and _by_group(cov_type, used),
             meat=meat,
             formula=parsed.text,
-            notes=(self._estimand(), *self._where_note(where)),
+            notes=self._fit_notes(where, cells),
         )
 
     def iv(
@@ -384,7 +384,7 @@ class Moments(ReleasedMoments):
             guarantee=self.guarantee,
             by_cell=_by_group(cov_type, used),
             formula=parsed.text,
-            notes=(self._estimand(), *self._where_note(where)),
+            notes=self._fit_notes(where, cells),
         )
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
@@ -606,6 +606,14 @@ class Moments(ReleasedMoments):
             return ()
         said = ", ".join(f"{name}={value}" for name, value in where.items())
         return (f"Among those with {said}.",)
+
+    def _fit_notes(
+        self, where: Mapping[str, Value] | None, cells: Sequence[NoisyMoments]
+    ) -> tuple[str, ...]:
+        """Return what is said below every fit."""
+        private = any(not cell.n_is_public for cell in cells)
+        counted = "Observations are counted from released, noisy numbers of people in groups."
+        return (self._estimand(), *self._where_note(where), *((counted,) if private else ()))
 
     def _blocks(self) -> tuple[str, ...]:
         """Return the subgroups whose cells are public: blocks of a public design."""
