@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct.certificate.valid_regressions import Validity
+from dprct.certificate.valid_groups import ValidGroups
+from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
 from dprct.missing import tagged
@@ -373,6 +374,19 @@ PRIVATE = (
     ("[calibrated]", '[calibrated]\nneighbors = "replace-one"\ncentre = {income = 15}'),
     ('treat = {fate = "public"', 'treat = {fate = "modelled"'),
 )
+
+
+def test_subgroups_of_a_planned_file_are_any_of_its_levels():
+    document = {
+        "design": {"kind": "block", "arms": ["treat"], "block": "town"},
+        "calibrated": {"subgroups": ["town"]},
+    }
+    release = ReleaseSection(1.0, "calibrated", delta=1e-6, formula="income ~ treat + C(town)")
+    valid = calibrated_from(document, release).valid()
+    assert valid.groups == ValidGroups(column="town")
+    for terms, within in ((["treat"], 3.0), (["treat"], "Hull"), (["treat", "C(town)"], None)):
+        spec = Specification(outcome="income", terms=tuple(terms), within=within)
+        assert valid.reason(spec) is None
 
 
 def test_treatment_is_private_from_the_shell(study, capsys):

@@ -63,7 +63,11 @@ class Regressions:
         )
         if self.within is None:
             return found
-        return (*found, f"the same within each level of {self.within}")
+        arms = " + ".join(self.arms)
+        within = [
+            f"{outcome} ~ {arms} within each level of {self.within}" for outcome in self.outcomes
+        ]
+        return (*found, *within)
 
 
 def right_side(terms: Iterable[str]) -> Formula:
