@@ -11,8 +11,8 @@ import pytest
 import dprct
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError
+from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.groups import Groups, balanced, joined, same_shares
-from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
