@@ -109,10 +109,11 @@ def main() -> None:
             shutil.copy(DATA / file, folder / file)
         model = calibrated()
         table, schema = weighted()
+        method = dprct.IPW  # a lazy name: its look-up is a part of importing
 
         def weigh() -> None:
             options = {"outcome": "re78", "treatment": "treat", "covariates": list(PEOPLE)}
-            dprct.IPW(table, schema, **options).fit(epsilon=2, delta=1e-5).summary()
+            method(table, schema, **options).fit(epsilon=2, delta=1e-5).summary()
 
         paths: dict[str, Callable[[], Any]] = {
             ".dta to Calibrated to .dta": lambda: released(folder),

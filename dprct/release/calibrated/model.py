@@ -536,7 +536,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         effects = len(self.facts.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0, control_known=LONGEST_ERROR)
         filler = self.facts.covariates.columns(None, rng)
-        for levels in known_levels(self.facts.effects).values():
+        known = known_levels(self.facts.effects) if self.facts.effects.subgroups else {}
+        for levels in known.values():
             # effects that differ, for sets of covariates contradict each other about these alone
             within = (
                 replace(nothing, effects=nothing.effects + k, control=k)
