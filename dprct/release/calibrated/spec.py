@@ -671,7 +671,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
         """Return what the protected file is not good for."""
-        return facts.layout.limits(facts.effects.indexes, facts.effects.counted)
+        effects = facts.effects
+        return (*facts.layout.limits(effects.indexes, effects.counted), *effects.without_blocks)
 
 
 def written_of(formula: str, treatment: Sequence[str]) -> tuple[dict[str, Any], TermSet]:
