@@ -644,6 +644,8 @@ def stata_line(one: Verdict) -> str:
     >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
     >>> stata_line(Verdict(row, "valid"))
     'areg y t age, absorb(v) vce(robust)'
+    >>> stata_line(Verdict(row, "valid", rows="if g == 2"))
+    'areg y t age if g == 2, absorb(v) vce(robust)'
     """
     row = one.regression
     outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
@@ -653,6 +655,8 @@ def stata_line(one: Verdict) -> str:
     elif row.vce not in ("", "classical"):
         options.append(f"vce({row.vce})")
     command = " ".join([row.command, outcome, *row.regressors])
+    if one.rows:
+        command = f"{one.rows} {command}" if one.rows.endswith(":") else f"{command} {one.rows}"
     return f"{command}, {' '.join(options)}" if options else command
 
 

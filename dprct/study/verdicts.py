@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
+from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile.varlists import bare_names
 from dprct.estimate.moments.model import MomentsSpec
@@ -184,12 +185,15 @@ class Verdict:
         Why it is not valid; empty where it is.
     remedy : str
         What would change it, where something would.
+    rows : str
+        In Stata's words, the released group of rows that it is valid on; all rows if empty.
     """
 
     regression: Regression
     kind: Kind
     reason: str = ""
     remedy: str = ""
+    rows: str = ""
 
     def __str__(self) -> str:
         row = self.regression
@@ -420,7 +424,7 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     if reason is None and several:
         reason = f"{_ONLY}, but their errors are not: they have clusters of several variables"
     if reason is None:
-        return Verdict(row, "valid")
+        return Verdict(row, "valid", rows=_rows_of(row, spec, released.valid))
     if reason.startswith(_ONLY):
         return Verdict(row, "effects only", reason, f"run it with {released.valid.errors}")
     return Verdict(row, "artefact", reason, _remedy(reason, row))
@@ -464,6 +468,13 @@ def terms_of(row: Regression) -> tuple[str, ...]:
             found |= dict.fromkeys(parts)
         found[":".join(parts)] = None
     return (*found, *(f"C({name.removeprefix('i.')})" for name in row.absorb))
+
+
+def _rows_of(row: Regression, spec: Specification, valid: Validity) -> str:
+    if valid.groups is None or spec.within is None:
+        return ""
+    column = valid.groups.column
+    return f"by {column}, sort:" if row.groups else f"if {column} == {spelled(spec.within)}"
 
 
 def _crossed(row: Regression, valid: Validity) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.results.ols import ols
 from dprct.schema import Column, Schema
 from dprct.study.do_files import read_do
+from dprct.study.replication import stata_line
 from dprct.study.study import load_study
 from dprct.study.verdicts import Released, of_file, of_study, summary, verdicts
 
@@ -53,6 +54,20 @@ def worth(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
 SOILS = ValidGroups(
     column="soil", levels=(1.0, 2.0, 3.0), rows=((40, 40),) * 3, control_errors=((0.1, 0.2),) * 3
 )
+
+
+def test_a_valid_regression_keeps_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use farms\nreg yield seed if (soil==2), r\nbysort soil: reg wet seed, r\nreg wet seed, r\n"
+    )
+    rows = read_do(tmp_path / "a.do", HEADER, dataset="farms.dta")
+    grouped = replace(VALID, covariates=((),), groups=SOILS)
+    found = verdicts(rows, Released("farms.dta", FATES, grouped, values={"soil": (1.0, 2.0, 3.0)}))
+    assert [stata_line(one) for one in found] == [
+        "regress yield seed if soil == 2, vce(robust)",
+        "by soil, sort: regress wet seed, vce(robust)",
+        "regress wet seed, vce(robust)",
+    ]
 
 
 @pytest.mark.parametrize(
