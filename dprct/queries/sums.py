@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.encoding import clipped, divided
+from dprct.encoding import as_is_within, clipped, divided
 from dprct.errors import SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
@@ -205,10 +205,20 @@ class Clipped:
 
     def steps(self) -> nw.Expr:
         """Return k (int64, 0 to 2^20) as an expression."""
+        return self.whole().cast(nw.Int64)
+
+    def whole(self) -> nw.Expr:
+        """Return k, a whole double from 0 to 2^20, as an expression.
+
+        Nothing has to be clipped again: y - l and its quotient by g rise with y, whatever is
+        rounded, and at y = u the quotient is 2^20, because g is the rounded u - l over a power of
+        two.
+        """
         assert self.column.bounds is not None
         low, high = map(float, self.column.bounds)
-        scaled = divided(clipped(self.column.name, low, high) - low, self.step)
-        return (scaled + 0.5).floor().clip(0, GRID).cast(nw.Int64)
+        name = self.column.name
+        y = as_is_within(nw.col(name).cast(nw.Float64), low, high, clipped(name, low, high))
+        return (divided(y - low, self.step) + 0.5).floor().cast(nw.Float64)
 
 
 def check_extent(name: str, low: float, high: float) -> None:
@@ -316,16 +326,29 @@ _ROWS = "__rows"
 _STEPS, _HIGH, _LOW = "__k", "__a", "__b"
 
 
-def added(frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = ()) -> list[list[Any]]:
+EXACT = 1 << 53
+"""Up to here doubles are all whole numbers, so that adding some is exact in any order."""
+
+
+def added(
+    frame: Table,
+    sums: Mapping[str, nw.Expr],
+    by: Sequence[str] = (),
+    *,
+    doubles: bool = False,
+) -> list[list[Any]]:
     """Add whole numbers over all rows, or group by group, and count the rows.
 
     Parameters
     ----------
     frame : narwhals frame, eager or lazy, n rows
-    sums : mapping from name to expression of int64
+    sums : mapping from name to expression of whole numbers
         The names are not those of ``by``.
     by : sequence of str
         Columns that make the groups.
+    doubles : bool, default False
+        Add doubles, which is faster; only where no sum of the sizes of all rows passes 2^53 by
+        public facts, of which the caller then holds the number of rows against what was added.
 
     Returns
     -------
@@ -335,10 +358,11 @@ def added(frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = ()) -> 
 
     Notes
     -----
-    Where the numbers stay below 2^63 / n, no engine wraps or rounds, so that the result depends
-    neither on the order of rows nor on how they are partitioned.
+    Where the numbers stay below 2^63 / n (as doubles, up to 2^53 / n), no engine wraps or rounds,
+    so that the result depends neither on the order of rows nor on how they are partitioned.
     """
-    numbers = frame.select(*by, *[e.cast(nw.Int64).alias(name) for name, e in sums.items()])
+    kind = nw.Float64 if doubles else nw.Int64
+    numbers = frame.select(*by, *[e.cast(kind).alias(name) for name, e in sums.items()])
     wanted = [*[nw.col(name).sum() for name in sums], nw.len().alias(_ROWS)]
     found = collected(numbers.group_by(*by).agg(*wanted) if by else numbers.select(*wanted))
     return [
@@ -349,10 +373,16 @@ def added(frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = ()) -> 
 
 def steps_of(column: Column, fill: float | None = None) -> nw.Expr:
     """Return k as an expression, a missing value being ``fill`` or else at the lower bound."""
+    return whole_steps_of(column, fill).cast(nw.Int64)
+
+
+def whole_steps_of(column: Column, fill: float | None = None) -> nw.Expr:
+    """Return k of :func:`steps_of` as a double."""
     grid = Clipped(column)
     if fill is None:
-        return grid.steps()
-    return nw.when(present(column.name)).then(grid.steps()).otherwise(nw.lit(grid.steps_at(fill)))
+        return grid.whole()
+    filled = nw.lit(float(grid.steps_at(fill)))
+    return nw.when(present(column.name)).then(grid.whole()).otherwise(filled)
 
 
 def present(name: str) -> nw.Expr:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_FEW_LEVELS = 16
+"""Up to so many levels are compared one by one, which is cheaper than looking them up in a list."""
+
 Rule = tuple[str, Any]
 """What is wrong, in words, and where."""
 
@@ -163,6 +166,61 @@ def number_rules(column: Column, x: Any, on: Spelling) -> Iterator[Rule]:
     if column.levels is not None:
         levels = stored(column, np.array(column.levels)).tolist()
         yield "a value outside the declared levels", finite & ~on.among(x, levels)
+
+
+def legal_number(column: Column, x: nw.Expr, *, exact: bool) -> nw.Expr:
+    """Return whether a number breaks no rule of a column; not true where there is none.
+
+    The same as none of :func:`number_rules` and, of ``exact`` numbers, not :data:`BEYOND`, which
+    ``tests/contract`` holds against each other, at a fraction of what these cost an engine: the
+    narrowest limits stand for all of them, and a level is looked at once, here.
+    """
+    if column.levels is not None:
+        return _one_of(_legal_levels(column, exact=exact), x)
+    low, high = number_limits(column.type)
+    if column.bounds is not None:
+        least, most = stored(column, np.array(column.bounds)).tolist()
+        low, high = max(low, least), min(high, most)
+    within = _within(x, low, high)
+    safe = Expressions.either(within, x, 0.0)
+    if column.type == "float":
+        within = within & (Expressions.single(safe) == safe)
+    if column.is_integer:
+        within = within & (Expressions.floor(safe) == safe)
+    if column.decimals:
+        within = within & _has_decimals(column, safe, Expressions)
+    if exact and max(-low, high) >= WHOLE:
+        within = within & (x.abs() < WHOLE)
+    return within
+
+
+def _legal_levels(column: Column, *, exact: bool) -> list[float]:
+    """Return the levels that break no other rule, in order."""
+    values = stored(column, np.array(column.levels, np.float64))
+    wrong = exact & (np.abs(values) >= WHOLE)
+    with np.errstate(all="ignore"):
+        for _, breaks in number_rules(column, values, Arrays):
+            wrong = wrong | breaks
+    return sorted(set(values[~wrong].tolist()))
+
+
+def _one_of(levels: list[float], x: nw.Expr) -> nw.Expr:
+    """Return whether a number is one of these, as engines find out at the least cost."""
+    if levels and levels == [levels[0] + k for k in range(len(levels))] and levels[0] % 1 == 0:
+        within = _within(x, levels[0], levels[-1])
+        safe = Expressions.either(within, x, 0.0)
+        return within & (Expressions.floor(safe) == safe)
+    if len(levels) > _FEW_LEVELS:
+        return x.is_in(levels)
+    found = nw.lit(False)
+    for level in levels:
+        found = nw.when(x == level).then(nw.lit(True)).otherwise(found)
+    return found
+
+
+def _within(x: nw.Expr, low: float, high: float) -> nw.Expr:
+    """Return whether a number is between two; no engine takes a NaN for at most a number."""
+    return (x >= low) & (x <= high)
 
 
 def _has_decimals(column: Column, x: Any, on: Spelling) -> Any:

@@ -42,6 +42,7 @@ from dprct.schema.rules import (
     Expressions,
     exclusive_rules,
     is_short,
+    legal_number,
     missing_rules,
     number_rules,
     text_rules,
@@ -559,25 +560,25 @@ def counted_once(
     ones = {column.name: nw.col(column.name).cast(nw.Float64) == 1 for column in columns}
     groups = exclusive_rules(_exclusive(schema, names), ones, Expressions)
     dtypes = schema_of(frame)
-    rules = [broken for column in columns for _, broken in _rules(column, dtypes, frame)]
-    rules += [broken for _, broken in groups]
-    rules += [] if schema.unit.id is None else [_id_of(schema)[1]]
-    broken = nw.any_horizontal(*rules, ignore_nulls=True) if rules else nw.lit(False)
+    legal = [held for column in columns for held in _legal(column, dtypes, frame)]
+    legal += [~broken for _, broken in groups]
+    legal += [] if schema.unit.id is None else [~_id_of(schema)[1]]
+    # null is not legal: of what may be missing, that it is missing is asked
+    held = nw.all_horizontal(*legal, ignore_nulls=False) if legal else nw.lit(True)
     by = [f"__key{k}" for k in range(len(counting.keys))]
     has = [f"__has{k}" for k in range(len(counting.present))]
     with asking(frame, "rows that break a rule"):
         rows = frame.select(
-            # a row that breaks a rule may hold anything: it makes no combination of its own
-            *[
-                nw.when(~broken).then(key).alias(name)
-                for name, key in zip(by, counting.keys.values(), strict=True)
-            ],
+            *[key.alias(name) for name, key in zip(by, counting.keys.values(), strict=True)],
             *[
                 Expressions.known(nw.col(name).cast(nw.Float64)).cast(nw.Int64).alias(flag)
                 for name, flag in zip(counting.present, has, strict=True)
             ],
-            nw.when(broken).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias(_BROKEN),
+            nw.when(held).then(nw.lit(0)).otherwise(nw.lit(1)).alias(_BROKEN),
         )
+        # a row that breaks a rule may hold anything: it makes no combination of its own
+        kept = [nw.when(nw.col(_BROKEN) == 0).then(nw.col(name)).alias(name) for name in by]
+        rows = rows.select(*kept, *has, _BROKEN)
         wanted = [nw.len().alias(_EACH), *[nw.col(name).sum() for name in (*has, _BROKEN)]]
         asked = rows.group_by(*by).agg(*wanted) if by else rows.select(*wanted)
     found: dict[tuple[Any, ...], tuple[int, ...]] = {}
@@ -727,8 +728,34 @@ def _broken_in_engine(
     return found, between
 
 
-def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[Rule]:
-    """Yield the rules of a column that stays in an engine; refuse a type that the schema denies."""
+def _legal(
+    column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy
+) -> Iterator[nw.Expr]:
+    """Yield what holds where a column that stays in an engine breaks none of its :func:`_rules`."""
+    _check_type(column, dtypes, frame)
+    name = column.name
+    if column.is_text:
+        text = nw.col(name).cast(nw.String).fill_null("")
+        yield from (~broken for _, broken in text_rules(column, text, Expressions))
+        return
+    x = nw.col(name).cast(nw.Float64)
+    held = legal_number(column, x, exact=is_exact(dtypes[name]) and not is_short(column))
+    if column.missing is None:
+        held = held | ~Expressions.known(x)
+    elif name + COMPANION in dtypes:
+        codes = missing_rules(column, missing_code(frame, name), Expressions)
+        held = held | ~(Expressions.known(x) | nw.any_horizontal(*(b for _, b in codes), ignore_nulls=True))
+    elif MISSING_CODES[0] in column.missing:
+        held = held | ~Expressions.known(x)
+    yield held
+    if name + COMPANION in dtypes:
+        yield ~_companion_rule(name, dtypes[name + COMPANION])[1]
+
+
+def _check_type(
+    column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy
+) -> None:
+    """Refuse a type that the schema denies, and a name that an engine cannot tell."""
     name = column.name
     if name not in dtypes:
         raise ColumnError.unknown(name, list(dtypes), "the data")
@@ -738,21 +765,27 @@ def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -
             "rename it there and in the schema"
         )
     dtype = dtypes[name]
-    if column.is_text:
-        if not isinstance(dtype, _TEXTS):
-            raise SchemaError(f"column {name!r} holds {dtype}, the schema says text; give text")
-        yield from text_rules(column, nw.col(name).cast(nw.String).fill_null(""), Expressions)
-        return
-    if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
+    if column.is_text and not isinstance(dtype, _TEXTS):
+        raise SchemaError(f"column {name!r} holds {dtype}, the schema says text; give text")
+    if not column.is_text and not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
         raise SchemaError(
             f"column {name!r} holds {dtype}, the schema says numbers; give codes and numbers (a "
             "time as a number of units since a day that the schema names)"
         )
+
+
+def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[Rule]:
+    """Yield the rules of a column that stays in an engine; refuse a type that the schema denies."""
+    _check_type(column, dtypes, frame)
+    name = column.name
+    if column.is_text:
+        yield from text_rules(column, nw.col(name).cast(nw.String).fill_null(""), Expressions)
+        return
     if name + COMPANION in dtypes:
         yield _companion_rule(name, dtypes[name + COMPANION])
     yield from missing_rules(column, missing_code(frame, name), Expressions)
     x = nw.col(name).cast(nw.Float64)
-    if is_exact(dtype) and not is_short(column):
+    if is_exact(dtypes[name]) and not is_short(column):
         yield BEYOND, x.abs() >= WHOLE
     yield from number_rules(column, x, Expressions)
 
