@@ -323,7 +323,7 @@ def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
 _ROWS = "__rows"
 
 
-_STEPS, _HIGH, _LOW = "__k", "__a", "__b"
+_STEPS, _HIGH, _SQUARE = "__k", "__a", "__q"
 
 
 EXACT = 1 << 53
@@ -362,9 +362,14 @@ def added(
     so that the result depends neither on the order of rows nor on how they are partitioned.
     """
     kind = nw.Float64 if doubles else nw.Int64
-    numbers = frame.select(*by, *[e.cast(kind).alias(name) for name, e in sums.items()])
-    wanted = [*[nw.col(name).sum() for name in sums], nw.len().alias(_ROWS)]
-    found = collected(numbers.group_by(*by).agg(*wanted) if by else numbers.select(*wanted))
+    numbers = {name: e.cast(kind) for name, e in sums.items()}
+    if isinstance(frame, nw.LazyFrame):  # no engine has to hold what it adds
+        wanted = [e.sum().alias(name) for name, e in numbers.items()]
+    else:  # groups of pandas are added column by column
+        frame = frame.select(*by, *[e.alias(name) for name, e in numbers.items()])
+        wanted = [nw.col(name).sum() for name in numbers]
+    wanted.append(nw.len().alias(_ROWS))
+    found = collected(frame.group_by(*by).agg(*wanted) if by else frame.select(*wanted))
     return [
         [*map(_key, row[: len(by)]), *(int(number or 0) for number in row[len(by) :])]
         for row in found.select(*by, *sums, _ROWS).rows()
@@ -394,19 +399,15 @@ def present(name: str) -> nw.Expr:
 def square_sums(frame: Table, steps: nw.Expr, by: Sequence[str]) -> list[list[Any]]:
     """Return the keys of each group, its rows, the sum of k and the sum of k^2, exactly.
 
-    Each k is 1024 a + b, whose digits' products are added (docs/methods.md, section 0): below 2^63
-    for any n below 8e12, where the sum of k^2 itself wraps at 8.4e6 rows.
+    k^2 = 2^20 h + l, and h and l are added: below 2^63 for any n below 8e12, where the sum of k^2
+    itself wraps at 8.4e6 rows.
     """
-    k = frame.select(*by, steps.alias(_STEPS))
-    digits = k.with_columns(
-        (nw.col(_STEPS) // DIGIT).alias(_HIGH), (nw.col(_STEPS) % DIGIT).alias(_LOW)
-    )
-    a, b = nw.col(_HIGH), nw.col(_LOW)
-    sums = {"__s": nw.col(_STEPS), "__aa": a * a, "__ab": a * b, "__bb": b * b}
-    return [
-        [*keys, n, s, DIGIT**2 * aa + 2 * DIGIT * ab + bb]
-        for *keys, s, aa, ab, bb, n in added(digits, sums, by)
-    ]
+    rows = frame.select(*by, steps.cast(nw.Float64).alias(_STEPS))
+    k, high, square = nw.col(_STEPS), nw.col(_HIGH), nw.col(_SQUARE)
+    parts = rows.with_columns((k * k).alias(_SQUARE))
+    parts = parts.with_columns((square * (1 / GRID)).floor().cast(nw.Float64).alias(_HIGH))
+    sums = {"__s": k, "__h": high, "__l": square - high * float(GRID)}
+    return [[*keys, n, s, GRID * h + low] for *keys, s, h, low, n in added(parts, sums, by)]
 
 
 def _key(value: Any) -> Any:

@@ -44,7 +44,7 @@ def summed(
     Notes
     -----
     k^2 = 2^20 h + l: no sum of k, of h or of l passes 2^20 n, which doubles hold for n up to 2^33,
-    and int64 below 8e12.  How many rows there are is public, and held against those that were added.
+    and int64 below 8e12.  The number of rows is public, and held against those that were added.
     """
     wanted = list(dict.fromkeys(asked))
     public = () if counted is None else counted.present
@@ -61,7 +61,10 @@ def summed(
         *[(nw.col(f"__k{j}") * nw.col(f"__k{j}")).alias(f"__q{j}") for j in range(len(wanted))]
     )
     parts = squares.with_columns(
-        *[(nw.col(f"__q{j}") * (1 / GRID)).floor().alias(f"__h{j}") for j in range(len(wanted))]
+        *[
+            (nw.col(f"__q{j}") * (1 / GRID)).floor().cast(nw.Float64).alias(f"__h{j}")
+            for j in range(len(wanted))
+        ]
     )
     doubles = counted is not None and counted.rows * GRID <= EXACT
     found = added(parts, _sums(wanted, public), keys, doubles=doubles)

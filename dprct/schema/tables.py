@@ -728,9 +728,7 @@ def _broken_in_engine(
     return found, between
 
 
-def _legal(
-    column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy
-) -> Iterator[nw.Expr]:
+def _legal(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[nw.Expr]:
     """Yield what holds where a column that stays in an engine breaks none of its :func:`_rules`."""
     _check_type(column, dtypes, frame)
     name = column.name
@@ -744,7 +742,9 @@ def _legal(
         held = held | ~Expressions.known(x)
     elif name + COMPANION in dtypes:
         codes = missing_rules(column, missing_code(frame, name), Expressions)
-        held = held | ~(Expressions.known(x) | nw.any_horizontal(*(b for _, b in codes), ignore_nulls=True))
+        held = held | ~(
+            Expressions.known(x) | nw.any_horizontal(*(b for _, b in codes), ignore_nulls=True)
+        )
     elif MISSING_CODES[0] in column.missing:
         held = held | ~Expressions.known(x)
     yield held
@@ -752,9 +752,7 @@ def _legal(
         yield ~_companion_rule(name, dtypes[name + COMPANION])[1]
 
 
-def _check_type(
-    column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy
-) -> None:
+def _check_type(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> None:
     """Refuse a type that the schema denies, and a name that an engine cannot tell."""
     name = column.name
     if name not in dtypes:
