@@ -164,9 +164,6 @@ Within these the squares and ratios of squares of sums, with the noise of any sc
 reaches, are doubles: what is checked here cannot overflow after a charge.
 """
 
-DIGIT = 1 << 10
-"""k = DIGIT a + b: the digits whose products are summed, so that no sum passes 2^63."""
-
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
@@ -255,13 +252,10 @@ def clipped_sums(
 
     Notes
     -----
-    Each k is split as 1024 a + b and the digits are summed, so that no sum of squares or products
-    passes 2^63 for any n below 8e12 (docs/methods.md, section 0).
+    The sums are whole numbers below 2^63 for any n below 8e12 (docs/methods.md, section 0).
     """
-    digits = _digits(frame, columns)
-    sums = collected(digits.select(nw.all().sum())).row(0)
-    values = [DIGIT * int(sums[2 * j]) + int(sums[2 * j + 1]) for j in range(len(columns))]
-    return _bounded(values, GRID, relation)
+    steps = {f"k{j}": Clipped(column).whole() for j, column in enumerate(columns)}
+    return _bounded(added(frame, steps)[0][:-1], GRID, relation)
 
 
 def cross_products(
@@ -275,35 +269,17 @@ def cross_products(
         Sealed, (p (p + 1) / 2,): sums of k_i k_j for i <= j, row by row of the upper triangle.
         One record moves every coordinate by at most 2^40.
     """
-    digits = _digits(frame, columns)
     p = len(columns)
+    steps = frame.select(*[Clipped(c).whole().alias(f"k{j}") for j, c in enumerate(columns)])
     pairs = [(i, j) for i in range(p) for j in range(i, p)]
-    products = [
-        (nw.col(f"{first}{i}") * nw.col(f"{second}{j}")).sum().alias(f"{first}{i}{second}{j}")
-        for i, j in pairs
-        for first in "ab"
-        for second in "ab"
-    ]
-    sums = [int(value) for value in collected(digits.select(*products)).row(0)]
-    values = [
-        DIGIT**2 * aa + DIGIT * (ab + ba) + bb
-        for aa, ab, ba, bb in zip(*(sums[k::4] for k in range(4)), strict=True)
-    ]
+    halves: dict[str, nw.Expr] = {}
+    for i, j in pairs:
+        product = nw.col(f"k{i}") * nw.col(f"k{j}")
+        high = (product * (1 / GRID)).floor().cast(nw.Float64)
+        halves |= {f"h{i}_{j}": high, f"l{i}_{j}": product - high * float(GRID)}
+    (sums,) = added(steps, halves)
+    values = [GRID * high + low for high, low in zip(sums[:-1:2], sums[1:-1:2], strict=True)]
     return _bounded(values, GRID**2, relation)
-
-
-def _digits(frame: Table, columns: Sequence[Column]) -> Table:
-    steps = frame.select(*[Clipped(c).steps().alias(f"k{j}") for j, c in enumerate(columns)])
-    return steps.select(
-        *[
-            expression
-            for j in range(len(columns))
-            for expression in (
-                (nw.col(f"k{j}") // DIGIT).alias(f"a{j}"),
-                (nw.col(f"k{j}") % DIGIT).alias(f"b{j}"),
-            )
-        ]
-    )
 
 
 def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
@@ -321,8 +297,6 @@ def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
 # Passes over a table: whole numbers added group by group, in the table's own engine.
 
 _ROWS = "__rows"
-
-
 _STEPS, _HIGH, _SQUARE = "__k", "__a", "__q"
 
 

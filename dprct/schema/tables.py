@@ -40,6 +40,7 @@ from dprct.schema.rules import (
     WHOLE,
     Arrays,
     Expressions,
+    exclusive_groups,
     exclusive_rules,
     is_short,
     legal_number,
@@ -558,7 +559,7 @@ def counted_once(
     counting = counting or Counting()
     columns = list(map(schema.column, names))
     ones = {column.name: nw.col(column.name).cast(nw.Float64) == 1 for column in columns}
-    groups = exclusive_rules(_exclusive(schema, names), ones, Expressions)
+    groups = exclusive_rules(exclusive_groups(columns), ones, Expressions)
     dtypes = schema_of(frame)
     legal = [held for column in columns for held in _legal(column, dtypes, frame)]
     legal += [~broken for _, broken in groups]
@@ -613,7 +614,7 @@ def broken_rules(column: Column, frame: Frame) -> list[str]:
 
 def _broken(schema: Schema, names: Sequence[str], frame: Table) -> list[str]:
     """Return every broken rule, with the names of its columns."""
-    groups = _exclusive(schema, names)
+    groups = exclusive_groups(map(schema.column, names))
     if isinstance(frame, nw.LazyFrame):
         found, between = _broken_in_engine(list(map(schema.column, names)), groups, frame)
         units = _ids_in_engine(schema, frame)
@@ -650,15 +651,6 @@ def _check_companions(schema: Schema, names: Iterable[str]) -> None:
                 f"{name!r} travel; if it holds them, leave it out of the schema (Schema.select), "
                 "else rename it"
             )
-
-
-def _exclusive(schema: Schema, names: Iterable[str]) -> list[list[str]]:
-    """Return the columns of each exclusive group."""
-    groups: dict[str, list[str]] = {}
-    for column in map(schema.column, names):
-        if column.exclusive is not None and not column.is_text:
-            groups.setdefault(column.exclusive, []).append(column.name)
-    return list(groups.values())
 
 
 def _ids_in_memory(schema: Schema, frame: Frame) -> list[str]:
@@ -730,26 +722,17 @@ def _broken_in_engine(
 
 def _legal(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[nw.Expr]:
     """Yield what holds where a column that stays in an engine breaks none of its :func:`_rules`."""
-    _check_type(column, dtypes, frame)
     name = column.name
     if column.is_text:
-        text = nw.col(name).cast(nw.String).fill_null("")
-        yield from (~broken for _, broken in text_rules(column, text, Expressions))
+        yield from (~broken for _, broken in _rules(column, dtypes, frame))
         return
-    x = nw.col(name).cast(nw.Float64)
-    held = legal_number(column, x, exact=is_exact(dtypes[name]) and not is_short(column))
-    if column.missing is None:
-        held = held | ~Expressions.known(x)
-    elif name + COMPANION in dtypes:
-        codes = missing_rules(column, missing_code(frame, name), Expressions)
-        held = held | ~(
-            Expressions.known(x) | nw.any_horizontal(*(b for _, b in codes), ignore_nulls=True)
-        )
-    elif MISSING_CODES[0] in column.missing:
-        held = held | ~Expressions.known(x)
-    yield held
+    _check_type(column, dtypes, frame)
+    codes = None
     if name + COMPANION in dtypes:
+        codes = missing_code(frame, name)
         yield ~_companion_rule(name, dtypes[name + COMPANION])[1]
+    exact = is_exact(dtypes[name]) and not is_short(column)
+    yield legal_number(column, nw.col(name).cast(nw.Float64), codes, exact=exact)
 
 
 def _check_type(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> None:
@@ -814,5 +797,4 @@ def _counts(frame: Lazy, rules: Sequence[nw.Expr]) -> list[int]:
     ]
     with asking(frame, "rows that break a rule"):
         counted = frame.select(*flags).select(*[nw.col(name).sum() for name in names])
-    sums = collected(counted)
-    return [int(number or 0) for number in sums.select(*names).row(0)]
+    return [int(number or 0) for number in collected(counted).select(*names).row(0)]
