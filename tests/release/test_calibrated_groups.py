@@ -12,9 +12,9 @@ import pytest
 import dprct
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError
-from dprct.release.calibrated.covariates import Target
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
+from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.groups import Groups, balanced, joined, same_shares
 from dprct.schema import Column, Schema
 
