@@ -141,10 +141,16 @@ def _extension(path: Path, allowed: tuple[str, ...], deed: str) -> str:
     extension = path.suffix.lower()
     if extension not in allowed:
         got = f"the extension {extension!r}" if extension else "no extension"
+        packed = f"; unpack it first, to {path.stem!r}" if _is_packed(path, allowed) else ""
         raise ParameterError(
-            f"{path.name!r} has {got}; files that can be {deed} are {', '.join(allowed)}"
+            f"{path.name!r} has {got}; files that can be {deed} are {', '.join(allowed)}{packed}"
         )
     return extension
+
+
+def _is_packed(path: Path, allowed: tuple[str, ...]) -> bool:
+    inner = path.with_suffix("").suffix.lower()
+    return inner in allowed and path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def _reader(extension: str) -> Callable[[Path], tuple[pd.DataFrame, Schema]]:

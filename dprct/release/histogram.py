@@ -223,7 +223,7 @@ class HistogramSpec(CountsSpec):
                 f"noise is {k} times as large as with one row each"
             )
         consequences = [
-            f"a combination shared by fewer than about {t} rows disappears",
+            *([f"a combination shared by fewer than about {t} rows disappears"] * (t > 1)),
             _survivors(n, cells, t),
         ]
         if isinstance(mechanism, SparseHistogram):

@@ -86,3 +86,8 @@ def test_what_is_no_path_is_refused(bad: object) -> None:
         read(bad)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="give a file name"):
         write(DATA, SCHEMA, bad)  # type: ignore[arg-type]
+
+
+def test_a_packed_file_is_to_be_unpacked_first(tmp_path: Path) -> None:
+    with pytest.raises(DprctError, match=r"'t.csv.gz' has the extension '.gz'; .*'t.csv'$"):
+        read(tmp_path / "t.csv.gz")
