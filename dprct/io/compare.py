@@ -526,7 +526,7 @@ def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         raise SchemaError(
             f"column {column.name!r} does not hold numbers as its schema says; "
-            "give the data as dprct.read returns them"
+            "give the data as ``dprct.read`` returns them"
         ) from None
 
 
@@ -661,11 +661,13 @@ def _pair(source: object) -> tuple[pd.DataFrame, Schema]:
             pass
         case _:
             given = ", ".join(kind.__name__ for kind in kinds)
-            raise ParameterError(f"got {given}; give a path, or a pair of pandas frame and schema")
+            raise ParameterError(
+                f"got {given}; give a path, or a pair of ``pandas frame`` and schema"
+            )
     if list(data.columns) != schema.names:
         raise SchemaError(
             "the columns of the data are not those of the schema, in its order; "
-            "give a pair as dprct.read returns it"
+            "give a pair as ``dprct.read`` returns it"
         )
     return data, schema
 

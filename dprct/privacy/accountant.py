@@ -366,10 +366,9 @@ class Accountant(Balance):
         )
         if not found.continues(asked):
             raise LedgerError(
-                f"ledger {file.path} has {found.total}, relation={found.relation!r}, "
-                f"unit={found.unit!r}, {found.composition}, which is not what was asked for; "
-                "give these terms (in a study file: the same [budget], or none), "
-                "or continue it with Accountant.load"
+                f"ledger {file.path} has {found.total}, ``relation={found.relation!r}``, "
+                f"``unit={found.unit!r}``, {found.composition}, which is not what was asked for; "
+                "give these terms, or continue it with ``Accountant.load``"
             )
         return cls._kept_in(file, found)
 
@@ -427,7 +426,7 @@ class Accountant(Balance):
         ledger = replace(self._store.read(), dataset_id=checked_id(dataset_id), running=None)
         with file.locked():
             if file.exists():
-                raise LedgerError(f"{file.path} exists; continue it with Accountant.load")
+                raise LedgerError(f"{file.path} exists; continue it with ``Accountant.load``")
             file.write(ledger)
             for entry_id, state in self._store.states().items():
                 file.save_state(entry_id, state)
@@ -510,7 +509,7 @@ class Accountant(Balance):
                 exact(slack, "slack"),
             )
         elif measure is not None or parameter is not None or slack:
-            raise ParameterError("a Charge knows its measure; give measure= with a Budget only")
+            raise ParameterError("a Charge knows its measure; give ``measure=`` with a Budget only")
         return self._append(
             cost,
             method=method,
@@ -584,7 +583,7 @@ class Accountant(Balance):
         'another wave of the survey, of other people'
         """
         if not isinstance(why, str) or not why.strip():
-            raise ParameterError("why= is empty; say why these data may have a second budget")
+            raise ParameterError("``why=`` is empty; say why these data may have a second budget")
         with self._writing() as ledger:
             if ledger.separate != why:
                 self._write(replace(ledger, separate=why))

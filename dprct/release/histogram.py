@@ -100,7 +100,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         share = exact(self.outcome_share, "outcome_share")
         if not 0 <= share < 1:
             raise ParameterError(
-                f"outcome_share={float(share):g}; give a number from 0 (values uniform within "
+                f"``outcome_share={float(share):g}``; give a number from 0 (values uniform within "
                 "bins) to below 1"
             )
         return share
@@ -621,8 +621,7 @@ def _refusal(n: int, t: int) -> str:
         return ""
     return (
         f"n / t = {n / t:.2g}, so fewer than {FEWEST_SURVIVORS} combinations can be "
-        f"expected to survive; {_ADVICE}, or give confirm=True (in a study file: confirm = "
-        "true)"
+        f"expected to survive; {_ADVICE}, or give ``confirm=True``"
     )
 
 

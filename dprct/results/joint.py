@@ -103,7 +103,7 @@ def restrictions(
             sides, said = [_side(part, names, one) for part in _parts(one, names)], one
         else:
             raise ParameterError(
-                f"got {given(one)}; write 'a - b', 'a = b = 0', or a mapping of weights"
+                f"got ``{given(one)}``; write 'a - b', 'a = b = 0', or a ``mapping`` of weights"
             )
         if len(sides) == 1:
             sides.append(np.zeros(len(names) + 1))

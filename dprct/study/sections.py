@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
-from dprct.errors import ParameterError, StudyError, instead_of
+from dprct.errors import ParameterError, StudyError, instead_of, marked
 from dprct.estimate.ate.facts import is_file
 from dprct.privacy.budget import Real
 
@@ -298,7 +298,7 @@ def _design(spec: DesignSection, where: str) -> Design:
     try:
         return _factorial(spec, where) if spec.kind == "factorial" else _plain(spec, where)
     except ParameterError as error:
-        raise StudyError(f"{where} {error}") from None
+        raise StudyError(f"{where} {marked(error)}") from None
 
 
 def _plain(spec: DesignSection, where: str) -> Design:

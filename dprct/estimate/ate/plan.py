@@ -80,8 +80,8 @@ def facts_of(
     spread = "the most that the bounds allow" if sd is None else "declared"
     found = {
         name: f"bounds {bounds[0]:g} to {bounds[1]:g}, " + _arms(outcome, names),
-        f"{name}: budget": f"epsilon={float(epsilon * outcome.share):g} of {float(epsilon):g}, "
-        f"rho={outcome.rho(epsilon):.3g}; sd {_sd(outcome, sd):.4g} ({spread})",
+        f"{name}: budget": f"``epsilon={float(epsilon * outcome.share):g}`` of {float(epsilon):g}, "
+        f"``rho={outcome.rho(epsilon):.3g}``; sd {_sd(outcome, sd):.4g} ({spread})",
     }
     for contrast, now, half, double in zip(
         contrasts,
@@ -94,13 +94,13 @@ def facts_of(
             f"std err {now.standard_error(alphas):.4g} (half epsilon "
             f"{half.standard_error(alphas):.4g}, double {double.standard_error(alphas):.4g}); "
             f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
-            f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, alphas[0]):.4g}"
+            f"``epsilon={equal:.3g}``; effect found with 80% power {detectable(now, alphas[0]):.4g}"
         )
     if isinstance(outcome, Outcome) and outcome.two_arms:
         own = outcome.split(epsilon)[-1]
         scale = float(outcome.width * outcome.arms.reach(0) / own)
         found[f"{name}: control mean"] = (
-            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(own):.3g}"
+            f"noise sd {math.sqrt(2) * scale:.4g}, at ``epsilon={float(own):.3g}``"
             + "; a delta makes it as precise as the effect" * (outcome.arms.clusters is None)
         )
     if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:
@@ -443,7 +443,7 @@ def joint_plan(
                 warnings.append(
                     f"not usable at this n: only an effect of {contrast.name} on {name} above one "
                     "standard deviation would be found; spend more, or declare narrower bounds or "
-                    "sd= and centre="
+                    "``sd=`` and ``centre=``"
                 )
             numbers.append(
                 PlannedNumber(
@@ -615,8 +615,8 @@ def _better(count: int, of: int) -> str:
 def _radius_words(layout: Layout) -> str:
     if layout.grid.moves_nobody:
         return (
-            f"{layout.radius:.4g}: the box of the bounds, which moves nobody; sd= and centre= of "
-            "every outcome make it smaller"
+            f"{layout.radius:.4g}: the box of the bounds, which moves nobody; ``sd=`` and "
+            "``centre=`` of every outcome make it smaller"
         )
     free = [place for place in layout.places if not place.exempt]
     typical = math.sqrt(math.fsum(place.weight**2 for place in free))
@@ -638,7 +638,8 @@ def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:
         return {}
     if not isinstance(sd, Mapping):
         raise ParameterError(
-            f"sd={given(sd)}; give a mapping from outcome, such as sd={{{names[0]!r}: 1.0}}"
+            f"``sd={given(sd)}``; give a ``mapping`` from outcome, such as "
+            f"``sd={{{names[0]!r}: 1.0}}``"
         )
     check_outcomes("sd", sd, names)
     found = {name: float(exact(value, f"sd of {name!r}")) for name, value in sd.items()}
@@ -655,6 +656,6 @@ def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) 
     for name in mapping:
         if name not in names:
             raise ParameterError(
-                f"{what}= names {given(name)}, which is not an outcome of this fit; it has "
+                f"``{what}=`` names {given(name)}, which is not an outcome of this fit; it has "
                 f"{', '.join(names)}"
             )

@@ -127,7 +127,7 @@ def fit(
     """Spend the budget once, and return what was released."""
     seed = None if rng is None else whole(rng, "rng")
     if not isinstance(confirm, bool):
-        raise ParameterError(f"confirm is {type(confirm).__name__}; give True or False")
+        raise ParameterError(f"confirm is ``{type(confirm).__name__}``; give ``True`` or ``False``")
     method = model.method
     asked = _taken(method.fit, delta=delta, confirm=confirm)
     found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)
