@@ -24,7 +24,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, TypeVar, cast
 
-from dprct.errors import DprctError, ParameterError, SchemaError, instead_of, shortened
+from dprct.errors import DprctError, ParameterError, SchemaError, instead_of, kind_of, shortened
 
 _ANYTHING = frozenset({"Any", "object", "IntoFrame", "Frame"})
 _MOST_BITS = 1_024
@@ -42,6 +42,7 @@ _NAMED = {
     "Accountant": "an accountant, such as ``dprct.Accountant(epsilon)``",
     "Budget": "a budget, such as ``dprct.Budget(1)``",
     "Column": "a column, such as ``dprct.Column('age', bounds=(15, 80))``",
+    "DataFrame": "``a DataFrame``",
     "Design": "a design, such as ``dprct.Simple('treated')``",
     "Guarantee": "a guarantee, such as the one of a release",
     "LinearResults": "results of a fit, such as ``dprct.ols`` returns,",
@@ -162,13 +163,13 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
             "``dprct.read`` returns together with the data"
         )
     if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
-        return ParameterError(f"got ``{type(value).__name__}`` for a path; give a file name")
-    said = shortened(value) if isinstance(value, (str, int, float)) else type(value).__name__
+        return ParameterError(f"got {kind_of(value)} for a path; give a file name")
+    of = ""
     if isinstance(value, (list, tuple)) and value:
-        said += " of " + ", ".join(list(dict.fromkeys(type(one).__name__ for one in value))[:3])
+        of = f" of {', '.join(list(dict.fromkeys(map(kind_of, value)))[:3])}"
     if allowed.startswith("allowed: "):
-        return ParameterError(f"``{name}={said}``; {allowed}")
-    return ParameterError(f"``{name}=`` is {said}; give {allowed}")
+        return ParameterError(f"``{name}={given(value)}``{of}; {allowed}")
+    return ParameterError(f"``{name}=`` is ``{given(value)}``{of}; give {allowed}")
 
 
 def _rule(annotation: str) -> tuple[Kind, str] | None:

@@ -94,6 +94,11 @@ def marked(message: object) -> str:
     return message.marked if isinstance(message, Words) else str(message)
 
 
+def reword(error: DprctError, message: str) -> None:
+    """Give an error that was raised another message, whose fragments are marked."""
+    error.args = (unmarked(message), *error.args[1:])
+
+
 def kind_of(value: object) -> str:
     """Return the type of what was given, as a fragment: in R a list is a vector."""
     return f"{MARK}{type(value).__name__}{MARK}"

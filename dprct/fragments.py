@@ -28,6 +28,8 @@ class Dialect:
     between = "="
     constants: Mapping[object, str] = {}
     names: Mapping[str, str] = {}
+    phrases: Mapping[str, str] = {}
+    """How what is marked and no code begins, and what it is in this language."""
 
     def words(self, message: object) -> str:
         """Return an error, a warning or a message, its fragments in this language's words."""
@@ -49,6 +51,9 @@ class Dialect:
 
     def other(self, code: str) -> str:
         """Return what is no code, such as a value that was cut, or a command."""
+        for beginning, words in self.phrases.items():
+            if code.startswith(beginning):
+                return words
         name, equals, value = code.partition("=")
         return self.named(name, value) if equals and name.isidentifier() else code
 
@@ -81,6 +86,8 @@ class Dialect:
                 )
             case ast.Call(func=function):
                 return self.call(ast.unparse(function), self.arguments(node))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"-{self.written(operand)}"
             case ast.Attribute() | ast.Name():
                 return self.name(ast.unparse(node))
         return ast.unparse(node)

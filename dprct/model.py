@@ -32,8 +32,9 @@ from dprct.errors import (
     LedgerError,
     ParameterError,
     SchemaError,
+    kind_of,
     marked,
-    unmarked,
+    reword,
 )
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
@@ -108,9 +109,8 @@ class BoundTable(HoldsRows):
     def __init__(self, data: Any, *, in_memory: bool = False) -> None:
         if isinstance(data, (list, tuple, Mapping)):
             raise SchemaError(
-                f"data is ``{type(data).__name__}``; one fit reads one table: merge the files "
-                "first and protect once, or release them separately with the same key map and "
-                "ledger"
+                f"data is ``{type(data).__name__}``; one fit reads one table: merge the files and "
+                "protect once, or release them separately with the same key map and ledger"
             )
         self.frame = eager(data) if in_memory else opened(data)
 
@@ -681,7 +681,7 @@ def _charged(words: str) -> Iterator[None]:
     try:
         yield
     except EngineError as error:
-        error.args = (unmarked(f"{marked(error)}; {words}"),)
+        reword(error, f"{marked(error)}; {words}")
         raise
 
 
@@ -713,16 +713,12 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
                 continue
             kind = type(self).specification()
             if name in kind.fixed:
-                raise ParameterError(
-                    f"``{type(self).__name__}`` has no option ``{name}=``: {kind.fixed[name]}"
-                )
+                raise ParameterError(f"{kind_of(self)} has no ``{name}=``: {kind.fixed[name]}")
             if name in kind.renamed or not open_ended:
-                raise ParameterError.unknown(name, named, type(self).__name__, kind.renamed)
+                raise ParameterError.unknown(name, named, kind_of(self), kind.renamed)
         for name in needed:
             if name not in options:
-                raise ParameterError(
-                    f"``{type(self).__name__}`` needs ``{name}=``, which is not given"
-                )
+                raise ParameterError(f"{kind_of(self)} needs ``{name}=``; give it")
         constructor(self, *args, **options)
 
     return checked

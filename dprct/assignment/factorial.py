@@ -176,7 +176,7 @@ def _factors(factors: Sequence[Design]) -> tuple[Design, ...]:
     found = tuple(factors) if not isinstance(factors, Design) else (factors,)
     wrong = [factor for factor in found if not isinstance(factor, Design)]
     if wrong or len(found) < 2:
-        got = given(wrong[0]) if wrong else f"{len(found)} of them"
+        got = f"``{given(wrong[0])}``" if wrong else f"{len(found)} of them"
         raise ParameterError(
             f"``factors=`` has {got}; give two designs or more, such as ``Block(...)``"
         )
@@ -242,7 +242,7 @@ def _combination(
         of_factor = [names.index(part) for part in wanted if part in names]
         if len(of_factor) > 1 or (not of_factor and nothing < 0):
             raise ParameterError(
-                f"arm {given(name)} has {len(of_factor)} arms of the factor with "
+                f"arm ``{given(name)}`` has {len(of_factor)} arms of the factor with "
                 f"{quoted(names)}; give one, or none where the factor has a control group"
             )
         places.append(of_factor[0] if of_factor else nothing)
@@ -250,7 +250,7 @@ def _combination(
     for part in wanted:
         if part not in known:
             raise ParameterError(
-                f"arm {given(name)} is mapped to {given(part)}, which no factor has; "
+                f"arm ``{given(name)}`` is mapped to ``{given(part)}``, which no factor has; "
                 f"they have {quoted(sorted(known - {CONTROL}, key=str))}"
             )
     return tuple(places)

@@ -333,7 +333,7 @@ def checked_names(names: object, parameter: str) -> tuple[str, ...]:
     found = listed(names, parameter)
     wrong = [name for name in found if not (isinstance(name, str) and name)]
     if wrong or not found:
-        got = given(wrong[0]) if wrong else "nothing"
+        got = f"``{given(wrong[0])}``" if wrong else "nothing"
         raise ParameterError(f"``{parameter}=`` has {got}; give names of columns, as text")
     if len(set(found)) < len(found):
         raise ParameterError(

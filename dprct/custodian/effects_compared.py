@@ -125,9 +125,7 @@ class Regressions:
     ) -> Regressions:
         """Return the regressions of :func:`dprct.itt_table`."""
         if isinstance(covariates, str):
-            raise ParameterError(
-                f"``covariates={covariates!r}``; give a list, or a ``mapping`` of lists"
-            )
+            raise ParameterError(f"``covariates={covariates!r}``; give a list, or lists by name")
         sets = covariates if isinstance(covariates, Mapping) else {"": covariates}
         factors = [f"C(`{name}`)" for name in blocks]
         panels = {

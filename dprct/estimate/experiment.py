@@ -195,9 +195,8 @@ def experiment_of(
         what = f"the assignment is not one of the design ({'; '.join(problems)})"
         if assignment is None:
             raise ParameterError(
-                f"{what}; name the 0/1 columns of the arms and nothing else, or, where one "
-                "column holds the group of each row, give ``assignment=dprct.Complete(levels, "
-                "arm=column)``"
+                f"{what}; name the 0/1 columns of the arms and nothing else, or, where a column "
+                "holds the group of each row, ``assignment=dprct.Complete(levels, arm=column)``"
             )
         raise ParameterError(
             f"{what}; declare the design that was used, or say ``attrition=True`` if rows were "
@@ -463,12 +462,11 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     for label, pool in pools.items():
         if label not in known:
             raise ParameterError(
-                f"``blocks=`` names {given(label)}, which is not a block of the design; give "
-                "labels as they stand in the block column (``a tuple`` where several columns "
-                "make the blocks)"
+                f"``blocks=`` names ``{given(label)}``, which is not a block of the design; give "
+                "labels as they stand in the block column (``a tuple`` for several columns)"
             )
         if not isinstance(pool, str) or not pool:
-            raise ParameterError(f"``blocks=`` has the pool {given(pool)}; give its name, as text")
+            raise ParameterError(f"``blocks=`` has the pool ``{given(pool)}``; give a text")
     named: list[Hashable] = [
         ("pool", pools[label]) if label in pools else ("block", label) for label in units.labels
     ]
@@ -634,8 +632,7 @@ def _check_groups(groups: Groups, schema: Schema) -> None:
     raise SchemaError(
         f"treatment is private, and the schema allows rows of {listed} that are in no group of "
         "the design; declare arms of which everybody is in one at most ``exclusive='arm'``, and "
-        "where no arm is the control group leave the column of the group to compare with out of "
-        "the design"
+        "where no arm is the control group leave the column of that group out of the design"
     )
 
 
@@ -724,8 +721,8 @@ def any_table_of(data: object) -> Table:
 def _check_single(data: object) -> None:
     if isinstance(data, (list, tuple, Mapping)):
         raise SchemaError(
-            f"data is ``{type(data).__name__}``; one fit reads one table: merge the files first "
-            "and protect once, or release them separately with the same key map and ledger"
+            f"data is ``{type(data).__name__}``; one fit reads one table: merge the files and "
+            "protect once, or release them separately with the same key map and ledger"
         )
 
 

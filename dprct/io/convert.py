@@ -14,7 +14,7 @@ import pandas as pd
 
 from dprct import disk
 from dprct.disk import atomic_write
-from dprct.errors import FileError, ParameterError, SchemaError, marked, unmarked
+from dprct.errors import FileError, ParameterError, SchemaError, marked, reword
 from dprct.io.stata.columns import RawText, Strls, StrlWriter, mark_missing
 from dprct.io.stata.files import (
     check_fits,
@@ -121,7 +121,7 @@ def convert(
     if other.is_file() and not overwrite:
         raise FileError(
             f"{str(other)!r} exists; choose another name, or replace it with --force "
-            "(overwrite=True)"
+            "(``overwrite=True``)"
         )
     if pair == (".dta", ".parquet"):
         return to_parquet(one, other, schema_beside(other), said, overwrite=overwrite)
@@ -206,7 +206,7 @@ def _about(source: Path) -> Iterator[None]:
     try:
         yield
     except SchemaError as error:
-        error.args = (unmarked(f"{source.name!r}: {marked(error)}"), *error.args[1:])
+        reword(error, f"{source.name!r}: {marked(error)}")
         raise error from None
 
 

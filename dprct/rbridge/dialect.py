@@ -53,34 +53,30 @@ TYPES = {
     "Table": "a data frame",
     "NoneType": "NULL",
     "RFunction": "a function",
+    "nan": "NaN",
+    "inf": "Inf",
 }
 """What Python calls the values that came from R."""
-
-PHRASES = {
-    "a data frame": "a data frame",
-    "a dict": "a named list",
-    "a pandas DataFrame": "a data frame",
-    "a pandas or Polars data frame": "a data frame",
-    "a tuple": "a vector",
-    " or a numpy Generator": "",
-    "pandas frame": "data frame",
-    "pip install": "install_dprct()",
-}
-"""How what is marked and no code begins, and what R calls it."""
 
 
 class _R(Dialect):
     between = " = "
     constants: Mapping[object, str] = {True: "TRUE", False: "FALSE", None: "NULL"}
 
+    phrases: Mapping[str, str] = {
+        "a data frame": "a data frame",
+        "a DataFrame": "a data frame",
+        "a dict": "a named list",
+        "a pandas DataFrame": "a data frame",
+        "a pandas or Polars data frame": "a data frame",
+        "a tuple": "a vector",
+        " or a numpy Generator": "",
+        "pandas frame": "data frame",
+        "pip install": "install_dprct()",
+    }
+
     def option(self, name: str) -> str:
         return name
-
-    def other(self, code: str) -> str:
-        for beginning, words in PHRASES.items():
-            if code.startswith(beginning):
-                return words
-        return super().other(code)
 
     def series(self, node: ast.expr, items: list[str]) -> str:
         elements = getattr(node, "elts", [])
@@ -89,7 +85,8 @@ class _R(Dialect):
 
     def key(self, node: ast.expr) -> str:
         name = str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
-        return name if name.replace("_", "").replace(".", "").isalnum() else f"`{name}`"
+        plain = name[:1].isalpha() and name.replace("_", "").replace(".", "").isalnum()
+        return name if plain else f"`{name}`"
 
     def mapping(self, pairs: list[tuple[str, str]]) -> str:
         return f"list({', '.join(f'{key} = {value}' for key, value in pairs)})"

@@ -154,9 +154,8 @@ class Inference:
         ):
             value = getattr(self, name)
             if value not in allowed:
-                raise ParameterError(
-                    f"``{name}={value!r}``; allowed: {', '.join(map(str, allowed))}"
-                )
+                words = ", ".join(one or "``None``" for one in allowed)
+                raise ParameterError(f"``{name}={value!r}``; allowed: {words}")
         if self.resamples and self.alternative == "one-sided":
             raise ParameterError(
                 f"``adjust={self.adjust!r}`` has no side chosen after the estimate; "

@@ -65,6 +65,8 @@ _WORDS = {
     "Accountant.open": "[budget]",
     "str": "text",
     "bool": "true or false",
+    "DataFrame": "a table of data",
+    "ndarray": "a list",
     "list": "a list",
     "tuple": "a list",
     "dict": "a table",
@@ -74,15 +76,18 @@ _WORDS = {
 _SECTIONS = {"assignment": "[design]"}
 
 
-_PHRASES = {"a dict": "a table", "a tuple": "a list"}
-
-
 class _Toml(Dialect):
     between = " = "
     constants: Mapping[object, str] = {True: "true", False: "false", None: "nothing"}
 
-    def other(self, code: str) -> str:
-        return _PHRASES.get(code) or super().other(code)
+    phrases: Mapping[str, str] = {
+        "a data frame": "a table of data",
+        "a DataFrame": "a table of data",
+        "a dict": "a table",
+        "a pandas": "a table of data",
+        "a tuple": "a list",
+        " or a numpy Generator": "",
+    }
 
     def option(self, name: str) -> str:
         return _SECTIONS.get(name, name)

@@ -65,7 +65,7 @@ def test_what_is_not_marked_or_no_code_stays(message: str) -> None:
 def test_python_prints_no_mark_and_the_mark_survives() -> None:
     error = ParameterError("give ``hajek=True``")
     assert str(error) == error.args[0] == "give hajek=True"
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
+    again = pickle.loads(pickle.dumps(error))
     assert in_r(again) == "give hajek = TRUE"
 
 

@@ -107,7 +107,7 @@ def _check_outcomes(what: str, mapping: Mapping[Any, Any], outcomes: Sequence[st
     for name in mapping:
         if name not in outcomes:
             raise ParameterError(
-                f"``{what}=`` names {given(name)}, which is not an outcome of this fit; it has "
+                f"``{what}=`` names ``{given(name)}``, which is not an outcome of this fit; it has "
                 f"{', '.join(outcomes)}"
             )
 

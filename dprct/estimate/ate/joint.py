@@ -481,7 +481,7 @@ class JointATEResults(EffectResults):
         """
         if not isinstance(subgroup, str) or subgroup not in self.strata:
             raise ParameterError(
-                f"{given(subgroup)} is no subgroup of this release; it has "
+                f"``{given(subgroup)}`` is no subgroup of this release; it has "
                 f"{', '.join(self.strata) or 'none'}"
             )
         found = self.strata[subgroup]
@@ -643,5 +643,5 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
             "Treatment is private: means are released sums over released numbers of people."
         )
     if facts.subgroups:
-        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by(...).")
+        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by().")
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

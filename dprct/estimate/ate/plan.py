@@ -656,6 +656,6 @@ def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) 
     for name in mapping:
         if name not in names:
             raise ParameterError(
-                f"``{what}=`` names {given(name)}, which is not an outcome of this fit; it has "
+                f"``{what}=`` names ``{given(name)}``, which is not an outcome of this fit; it has "
                 f"{', '.join(names)}"
             )

@@ -124,7 +124,7 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
     weights = [_weight(wanted.get(arm, 0)) for arm in arms]
     if abs(float(sum(weights))) > _SUM_TOLERANCE or not any(weights):
         raise ParameterError(
-            f"the weights of contrast {given(contrast)} do not sum to zero, or are all zero; a "
+            f"the weights of contrast ``{given(contrast)}`` do not sum to zero, or are all zero; a "
             "contrast compares arms, such as 'a - b' or ``{'a': 1, 'b': -1}``"
         )
     name = contrast if isinstance(contrast, str) else _written(wanted)
@@ -143,7 +143,7 @@ def _read(text: Any, arms: Sequence[str]) -> dict[str, Fraction]:
         term = _TERM.match(text, at)
         if term is None or (found and not term[1]):
             raise ParameterError(
-                f"contrast {given(text)} is not read at character {at + 1}; write 'a - b' or "
+                f"contrast ``{given(text)}`` is not read at character {at + 1}; write 'a - b' or "
                 f"'0.5*a + 0.5*b - c' of the arms {', '.join(arms)} (in backquotes where a name "
                 "has signs or spaces), or give a ``mapping``"
             )
@@ -157,7 +157,7 @@ def _read(text: Any, arms: Sequence[str]) -> dict[str, Fraction]:
 def _weight(value: Any) -> Fraction:
     number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
     if not (number and math.isfinite(value)):
-        raise ParameterError(f"a contrast has the weight {given(value)}; give finite numbers")
+        raise ParameterError(f"a contrast has the weight ``{given(value)}``; give finite numbers")
     return Fraction(value)
 
 

@@ -127,7 +127,7 @@ def scales_of(asked: object, what: str, names: Sequence[str]) -> dict[str, float
     for name, value in asked.items():
         if name not in names:
             raise ParameterError(
-                f"``{what}=`` names {given(name)}, which is no column of this release; it has "
+                f"``{what}=`` names ``{given(name)}``, which is no column of this release; it has "
                 f"{', '.join(names)}"
             )
         number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -348,8 +348,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             for name in self.missing:
                 if name not in self.columns:
                     raise ParameterError(
-                        f"``missing=`` names {given(name)}, which is no column of this release; it "
-                        f"has {', '.join(self.columns)}"
+                        f"``missing=`` names ``{given(name)}``, which is no column of this "
+                        f"release; it has {', '.join(self.columns)}"
                     )
         for name in self.columns:
             self.policy(name, schema)

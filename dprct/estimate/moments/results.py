@@ -679,7 +679,7 @@ class Moments(ReleasedMoments):
         for name, value in where.items():
             if name not in self.group_columns:
                 raise ColumnError(
-                    f"``where=`` names {given(name)}, which makes no groups of this release; "
+                    f"``where=`` names ``{given(name)}``, which makes no groups of this release; "
                     f"groups: {', '.join(self.group_columns) or 'none'}"
                 )
             known = list(dict.fromkeys(group.value(name) for group in self.groups))

@@ -28,7 +28,7 @@ from dprct.errors import (
     SchemaError,
     StataFormatError,
     marked,
-    unmarked,
+    reword,
 )
 from dprct.io.stata.columns import (
     LabelSets,
@@ -439,7 +439,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Cursor]:
 
 
 def _named(error: StataFormatError, path: str | os.PathLike[str]) -> StataFormatError:
-    error.args = (unmarked(f"{os.fspath(path)!r}: {marked(error)}"), *error.args[1:])
+    reword(error, f"{os.fspath(path)!r}: {marked(error)}")
     return error
 
 
