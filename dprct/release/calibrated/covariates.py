@@ -131,7 +131,7 @@ class Covariates:
         if resembles_one_by_one(self.n, sizes, noise):
             return "marginals", f"the noise of a count, sd {noise:.3g}, is small against n / levels"
         return "filler", (
-            f"at ``epsilon={float(budget.epsilon):g}`` they would not resemble the originals: K = "
+            f"at epsilon={float(budget.epsilon):g} they would not resemble the originals: K = "
             f"{float(cells.cells):.2g} cells for n = {self.n:,}, and noise of sd {noise:.3g} in "
             f"every count of {len(sizes)} columns"
         )
