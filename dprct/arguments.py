@@ -175,7 +175,7 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
 def _rule(annotation: str) -> tuple[Kind, str] | None:
     """Return whether a value is of a declared kind, and the kind in words; None for any value."""
     kinds, words = [], []
-    parts = _parts(annotation.strip("'\""), "|")
+    parts = _alternatives(annotation)
     if {"Path", "os.PathLike[str]"} & set(parts):
         parts = [part for part in parts if part != "str"]  # any text is not a file name
     for part in parts:
@@ -188,9 +188,8 @@ def _rule(annotation: str) -> tuple[Kind, str] | None:
 
 
 def _one(part: str) -> tuple[Kind, str] | None:
-    base, _, inner = part.partition("[")
-    inner = inner.removesuffix("]")
-    base = base.rpartition(".")[2]
+    base = _name(part)
+    inner = part.partition("[")[2].removesuffix("]")
     if base in CLASSES:
         words = _NAMED.get(base, f"a {base}")
         return (lambda value: any(c.__name__ == base for c in type(value).__mro__)), words
@@ -301,6 +300,26 @@ _SIMPLE: dict[str, tuple[Kind, str]] = {
         "a file name, or a pair of data and schema",
     ),
 }
+
+
+def kinds_of(annotation: str) -> tuple[str, ...]:
+    """Return the kinds of values that an annotation names, without what is within them.
+
+    Examples
+    --------
+    >>> kinds_of("'Sequence[int | float] | np.ndarray | None'")
+    ('Sequence', 'ndarray', 'None')
+    """
+    return tuple(map(_name, _alternatives(annotation)))
+
+
+def _alternatives(annotation: str) -> list[str]:
+    return _parts(annotation.strip("'\""), "|")
+
+
+def _name(part: str) -> str:
+    """Return the class of one alternative, without its module and its elements."""
+    return part.partition("[")[0].rpartition(".")[2]
 
 
 def _parts(annotation: str, mark: str) -> list[str]:

@@ -48,7 +48,7 @@ _EXPLAINED = {
 }
 _NO_HOLDOUT = (
     "No holdout was given, so there is nothing to compare shares and distances with; keep some "
-    "confidential rows out of the release and give them as holdout=."
+    "confidential rows out of the release and give them as the holdout."
 )
 _LIMITS = (
     "These numbers can show that a release copies; that they are low proves nothing. What protects "

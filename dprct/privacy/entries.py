@@ -255,8 +255,8 @@ class Ledger:
         if not (alone or self._within(cost)):
             raise BudgetError(
                 f"asked for {_plain(entry.budget)}, {_plain(self.remaining)} of "
-                f"{_plain(self.total)} is left (composition={self.composition!r}), and what was "
-                "spent on these people stays spent; ask for less; nothing was drawn"
+                f"{_plain(self.total)} is left (``composition={self.composition!r}``), and what "
+                "was spent on these people stays spent; ask for less; nothing was drawn"
             )
 
     def _within(self, cost: Cost) -> bool:

@@ -408,7 +408,7 @@ class GenModelSpec(InformedSpec):
         first = spread[0] if spread else next(iter(parts.outcomes.values()))
         variance = "confidential" if spread else "none: no outcome is gaussian"
         if spread and settings.sigma == "private":
-            variance = f"private, ``epsilon={float(3 * first.variance):.3g}`` in three parts"
+            variance = f"private, epsilon={float(3 * first.variance):.3g} in three parts"
         treated = self.effects(facts)
         effects = [c for name, c in first.coefficients.items() if name in treated]
         others = [c for name, c in first.coefficients.items() if name not in treated]
@@ -716,7 +716,7 @@ def _each(shares: list[Any]) -> str:
     if not shares:
         return "none"
     step = float(shares[0].range_)
-    return f"{len(shares)}, each ``epsilon={step:.3g}`` for its range and as much for its noise"
+    return f"{len(shares)}, each epsilon={step:.3g} for its range and as much for its noise"
 
 
 def _checked(settings: Settings) -> Settings:

@@ -9,7 +9,8 @@ from dprct.study.wording import in_toml
 
 _QUOTED = re.compile(r"(?<![\w=])'[^'\n]*'(?!\w)|\"[^\"\n]*\"")
 _EVERYWHERE = (
-    r"\b(?:True|False|None|NoneType|dict|tuple|ndarray|DataFrame)\b|\b[a-zA-Z_]\w*=(?!=)"
+    r"\b(?:True|False|None|NoneType|dict|tuple|ndarray|DataFrame)\b"
+    r"|\b(?!(?:epsilon|delta|rho|mu)=)[a-zA-Z_]\w*=(?!=)"
     r"|\bdprct\.[A-Z]\w+|(?<!c)\(low, high\)|\{'|\['"
 )
 LANGUAGES = {

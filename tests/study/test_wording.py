@@ -33,12 +33,11 @@ ELSEWHERE = (
 
 NO_MESSAGES = (
     r"<?(?:7|baselines\.|published\.)?\w*\(|<|\w+ \(one |PrivateATE \(|published\.\w+ \(| style="
-    r"|module 'dprct|, delta=|Relation \| None|  method "
+    r"|module 'dprct|Relation \| None|  method "
 )
 """How what is printed otherwise begins: models and results, titles of methods, budgets."""
 
 NOT_TO_BE_WRITTEN = (
-    "(rho=", "(mu=", "(composition=",  # numbers of a guarantee
     "of sd=, centre=",  # the public facts on which a guarantee rests
     "dprct.ols and tables", "dprct.Calibrated, of a later",  # in certificates
     "0, 1, 2, ...)", "pandas, Polars (eager",
@@ -46,7 +45,8 @@ NOT_TO_BE_WRITTEN = (
     "a.merge(b,",
 )  # fmt: skip
 PYTHON = re.compile(
-    r"\b[a-z_]\w*=(?!=)|\bTrue\b|\bFalse\b|\bNone\b|\bdprct\.[A-Z]\w+|\(low, high\)|\bdeclare\("
+    r"\b(?!(?:epsilon|delta|rho|mu)=)[a-z_]\w*=(?!=)"  # save how a budget is written
+    r"|\bTrue\b|\bFalse\b|\bNone\b|\bdprct\.[A-Z]\w+|\(low, high\)|\bdeclare\("
     r"|(?:^| )(?:pandas|numpy|pip|dict|tuple) |\{'|\['\w|\.\.\.\)|\b(?:schema|model)\.\w+\("
 )
 

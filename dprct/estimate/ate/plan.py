@@ -80,8 +80,8 @@ def facts_of(
     spread = "the most that the bounds allow" if sd is None else "declared"
     found = {
         name: f"bounds {bounds[0]:g} to {bounds[1]:g}, " + _arms(outcome, names),
-        f"{name}: budget": f"``epsilon={float(epsilon * outcome.share):g}`` of {float(epsilon):g}, "
-        f"``rho={outcome.rho(epsilon):.3g}``; sd {_sd(outcome, sd):.4g} ({spread})",
+        f"{name}: budget": f"epsilon={float(epsilon * outcome.share):g} of {float(epsilon):g}, "
+        f"rho={outcome.rho(epsilon):.3g}; sd {_sd(outcome, sd):.4g} ({spread})",
     }
     for contrast, now, half, double in zip(
         contrasts,
@@ -94,13 +94,13 @@ def facts_of(
             f"std err {now.standard_error(alphas):.4g} (half epsilon "
             f"{half.standard_error(alphas):.4g}, double {double.standard_error(alphas):.4g}); "
             f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
-            f"``epsilon={equal:.3g}``; effect found with 80% power {detectable(now, alphas[0]):.4g}"
+            f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, alphas[0]):.4g}"
         )
     if isinstance(outcome, Outcome) and outcome.two_arms:
         own = outcome.split(epsilon)[-1]
         scale = float(outcome.width * outcome.arms.reach(0) / own)
         found[f"{name}: control mean"] = (
-            f"noise sd {math.sqrt(2) * scale:.4g}, at ``epsilon={float(own):.3g}``"
+            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(own):.3g}"
             + "; a delta makes it as precise as the effect" * (outcome.arms.clusters is None)
         )
     if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:
