@@ -202,7 +202,7 @@ def _one(part: str) -> tuple[Kind, str] | None:
         element = _one(elements[0]) if len(elements) == 1 or elements[1:] == ["..."] else None
         fits = element[0] if element else lambda _value: True
         return (lambda value: _is_list(value) and all(map(fits, _elements(value)))), (
-            "a list" + (f" of {element[1]}" if element else "")
+            "``a list``" + (f" of {element[1]}" if element else "")
         )
     if base == "Mapping":
         first = _parts(inner, ",")[0]

@@ -67,6 +67,7 @@ class _R(Dialect):
         "a data frame": "a data frame",
         "a DataFrame": "a data frame",
         "a dict": "a named list",
+        "a list": "a vector",
         "a pandas DataFrame": "a data frame",
         "a pandas or Polars data frame": "a data frame",
         "a tuple": "a vector",
@@ -102,7 +103,7 @@ class _R(Dialect):
     def name(self, name: str) -> str:
         own = name.removeprefix("dprct.").removeprefix("published.")
         if own in FUNCTIONS:
-            paper = "published_" if ".published." in name else ""
+            paper = "published_" if "published." in name else ""
             return f"{paper}{FUNCTIONS[own]}"
         return TYPES.get(own, own.replace(".", "$"))
 
@@ -127,3 +128,15 @@ def in_r(message: object) -> str:
     "give missing = c('.', '.a'), or list(x = 1, `y z` = 2)"
     """
     return _DIALECT.words(message)
+
+
+def method_in_r(method: str) -> str:
+    """Return what a method is called, with the name of the function that asks for it in R.
+
+    Examples
+    --------
+    >>> method_in_r("PrivateATE (Laplace, closed-form intervals)"), method_in_r("published.IPW")
+    ('private_ate (Laplace, closed-form intervals)', 'published_ipw')
+    """
+    name, blank, rest = method.partition(" ")
+    return f"{_DIALECT.name(name)}{blank}{rest}"

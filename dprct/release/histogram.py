@@ -588,7 +588,7 @@ class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
         return redrawn(found, rows, codes, binned, means, rng)
 
 
-_ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (Marginals)"
+_ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (``Marginals``)"
 
 
 def most_survivors(n: int, cells: int, t: int) -> int:
