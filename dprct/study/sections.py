@@ -164,8 +164,8 @@ def _value(value: object, hints: tuple[Any, ...], place: str) -> Any:
             return found
     if len(hints) == 1 and get_origin(hints[0]) is Literal:
         allowed = ", ".join(str(choice) for choice in get_args(hints[0]))
-        raise StudyError(f"{place} = {value!r}; allowed: {allowed}")
-    raise StudyError(f"{place} = {value!r}; give {words(hints)}")
+        raise StudyError(f"{place} = ``{value!r}``; allowed: {allowed}")
+    raise StudyError(f"{place} = ``{value!r}``; give {words(hints)}")
 
 
 def _taken(value: object, hint: Any) -> Any:
@@ -371,7 +371,7 @@ def absent(formula: str | None, design: Design | None) -> list[str]:
 def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:
     """Refuse a value that is none of those allowed."""
     if value not in allowed:
-        raise StudyError(f"{where} = {value!r}; allowed: {', '.join(allowed)}")
+        raise StudyError(f"{where} = ``{value!r}``; allowed: {', '.join(allowed)}")
 
 
 def check_index(index: object, where: str) -> None:

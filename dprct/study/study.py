@@ -425,8 +425,8 @@ class Study:
         if asked.fits(total):
             return []
         return [
-            f"[release] asks for {asked}, and [budget] allows {total} in all; ask for less, or "
-            "declare a larger total before anything is charged"
+            f"[release] asks for ``{asked}``, and [budget] allows ``{total}`` in all; ask for "
+            "less, or declare a larger total before anything is charged"
         ]
 
     def _without_domain(self, schema: Schema, rows: int | None) -> list[str]:

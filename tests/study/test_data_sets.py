@@ -248,8 +248,8 @@ def test_a_merge_is_refused_a_second_budget_by_its_files(
     ("file", "old", "new", "said"),
     [
         ("sales.toml", '"orchard"', '"meadow"', "has dataset_id = 'meadow'"),
-        ("sales.toml", "epsilon = 9.0", "epsilon = 8.0", "no [budget]"),
-        ("sales.toml", "[budget]\nepsilon = 9.0\n", "", "no [budget]"),
+        ("sales.toml", "epsilon = 9.0", "epsilon = 8.0", "the same [budget]"),
+        ("sales.toml", "[budget]\nepsilon = 9.0\n", "", "the same [budget]"),
         ("sales.toml", 'name = "grower"', 'name = "person"', "the same unit"),
         ("sales.toml", 'id = "gid"\n', "", "the same unit"),
         ("sales.toml", "rep/data/sales.dta", "sales.dta", "in another folder"),
