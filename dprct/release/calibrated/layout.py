@@ -138,7 +138,7 @@ def split(formula: str, treatment: Sequence[str]) -> tuple[list[str], TermSet, T
             raise FormulaError(
                 f"{label!r} interacts or transforms the treatment, whose effect is released for "
                 "everybody together: its coefficient would be an artefact; leave it out, and name "
-                "a column of blocks in subgroups= for effects within its levels"
+                "a column of blocks in ``subgroups=`` for effects within its levels"
             )
         arms.append(label)
     absent = [name for name in treatment if name not in parsed.regressor_names]

@@ -485,7 +485,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         if not self.subgroups:
             return
         name, *others = self.subgroups
-        said = f"subgroups={list(self.subgroups)}"
+        said = f"``subgroups={list(self.subgroups)}``"
         if others:
             raise ParameterError(
                 f"{said} name {len(self.subgroups)} columns, and outcomes are constructed within "
@@ -493,7 +493,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             )
         if self.treatment_private:
             raise ParameterError(
-                f"{said} needs public groups, and with neighbors='replace-one' nothing of the "
+                f"{said} needs public groups, and with ``neighbors='replace-one'`` nothing of the "
                 "design is public; leave one of the two out"
             )
         if name not in blocks_of(self.effects.design, "weight"):
@@ -503,8 +503,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             )
         if self.has_slopes:
             raise ParameterError(
-                f"{said} does not go with gamma='moments', whose coefficients are those of "
-                "everybody; say gamma='zero'"
+                f"{said} does not go with ``gamma='moments'``, whose coefficients are those of "
+                "everybody; say ``gamma='zero'``"
             )
         check_sets(map(right_side, self.regressions.covariates), name)
 
