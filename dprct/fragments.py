@@ -34,7 +34,8 @@ class Dialect:
     def words(self, message: object) -> str:
         """Return an error, a warning or a message, its fragments in this language's words."""
         parts = marked(message).split(MARK)
-        parts[1::2] = map(self.fragment, parts[1::2])
+        for place in range(1, len(parts) - 1, 2):
+            parts[place] = self.fragment(parts[place])
         return shown("".join(parts))
 
     def fragment(self, code: str) -> str:
