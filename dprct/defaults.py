@@ -58,7 +58,7 @@ def bins_by_zeta(n: int, zeta: float) -> int:
     97
     """
     if isinstance(zeta, bool) or not isinstance(zeta, (int, float)) or not 0 < zeta < 1:
-        raise ParameterError(f"zeta={given(zeta)}; give a number between 0 and 1, such as 2/3")
+        raise ParameterError(f"``zeta={given(zeta)}``; give a number between 0 and 1, such as 2/3")
     return math.ceil(math.pow(n, zeta))
 
 

@@ -97,7 +97,7 @@ def ridge_l1(y_norm: float, n: int, T0: int, lam: float) -> float:
     """
     kappa = _kappa(y_norm, T0, lam)
     if n < 1:
-        raise ParameterError(f"n={n}; give at least one donor")
+        raise ParameterError(f"``n={n}``; give at least one donor")
     # the best th is 2 n - 1, or the largest there is; a, and s for it, as in the notes
     th = min(T0 / kappa, 2 * n - 1)
     a = math.sqrt((n - 1) * th)
@@ -190,7 +190,7 @@ def solver_error(y_norm: float, n: int, T0: int, lam: float) -> float:
 
 def _kappa(y_norm: float, T0: int, lam: float) -> float:
     if not (math.isfinite(lam) and lam > 0):
-        raise ParameterError(f"lam={lam:g}; give a number above 0, such as 20 * T0")
+        raise ParameterError(f"``lam={lam:g}``; give a number above 0, such as 20 * T0")
     if T0 < 1 or not (math.isfinite(y_norm) and y_norm >= 0):
         raise ParameterError("a sensitivity needs at least one pre-period and a finite y_norm")
     return lam / 2

@@ -81,7 +81,7 @@ class Part:
             return
         if self.column.is_text or not (self.column.bounds or self.column.levels):
             raise SchemaError(
-                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                f"column {self.column.name!r} has no bounds; declare ``bounds=(low, high)`` from "
                 "public knowledge, never from the data"
             )
         check_extent(self.column.name, *self.bounds)
@@ -210,9 +210,9 @@ class MomentsGrid:
 
     def __post_init__(self) -> None:
         if not 1 <= self.constant <= STEPS:
-            raise ParameterError(f"constant={self.constant} is not within 1 and {STEPS} steps")
+            raise ParameterError(f"``constant={self.constant}`` is not within 1 and {STEPS} steps")
         if self.rows < 1:
-            raise ParameterError(f"rows={self.rows}: a unit has at least one row")
+            raise ParameterError(f"``rows={self.rows}``: a unit has at least one row")
         if self.rows * self.width > MOST_OF_A_UNIT:
             raise ParameterError(
                 f"one unit may have {self.rows} rows of {self.width} columns, and moments take at "
@@ -411,7 +411,9 @@ def moment_sums(
     if isinstance(table, nw.LazyFrame):
         check_in_engine(grid.width)
     if cells.inner > 1 and not grid.count:
-        raise ParameterError("the numbers of rows of private cells are released; say count=True")
+        raise ParameterError(
+            "the numbers of rows of private cells are released; say ``count=True``"
+        )
     found = (
         _in_engine(table, grid, cells, counted)
         if isinstance(table, nw.LazyFrame)

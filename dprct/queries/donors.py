@@ -67,14 +67,14 @@ class Scale:
         finite = math.isfinite(self.low) and math.isfinite(self.high)
         if not (finite and self.low < self.high and EXTREMES[0] <= self.bound <= EXTREMES[1]):
             raise ParameterError(
-                f"bound=({self.low:g}, {self.high:g}); give a positive number B of at most "
+                f"``bound=({self.low:g}, {self.high:g})``; give a positive number B of at most "
                 f"{EXTREMES[1]:g}, or the smallest and the largest number that are possible, from "
                 "public knowledge"
             )
         if self.width < _FEWEST_STEPS:
             raise ParameterError(
-                f"bound=({self.low:g}, {self.high:g}) is narrow for numbers of that size; subtract "
-                "a public constant from the outcome"
+                f"``bound=({self.low:g}, {self.high:g})`` is narrow for numbers of that size; "
+                "subtract a public constant from the outcome"
             )
 
     @property
@@ -204,7 +204,7 @@ class RidgeGrid:
         if max(n, T0) >= LARGEST:
             raise ParameterError(
                 f"{n:,} donors and {T0:,} pre-periods; ridge weights take fewer than {LARGEST:,} "
-                "of each: use weights='uniform'"
+                "of each: use ``weights='uniform'``"
             )
         norm = math.sqrt(T0) if y_norm is None else y_norm
         exact_l1, exact_l2 = ridge_l1(norm, n, T0, lam), ridge_l2(norm, T0, lam)
@@ -214,7 +214,7 @@ class RidgeGrid:
         error = solver_error(norm, n, T0, lam)
         if error > SOLVER_SHARE * exact_l2:
             raise ParameterError(
-                f"lam={lam:g} is too small for {n:,} donors and {T0:,} pre-periods: the linear "
+                f"``lam={lam:g}`` is too small for {n:,} donors and {T0:,} pre-periods: the linear "
                 "system could be ill-conditioned; give a larger one, such as 20 * T0"
             )
         # a treated unit of zeros has weights of zero, and any grid will do

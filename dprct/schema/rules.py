@@ -195,7 +195,7 @@ def unit_rules(unit: Unit, *, missing: bool, crowded: bool) -> Iterator[str]:
     if crowded and unit.max_rows == 1:
         yield f"a {unit.name} with several rows; declare max_rows to protect all of them"
     elif crowded:
-        yield f"a {unit.name} with more rows than max_rows={unit.max_rows}"
+        yield f"a {unit.name} with more rows than ``max_rows={unit.max_rows}``"
 
 
 def is_short(column: Column) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from dprct.errors import ParameterError, StudyError
+from dprct.errors import ParameterError, StudyError, marked
 from dprct.privacy.budget import Budget
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.estimates import ESTIMATES
@@ -167,4 +167,4 @@ def _check_budget(spec: ReleaseSection | TotalBudget, where: str) -> None:
     try:
         Budget.asked(spec.epsilon, spec.delta)
     except ParameterError as error:
-        raise StudyError(f"{where} {error}") from None
+        raise StudyError(f"{where} {marked(error)}") from None

@@ -239,7 +239,7 @@ def test_the_mean_effect_stands_above_the_path(
 ATE = [
     ('formula = "income', 'formula = "log(income)', "[release] formula: "),
     ("works = 0.4}", "works = 0.5}", "budget_shares"),
-    ("sd = {income = 6", "sd = {wage = 6", "sd names 'wage', which is not an outcome"),
+    ("sd = {income = 6", "sd = {wage = 6", 'sd names "wage", which is not an outcome'),
     ("alphas = [0.05", "alphas = [0.7", "sizes of tests between 1e-9 and 0.5"),
     ("sd = {", 'effects = "main"\nsd = {', '[private_ate] effects = "main" needs '),
     ("sd = {", 'privacy_unit = "cluster"\nsd = {', "need a design of clusters"),

@@ -413,12 +413,12 @@ class SyntheticControl:
     ) -> None:
         if isinstance(donor_weights, str) and donor_weights not in get_args(Rule):
             raise ParameterError(
-                f"donor_weights={given(donor_weights)}; allowed: {', '.join(get_args(Rule))}, or "
-                "a mapping from donors to numbers"
+                f"``donor_weights={given(donor_weights)}``; allowed: "
+                f"{', '.join(get_args(Rule))}, or a ``mapping`` from donors to numbers"
             )
         if rank is not None and not 1 <= rank <= min(panel.rows.shape):
             raise ParameterError(
-                f"rank={given(rank)}; give a whole number from 1 to {min(panel.rows.shape)}"
+                f"``rank={given(rank)}``; give a whole number from 1 to {min(panel.rows.shape)}"
             )
         self._donors, self._target = panel.donors(frame), panel.target(frame)
         largest = float(np.abs(self._donors).max()) or 1.0

@@ -262,7 +262,7 @@ class ATESpec(Spec[ATEFacts]):
     def outcome_columns(self, schema: Schema) -> tuple[Column, ...]:
         """Return the outcomes, with bounds."""
         if not self.outcome:
-            raise ParameterError("outcome= names no column; name one or several")
+            raise ParameterError("``outcome=`` names no column; name one or several")
         return tuple(self._bounded(schema, name) for name in self.outcome)
 
     def comparison(self) -> Comparison:
@@ -326,8 +326,8 @@ class ATESpec(Spec[ATEFacts]):
         policy = policy_of(column, self.missing)
         if policy == "private" and self.treatment_private:
             raise ParameterError(
-                f"missing='private' for {column.name!r} needs public arm sizes, and with "
-                "neighbors='replace-one' treatment is private; give a number that stands for a "
+                f"``missing='private'`` for {column.name!r} needs public arm sizes, and with "
+                "``neighbors='replace-one'`` treatment is private; give a number that stands for a "
                 "missing value"
             )
         if policy == "private" and clusters_of(self.design):
@@ -735,7 +735,7 @@ def check_relation(neighbors: object) -> None:
     allowed = ("replace-one", "replace-one-design-public")
     if not isinstance(neighbors, str) or neighbors not in allowed:
         raise ParameterError(
-            f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public' (treatment is "
+            f"``neighbors={given(neighbors)}``; allowed: 'replace-one-design-public' (treatment is "
             "public), 'replace-one' (treatment is private too)"
         )
 
@@ -745,5 +745,5 @@ def check_one_row(schema: Schema) -> None:
     if schema.unit.max_rows > 1:
         raise SchemaError(
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
-            "assign them as clusters with privacy_unit='cluster'"
+            "assign them as clusters with ``privacy_unit='cluster'``"
         )

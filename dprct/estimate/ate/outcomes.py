@@ -25,9 +25,9 @@ MissingRule = str | float
 def uncountable(column: Column) -> ParameterError:
     """Return the refusal of a design in which values of an outcome cannot be counted."""
     return ParameterError(
-        f"missing='private' for {column.name!r} is not offered with clusters or weighted "
-        "blocks, where too few have a value in each; say blocks='ignore' where shares are "
-        "the same everywhere, or missing='public' or a number"
+        f"``missing='private'`` for {column.name!r} is not offered with clusters or weighted "
+        "blocks, where too few have a value in each; say ``blocks='ignore'`` where shares are "
+        "the same everywhere, or ``missing='public'`` or a number"
     )
 
 
@@ -106,8 +106,8 @@ def policy_of(
         raise no_policy(policy, column)
     if policy is None:
         raise SchemaError(
-            f"outcome {column.name!r} may be missing; say missing='public' (it is public whose "
-            "value is missing), missing='private' (it is private), or a number that replaces "
-            "it, or declare missing='never'"
+            f"outcome {column.name!r} may be missing; say ``missing='public'`` (it is public whose "
+            "value is missing), ``missing='private'`` (it is private), or a number that replaces "
+            "it, or declare ``missing='never'``"
         )
     return policy

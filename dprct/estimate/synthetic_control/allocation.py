@@ -245,13 +245,13 @@ def check_noise(noise: object, budget: Budget) -> None:
     """
     if noise == "laplace" and budget.delta:
         raise ParameterError(
-            f"delta={float(budget.delta):g} buys nothing with noise='laplace'; leave delta out, or "
-            "use noise='gaussian'"
+            f"``delta={float(budget.delta):g}`` buys nothing with ``noise='laplace'``; leave "
+            "delta out, or use ``noise='gaussian'``"
         )
     if noise != "laplace" and not budget.delta:
         raise ParameterError(
-            f"noise={noise!r} needs delta > 0; give one far below one over the number of donors, "
-            "or use noise='laplace'"
+            f"``noise={noise!r}`` needs delta > 0; give one far below one over the number of "
+            "donors, or use ``noise='laplace'``"
         )
 
 
@@ -330,8 +330,8 @@ def _fine_enough(mu: Fraction, part: Part, budget: Budget, count: int) -> Analyt
 
 def _too_large(budget: Budget, count: int) -> ParameterError:
     return ParameterError(
-        f"{budget} is too large to be divided among {count} releases with noise='gaussian', whose "
-        "draws would need a finer grid; use noise='concentrated'"
+        f"{budget} is too large to be divided among {count} releases with ``noise='gaussian'``, "
+        "whose draws would need a finer grid; use ``noise='concentrated'``"
     )
 
 

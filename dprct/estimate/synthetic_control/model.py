@@ -142,8 +142,8 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     def _check_mean(self) -> None:
         if self.mean_effect and self.noise != "laplace":
             raise ParameterError(
-                f"mean_effect=True buys nothing with noise={self.noise!r}, where the mean of the "
-                "path is as precise; leave it out, or use noise='laplace'"
+                f"``mean_effect=True`` buys nothing with ``noise={self.noise!r}``, where the "
+                "mean of the path is as precise; leave it out, or use ``noise='laplace'``"
             )
 
     def guesses(self, facts: Facts) -> Iterator[PanelFacts]:
@@ -212,7 +212,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         if len(forms) == 1:
             [form] = forms.values()
             return form.allocation(budget, self.noise, scale, "")
-        why = "(chosen from public facts: dprct.defaults.ridge_pays)"
+        why = "(chosen from public facts: ``dprct.defaults.ridge_pays``)"
         ridge = forms["ridge"].allocation(budget, self.noise, scale, why)
         equal = forms["uniform"].allocation(budget, self.noise, scale, why)
         pays = ridge_pays(
@@ -469,7 +469,7 @@ def check_complete(schema: Schema, outcome: object) -> None:
     if schema.column(name).missing != ():
         raise SchemaError(
             f"outcome {name!r} may be missing, or has no declared missing policy; declare "
-            "missing='never', for a synthetic control takes complete panels"
+            "``missing='never'``, for a synthetic control takes complete panels"
         )
 
 
@@ -486,7 +486,7 @@ def penalty_of(lam: object, T0: int) -> float:
     penalty = number(lam)
     if not 0 < penalty <= LARGEST_PENALTY:
         raise ParameterError(
-            f"lam={given(lam)}; give a number above 0, such as 20 * T0, and at most "
+            f"``lam={given(lam)}``; give a number above 0, such as 20 * T0, and at most "
             f"{LARGEST_PENALTY:g}"
         )
     return penalty
@@ -497,12 +497,13 @@ def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
     if isinstance(wanted, str) and wanted == "all":
         wanted = panel.names
     if isinstance(wanted, str) or not hasattr(wanted, "__iter__"):
-        raise ParameterError(f"placebos={given(wanted)}; give 'all' or a list of donors")
+        raise ParameterError(f"``placebos={given(wanted)}``; give 'all' or a list of donors")
     names = [str(name) for name in wanted]
     unknown = [name for name in names if name not in panel.names]
     if unknown or len(set(names)) < len(names):
         raise ParameterError(
-            "placebos= names what is not a donor, or a donor twice; name donors as the weights do"
+            "``placebos=`` names what is not a donor, or a donor twice; name donors as "
+            "the weights do"
         )
     if names and len(panel.names) < 3:
         raise ParameterError("a placebo takes one donor away; it needs at least 3 donors")

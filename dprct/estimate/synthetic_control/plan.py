@@ -132,13 +132,13 @@ def warnings_of(allocation: ControlAllocation) -> Iterator[str]:
     if form.rule == "ridge" and form.n * allocation.weight_sd**2 > 1:
         yield (
             "the noise of the ridge weights is longer than any weights: what is used will be about "
-            "equal weights, for which donor_weights='uniform' has all the budget"
+            "equal weights, for which ``donor_weights='uniform'`` has all the budget"
         )
     ways = _mean_ways(allocation) if "mean" in form.shares else None
     if ways and ways["from both"] >= ways["from a path with the whole share"] * (1 - 1e-9):
         yield (
-            "mean_effect=True costs the mean effect more than it gains with these shares and so "
-            "few periods after treatment; leave it out"
+            "``mean_effect=True`` costs the mean effect more than it gains with these shares and "
+            "so few periods after treatment; leave it out"
         )
     placebo = placebo_name(form.placebos[0], "prediction") if form.placebos else None
     if placebo is not None and allocation.path_sd(placebo) > 2 * path:

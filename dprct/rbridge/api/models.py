@@ -19,6 +19,7 @@ from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
+from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.registry import export
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def model(
         made = kind.from_formula(formula, data.data, data.schema, **given)
     else:
         made = kind(data.data, data.schema, **_named_by(formula, kind), **given)
-    return Record(("dprct_model",), {"method": method}, live=Bound(made, data.like))
+    return Record(("dprct_model",), {"method": method_in_r(method)}, live=Bound(made, data.like))
 
 
 def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
@@ -127,7 +128,7 @@ def fit(
     """Spend the budget once, and return what was released."""
     seed = None if rng is None else whole(rng, "rng")
     if not isinstance(confirm, bool):
-        raise ParameterError(f"confirm is {type(confirm).__name__}; give True or False")
+        raise ParameterError(f"confirm is ``{type(confirm).__name__}``; give ``True`` or ``False``")
     method = model.method
     asked = _taken(method.fit, delta=delta, confirm=confirm)
     found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)

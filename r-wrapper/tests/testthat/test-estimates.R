@@ -179,7 +179,7 @@ test_that("the features of a released function are read by their labels", {
 test_that("the published IPW gives its number and says that nothing is promised", {
   skip_without_python()
   model <- published_ipw(treat ~ age, read_dta(nsw_file()), outcome = "re78")
-  expect_error(plan(model, epsilon = 5, delta = 1e-6), "classical=FALSE", fixed = TRUE)
+  expect_error(plan(model, epsilon = 5, delta = 1e-6), "classical = FALSE", fixed = TRUE)
   result <- fit(model, epsilon = 0.5, delta = 1e-6, rng = 1)
   expect_s3_class(result, "dprct_result")
   expect_identical(names(coef(result)), tidy(result)$term)
