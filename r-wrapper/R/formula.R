@@ -18,7 +18,7 @@ formula_text <- function(formula, data = NULL, spelled = FALSE) {
   factors <- names(data)[vapply(data, is_factor, NA)]
   left <- if (length(formula) == 3L) formula[[2L]]
   right <- without_dot(formula[[length(formula)]], all.vars(left), data)
-  lapply(as.list(formula)[-1L], check_functions, call = sys.call())
+  lapply(as.list(formula)[-1L], check_functions, call = user_call())
   if (has_r_operators(right, if (spelled) c(":", "*"))) right <- expanded(right)
   words <- paste("~", term_text(right, factors))
   text <- if (is.null(left)) words else paste(outcome_text(left), words)

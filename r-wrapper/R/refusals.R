@@ -1,5 +1,5 @@
 # A refusal that needs no Python: of class dprct_<leaf>_error, as those that come from there.
-refuse <- function(leaf, message, call = sys.call(-1L)) {
+refuse <- function(leaf, message, call = user_call()) {
   stop_dprct(paste0("dprct_", leaf, "_error"), message, call)
 }
 
