@@ -81,6 +81,15 @@ check_flag <- function(value, name) {
   }
 }
 
+# Of an interval; 95 for 0.95 would make every end NaN.
+check_level <- function(level, name = "level") {
+  if (!is.numeric(level) || length(level) != 1L || !is.finite(level) || level <= 0 || level >= 1) {
+    refuse("parameter", sprintf(
+      "%s is not one number between 0 and 1; give one such as %s = 0.95", name, name
+    ))
+  }
+}
+
 # NULL draws a new one; whatever else is not a seed may not pass for it.
 check_seed <- function(rng) {
   if (is.null(rng)) return(invisible())
