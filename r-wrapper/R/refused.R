@@ -212,22 +212,43 @@ unfitted <- function(what) {
 }
 
 #' @export
-coef.dprct_model <- function(object, ...) unfitted("coefficients")
+coef.dprct_model <- function(object, ...) {
+  only_known(..., .also = "complete")
+  unfitted("coefficients")
+}
 
 #' @export
-fitted.dprct_model <- function(object, ...) unfitted("fitted values")
+fitted.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("fitted values")
+}
 
 #' @export
-residuals.dprct_model <- function(object, ...) unfitted("residuals")
+residuals.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("residuals")
+}
 
 #' @export
-weights.dprct_model <- function(object, ...) unfitted("weights")
+weights.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("weights")
+}
 
 #' @export
-deviance.dprct_model <- function(object, ...) unfitted("deviance")
+deviance.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("deviance")
+}
 
 #' @export
-df.residual.dprct_model <- function(object, ...) unfitted("degrees of freedom")
+df.residual.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("degrees of freedom")
+}
 
 #' @export
-sigma.dprct_model <- function(object, ...) unfitted("standard error")
+sigma.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("standard error")
+}
