@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from dprct.arguments import check_choice, checked, renamed
+from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
     NOT_RELEASED,
     Specification,
@@ -78,6 +81,8 @@ def _specifications(
     """Return the regressions of a table by what to call them."""
     cov_type = covariance_named(inference.cov_type, regressions.groups)
     cluster = None if regressions.groups is None else regressions.groups_name or "given by row"
+    valid, every = Validity.of(regressions.schema), np.ones(len(regressions.frame), bool)
+    within = None if valid is None else level_of(valid.groups, regressions.frame, every)
     terms = {
         panel: terms_of(parse(f"~ {side}", functions=True))
         for panel, side in regressions.panels.items()
@@ -90,6 +95,7 @@ def _specifications(
             cluster=cluster,
             rows=int(nobs),
             weighted=regressions.weights is not None,
+            within=within,
         )
         for panel, outcome, nobs in zip(
             estimates["covariates"], estimates["outcome"], estimates["nobs"], strict=True
