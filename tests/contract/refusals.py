@@ -12,6 +12,7 @@ of an option without a case fails ``test_refusals_are_public.py``.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -269,8 +270,9 @@ case(**ATE, name="a formula", private="y x", index="2 + x", **NARROW)
 
 
 def steep(rows: pd.DataFrame) -> Any:
-    """An index that fails for one legal row."""
+    """An index that fails for one legal row, and warns of what it sees."""
     if (rows["x"] == -1).any():
+        warnings.warn(f"-1 in one of {len(rows)} rows", stacklevel=1)
         raise KeyError("-1")
     return rows["x"].fillna(0) + (rows["s"] == "north")
 

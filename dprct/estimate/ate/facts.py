@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -223,10 +224,14 @@ class Index:
     def _tried(self, rows: pd.DataFrame) -> Array | str:
         """Return g0 of rows, or in words why there is none: a foreign message may show data."""
         try:
-            with np.errstate(all="ignore"):
+            # so may a foreign warning, and whether there is one
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 found = np.asarray(self.rule(rows), np.float64)
         except Exception as error:
             return f"ended with {type(error).__name__}"
+        if len(rows) == 1 and found.ndim == 0:  # a function of R has no other form of one number
+            found = found.reshape(1)
         return found if found.shape == (len(rows),) else "did not return one number per row"
 
     def _is_by_row(self, rows: pd.DataFrame, whole: Array) -> bool:

@@ -18,12 +18,15 @@ from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
-from dprct.rbridge.convert import Likeness, Matrix, Record, Table
+from dprct.rbridge.convert import Likeness, Matrix, Record, RFunction, Table
+from dprct.rbridge.convert.calls import messages
 from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.registry import export
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pandas as pd
 
     from dprct.privacy.accountant import Accountant
     from dprct.release.release import Release
@@ -87,6 +90,8 @@ def model(
     """Return a method bound to its data; the data are checked against the schema here."""
     kind = method_named(method)
     named = dict(options or {})
+    if "index" in named:
+        named["index"] = _unheard(named["index"])
     if named.get("assignment") is not None:
         named["assignment"] = design_of(named["assignment"], data)
     given = options_for(kind, named)
@@ -95,6 +100,24 @@ def model(
     else:
         made = kind(data.data, data.schema, **_named_by(formula, kind), **given)
     return Record(("dprct_model",), {"method": method_in_r(method)}, live=Bound(made, data.like))
+
+
+def _unheard(index: Any) -> Any:
+    """Return functions of R without their messages, which may show rows: Python's warnings, too."""
+    if isinstance(index, dict):
+        return {outcome: _unheard(rule) for outcome, rule in index.items()}
+    if not isinstance(index, RFunction):
+        return index
+
+    def rule(rows: pd.DataFrame) -> Any:
+        token = messages.set(lambda _: None)
+        try:
+            return index(rows)
+        finally:
+            messages.reset(token)
+
+    rule.__qualname__ = "of R's"
+    return rule
 
 
 def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
