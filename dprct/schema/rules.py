@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_FEW_LEVELS = 16
+"""Up to so many levels are compared one by one, which is cheaper than looking them up in a list."""
+
 Rule = tuple[str, Any]
 """What is wrong, in words, and where."""
 
@@ -165,6 +168,87 @@ def number_rules(column: Column, x: Any, on: Spelling) -> Iterator[Rule]:
         yield "a value outside the declared levels", finite & ~on.among(x, levels)
 
 
+def legal_number(column: Column, x: nw.Expr, codes: nw.Expr | None, *, exact: bool) -> nw.Expr:
+    """Return whether a number breaks no rule of a column that stays in an engine; else null or not.
+
+    Parameters
+    ----------
+    column : Column
+    x : expression of doubles
+    codes : expression or None
+        Number of the missing code of each row, where the table has such; else null and NaN are ".".
+    exact : bool
+        Whether the numbers were of a type of which doubles do not hold all.
+
+    Notes
+    -----
+    The same as that no rule of :func:`number_rules`, of :func:`missing_rules` and, of ``exact``
+    numbers, :data:`BEYOND` is broken, which ``tests/contract`` holds against each other.  It costs
+    an engine a fraction of these: the narrowest limits stand for all, and a level is looked at
+    here, once.
+    """
+    absent = ~Expressions.known(x)
+    held = _legal_value(column, x, exact=exact)
+    if codes is not None:
+        wrong = [broken for _, broken in missing_rules(column, codes, Expressions)]
+        return held | (absent & ~wrong[0] if wrong else absent)
+    may_lack = column.missing is None or MISSING_CODES[0] in column.missing
+    return held | absent if may_lack else held
+
+
+def _legal_value(column: Column, x: nw.Expr, *, exact: bool) -> nw.Expr:
+    """Return whether there is a number, and a legal one."""
+    if column.levels is not None:
+        return _one_of(_legal_levels(column, exact=exact), x)
+    low, high = number_limits(column.type)
+    if column.bounds is not None:
+        least, most = stored(column, np.array(column.bounds)).tolist()
+        low, high = max(low, least), min(high, most)
+    within = _within(x, low, high)
+    safe = Expressions.either(within, x, 0.0)
+    if column.type == "float":
+        within = within & (Expressions.single(safe) == safe)
+    if column.is_integer:
+        # Spark's floor ends in int64; beyond 2^53 every double is whole
+        few = safe if max(-low, high) < WHOLE else Expressions.either(x.abs() < WHOLE, safe, 0.0)
+        within = within & (Expressions.floor(few) == few)
+    if column.decimals:
+        within = within & _has_decimals(column, safe, Expressions)
+    if exact and max(-low, high) >= WHOLE:
+        within = within & (x.abs() < WHOLE)
+    return within
+
+
+def _legal_levels(column: Column, *, exact: bool) -> list[float]:
+    """Return the levels that break no other rule, in order."""
+    values = stored(column, np.array(column.levels, np.float64))
+    wrong = exact & (np.abs(values) >= WHOLE)
+    with np.errstate(all="ignore"):
+        for _, breaks in number_rules(column, values, Arrays):
+            wrong = wrong | breaks
+    return sorted(set(values[~wrong].tolist()))
+
+
+def _one_of(levels: list[float], x: nw.Expr) -> nw.Expr:
+    """Return whether a number is one of these, as engines find out at the least cost."""
+    first = levels[0] if levels else 0.5
+    if first % 1 == 0 and abs(first) < WHOLE and levels == [first + k for k in range(len(levels))]:
+        within = _within(x, first, levels[-1])
+        safe = Expressions.either(within, x, 0.0)
+        return within & (Expressions.floor(safe) == safe)
+    if len(levels) > _FEW_LEVELS:
+        return x.is_in(levels)
+    found = nw.lit(False)
+    for level in levels:
+        found = nw.when(x == level).then(nw.lit(True)).otherwise(found)
+    return found
+
+
+def _within(x: nw.Expr, low: float, high: float) -> nw.Expr:
+    """Return whether a number is between two; no engine takes a NaN for at most a number."""
+    return (x >= low) & (x <= high)
+
+
 def _has_decimals(column: Column, x: Any, on: Spelling) -> Any:
     power = 10.0 ** (column.decimals or 0)
     scaled = x * power
@@ -177,6 +261,15 @@ def text_rules(column: Column, text: Any, on: Spelling) -> Iterator[Rule]:
     """Yield what the texts of a column may not be, and where they are."""
     if column.levels is not None:
         yield "a text outside the declared levels", ~on.among(text, column.levels)
+
+
+def exclusive_groups(columns: Iterable[Column]) -> list[list[str]]:
+    """Return the names of the columns of each exclusive group."""
+    groups: dict[str, list[str]] = {}
+    for column in columns:
+        if column.exclusive is not None and not column.is_text:
+            groups.setdefault(column.exclusive, []).append(column.name)
+    return list(groups.values())
 
 
 def exclusive_rules(
