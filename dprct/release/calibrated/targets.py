@@ -48,6 +48,9 @@ class Target:
         None where it has none.
     within : tuple of Target
         What was released of the same outcome in every public group, in order; none without groups.
+    weighted : ((K - 1,) array, (K - 1, K - 1) array) or None
+        Effects, and their covariance, that regressions with factors of the groups return, where
+        arms have other shares in some groups; None where they have not.
     """
 
     effects: Array
@@ -58,6 +61,12 @@ class Target:
     control_error: float | None = None
     control_known: float | None = None
     within: tuple[Target, ...] = ()
+    weighted: tuple[Array, Array] | None = None
+
+    @property
+    def on_all_rows(self) -> tuple[Array, Array]:
+        """Effects, and their covariance, that valid regressions on all rows return."""
+        return (self.effects, self.covariance) if self.weighted is None else self.weighted
 
 
 def targets_of(
@@ -159,14 +168,40 @@ def joint_targets(
 
 
 def with_groups(
-    targets: Sequence[Target], estimates: JointATEResults, subgroup: str, columns: Sequence[Column]
+    targets: Sequence[Target],
+    estimates: JointATEResults,
+    subgroup: str,
+    columns: Sequence[Column],
+    weights: Sequence[Array | None],
 ) -> list[Target]:
-    """Return the targets with those of every level of a subgroup."""
+    """Return the targets with those of every level of a subgroup.
+
+    ``weights`` (K - 1, G, K) are those of cells' means in a regression with factors of the levels;
+    None of outcomes for which arms have the same shares in all levels.
+    """
     levels = len(estimates.strata[subgroup].levels)
     every = joint_targets(estimates.by(subgroup), [*columns] * levels, clipped=False)
     return [
-        replace(target, within=tuple(every[j :: len(targets)])) for j, target in enumerate(targets)
+        replace(
+            target,
+            within=tuple(every[j :: len(targets)]),
+            weighted=None if mine is None else _weighted(estimates, subgroup, mine, j),
+        )
+        for j, (target, mine) in enumerate(zip(targets, weights, strict=True))
     ]
+
+
+def _weighted(
+    estimates: JointATEResults, subgroup: str, weights: Array, outcome: int
+) -> tuple[Array, Array]:
+    """Return combinations of the means of levels and arms, and the squares of their errors."""
+    effects, levels, arms = weights.shape
+    every = np.zeros((effects, levels, len(estimates.outcomes), arms))
+    every[:, :, outcome] = weights
+    means = estimates.strata[subgroup].means.transformed(every.reshape(effects, -1))
+    found = means.each()
+    errors = [standard_error(one, estimates.alphas) for one in found]
+    return np.array([one.value for one in found]), np.diag(np.square(errors))
 
 
 def sizes_of(counts: Sequence[float], n: int, least: int) -> NDArray[np.int64]:
