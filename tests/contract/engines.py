@@ -234,7 +234,7 @@ def ball(frame: Table, *, private: bool) -> list[Any]:
             cells = MomentCells(len(codes), codes[at])
         else:
             cells = MomentCells(len(codes), codes, where)
-    grid = MomentsGrid(columns, 30000, count=private)
+    grid = MomentsGrid(columns, 30000, count=private, touched=7)
     return [_open(moment_sums(frame, grid, cells, relation))]
 
 
