@@ -344,6 +344,8 @@ case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s
 case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
 case(**MOMENTS, name="scales", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
      centre={"y": 0.1}, radius=2.0)  # fmt: skip
+case(**MOMENTS, name="touched", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
+     centre={"y": 0.1}, radius=2.0, touched=0.02)  # fmt: skip
 case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,
      sd={"y": 1.0, "x": 1.0}, cov_type="HC1")  # fmt: skip
 case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y ~ x"],

@@ -498,6 +498,10 @@ moments("scales, a radius, centres",
         {"columns": ["y", "w"], "sd": {"y": 0.2, "w": 0.3}, "centre": {"y": 0.5, "w": -0.5},
          "radius": 0.7})  # fmt: skip
 moments("scales, moved by default", {**OF, "sd": {"y": 0.1, "w": 0.1}})
+for engine in (False, True):
+    moments("how many are moved" + ", in Polars" * engine,
+            {"columns": ["y", "w", "g"], "sd": {"y": 0.1, "w": 0.1}, "radius": 0.5,
+             "touched": 0.02, "subgroups": ["x"]}, engine=engine)  # fmt: skip
 moments("the box", {**OF, "sd": {"y": 0.1}, "radius": "box"})
 moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"], "sd": {"y": 0.5, "w": 0.5}})
 moments("subgroups", {"columns": ["y", "w"], "subgroups": ["x", "g"]}, may_miss={"x": "private"})
@@ -536,6 +540,7 @@ moments("robust errors, missing public",
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
+             "touched": 0.1 if most == 2 else None,
              "sd": {"y": 0.2, "w": 0.3}, "subgroups": ["g"] * (most == 4)},
             private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
 moments("villages that are assigned",

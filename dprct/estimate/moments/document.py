@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.release import ReleasedMoments
 
-VERSION = 2
-"""That is written.  Version 1 has no scores, and one row of each unit; it is still read."""
+VERSION = 3
+"""The newest.  Version 1 has no scores, and one row of each unit; version 2 no number of rows that
+were moved, and a release without it is still written as 2."""
+
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
 
@@ -64,7 +66,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         )
     layout, drawn = moments.layout, moments.drawn
     content: dict[str, Any] = {
-        "moments": VERSION,
+        "moments": 2 if drawn.touched is None else VERSION,
         "dprct": __version__,
         "method": moments.method,
         "dataset_id": moments.schema.dataset_id,
@@ -99,6 +101,9 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
             for one in drawn.scores
         ],
     }
+    if drawn.touched is not None:
+        content["layout"]["touched"] = layout.grid.touched
+        content["touched"] = drawn.touched
     return {**content, "digest": digest_of(content)}
 
 
@@ -268,6 +273,8 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     sigma = _number(content["sigma"])
     scores = tuple(_scores(facts) for facts in content["scores"]) if content["moments"] > 1 else ()
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores)
+    touched = _whole(content["touched"], signed=True) if layout.grid.touched else None
+    _require((touched is None) == (content["moments"] < 3), "its version is not that of its keys")
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
     sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
@@ -292,7 +299,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "subgroups": tuple(map(_text, content["subgroups"])),
         "outcomes": tuple(map(_text, content["outcomes"])),
         "n": n,
-        "drawn": DrawnMoments(sums, sigma, scores),
+        "drawn": DrawnMoments(sums, sigma, scores, touched),
         "guarantee": guarantee,
         "ledger": _text(content["ledger"]),
         "method": _text(content["method"]),
@@ -335,6 +342,7 @@ def _layout(places: tuple[Place, ...], facts: Mapping[str, Any]) -> Layout:
         _whole(facts["constant"]),
         facts["count"] is True,
         _whole(facts["rows"]) if "rows" in facts else 1,
+        _whole(facts["touched"]) if "touched" in facts else 0,
     )
     return Layout(places, radius, _number(facts["shrunk_radius"]), grid)
 

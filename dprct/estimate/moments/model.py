@@ -30,6 +30,7 @@ from dprct.estimate.moments.groups import (
     public_subgroups,
 )
 from dprct.estimate.moments.layout import (
+    NOTHING,
     layout_of,
     one_hot,
     places_of,
@@ -88,6 +89,9 @@ MissingRule = str | float
 ScoreErrors = Literal["HC1", "CR1"]
 """Robust errors: of rows, and of units with several rows."""
 
+LEAST_TOUCHED, MOST_TOUCHED = 1e-4, 0.5
+"""Of mu squared, for the number of rows that are moved."""
+
 RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
 
 
@@ -108,6 +112,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     attrition: bool = False
     cov_type: ScoreErrors | None = None
+    touched: float | None = None
     neighbors: str = "replace-one"
 
     def options(self) -> dict[str, Any]:
@@ -269,7 +274,24 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return the public layout."""
         count = self.count_private(schema)
         rows = schema.unit.max_rows
-        return layout_of(self.places(schema), self.radius, self.use, count=count, rows=rows)
+        return layout_of(
+            self.places(schema), self.radius, self.use, count=count, rows=rows,
+            touched=self.touched_share,
+        )  # fmt: skip
+
+    @property
+    def touched_share(self) -> Fraction:
+        """What the number of rows that are moved gets of mu squared; 0 if it is not released."""
+        share = self.touched
+        if share is None:
+            return NOTHING
+        number = isinstance(share, (int, float)) and not isinstance(share, bool)
+        if not number or not LEAST_TOUCHED <= share <= MOST_TOUCHED:
+            raise ParameterError(
+                f"touched={given(share)}; give the share of mu squared for the number of rows that "
+                f"are moved, {LEAST_TOUCHED:g} to {MOST_TOUCHED:g}, or nothing"
+            )
+        return Fraction(float(share))
 
     def scored(self, schema: Schema) -> tuple[tuple[Scored, str], ...]:
         """Return the regressions whose scores are released, each with its formula."""
@@ -294,6 +316,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: check_choice("neighbors", self.neighbors, RELATIONS)
         yield lambda: self._check_design(schema)
         yield lambda: self._check_errors(schema)
+        yield lambda: self.touched_share
         yield lambda: _check_rows(facts.n)
         yield lambda: check_sample(schema)
         yield self.comparison
@@ -503,6 +526,10 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Errors of the regressions in ``formulas`` from their own scores, at a tenth of mu squared:
         ``"HC1"`` is robust to variances that vary; ``"CR1"`` to dependence within units of several
         rows too (``max_rows`` of the schema's unit), which need it.  Not for rows in an engine.
+    touched : float, optional
+        The share of rows that are moved by ``radius`` is released too, for this share of mu
+        squared, 1e-4 to .5: ``.02`` makes all other noise 1 % larger.  ``plan`` names the price and
+        the noise of the share before it is bought; the released moments have it as ``touched``.
     neighbors : {"replace-one", "replace-one-design-public"}
         Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
 
@@ -535,6 +562,15 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     >>> m = PrivateMoments(data, schema, columns=["wage", "age"]).fit(epsilon=4, delta=1e-6)
     >>> bool(abs(m.ols("wage ~ age").params["age"] - 2) < 0.2)
     True
+
+    How many rows were moved, at a fiftieth of mu squared:
+
+    >>> scales = {"wage": 23.0, "age": 11.5}
+    >>> model = PrivateMoments(data, schema, columns=["wage", "age"], sd=scales, radius=2,
+    ...                        centre={"wage": 0.0, "age": 40.0}, touched=0.02)
+    >>> found = model.fit(epsilon=4, delta=1e-6).touched
+    >>> bool(abs(found.share - 0.175) < 6 * found.bse), bool(found.bse < 0.002)
+    (True, True)
     """
 
     saved_types = (DrawnMoments, DrawnScores)
@@ -556,6 +592,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         attrition: bool = False,
         cov_type: ScoreErrors | None = None,
+        touched: float | None = None,
         neighbors: str = "replace-one",
     ) -> None:
         spec = MomentsSpec(
@@ -564,7 +601,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
-            cov_type=cov_type, neighbors=neighbors,
+            cov_type=cov_type, touched=touched, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
         if spec.cov_type and isinstance(self._table.frame, nw.LazyFrame):

@@ -16,7 +16,7 @@ from dprct.estimate.moments.effects import against_control, effects_of
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
-from dprct.estimate.moments.release import ReleasedMoments, moments_of
+from dprct.estimate.moments.release import ReleasedMoments, Touched, moments_of, touched_of
 from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
@@ -139,6 +139,11 @@ class Moments(ReleasedMoments):
     def columns(self) -> tuple[str, ...]:
         """What is released, products among them; treatment and subgroups make groups."""
         return self.layout.names
+
+    @property
+    def touched(self) -> Touched | None:
+        """The share of rows that were moved into the ball; None if ``touched=`` was not given."""
+        return touched_of(self.layout, self.drawn, sum(self.totals))
 
     @cached_property
     def cells(self) -> tuple[NoisyMoments, ...]:
@@ -560,7 +565,7 @@ class Moments(ReleasedMoments):
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return what is public of the release, in words."""
         s1, s2 = self.layout.noise(self.drawn.sigma)
-        size = len(self.groups) * self.layout.grid.size
+        size = self.layout.grid.numbers(len(self.groups))
         return (
             ("n", f"{self.n:,}"),
             ("columns", ", ".join(self.columns)),
@@ -568,6 +573,7 @@ class Moments(ReleasedMoments):
             ("released", f"{size:,} numbers"),
             ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
             *self._scores_said(),
+            *((("rows moved", str(self.touched)),) if self.touched else ()),
             ("ledger", self.ledger),
         )
 
@@ -598,7 +604,8 @@ class Moments(ReleasedMoments):
             return f"Estimands are those of columns clipped to their bounds{filled}."
         return (
             "Estimands are those of columns clipped jointly: rows further from the centres than "
-            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance{filled}."
+            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance"
+            f"{f' ({self.touched})' if self.touched else ''}{filled}."
         )
 
     def _where_note(self, where: Mapping[str, Value] | None) -> tuple[str, ...]:
