@@ -141,8 +141,10 @@ def _extension(path: Path, allowed: tuple[str, ...], deed: str) -> str:
     extension = path.suffix.lower()
     if extension not in allowed:
         got = f"the extension {extension!r}" if extension else "no extension"
+        is_packed = deed == "read" and extension in (".gz", ".zip", ".bz2", ".xz")
+        packed = "; unpack it first" if is_packed else ""
         raise ParameterError(
-            f"{path.name!r} has {got}; files that can be {deed} are {', '.join(allowed)}"
+            f"{path.name!r} has {got}; files that can be {deed} are {', '.join(allowed)}{packed}"
         )
     return extension
 
