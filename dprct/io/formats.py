@@ -37,6 +37,9 @@ READABLE = (
 WRITABLE = (".dta", ".rds", ".csv", ".parquet")
 """Extensions that :func:`write` knows."""
 
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
+"""Extensions of files that hold others."""
+
 
 @checked
 def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
@@ -141,16 +144,11 @@ def _extension(path: Path, allowed: tuple[str, ...], deed: str) -> str:
     extension = path.suffix.lower()
     if extension not in allowed:
         got = f"the extension {extension!r}" if extension else "no extension"
-        packed = f"; unpack it first, to {path.stem!r}" if _is_packed(path, allowed) else ""
+        packed = "; unpack it first" if deed == "read" and extension in PACKED else ""
         raise ParameterError(
             f"{path.name!r} has {got}; files that can be {deed} are {', '.join(allowed)}{packed}"
         )
     return extension
-
-
-def _is_packed(path: Path, allowed: tuple[str, ...]) -> bool:
-    inner = path.with_suffix("").suffix.lower()
-    return inner in allowed and path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def _reader(extension: str) -> Callable[[Path], tuple[pd.DataFrame, Schema]]:
