@@ -58,6 +58,8 @@ TYPES = {
 }
 """What Python calls the values that came from R."""
 
+NUMBERS = ("float", "int", "a number", "a whole number")
+
 _QUOTED = r"'[^'\n]*'"
 _VALUE = rf"(?:{_QUOTED}|[\w.+-]+)"
 _VALUES = rf"{_VALUE}(?:, {_VALUE})*(?:, \.\.\.)?"
@@ -100,6 +102,11 @@ _TABLE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\ba mapping\b", "a named list"),
     (r"\ban empty mapping\b", "an empty list"),
     (r"\ba dict of\b", "a list of"),
+    (r"\ba dict whose keys are text\b", "a named list"),
+    (rf"\bis list of ({'|'.join(NUMBERS)})(?=;|,|$)", "is a vector of numbers"),
+    (r"\bis list of str(?=;|,|$)", "is a vector of text"),
+    (r"\bgot nan\b", "got NA"),
+    (r"\bgive it with --(\w+)", r"give it as \1 ="),
     (r"\ba tuple\b", "a vector"),
     (r"\ba numpy Generator\b", "nothing else"),
     (r"a (?:pandas or Polars data frame|pandas DataFrame)", "a data frame"),

@@ -45,6 +45,13 @@ PYTHON_ONLY = re.compile(
         ("give a pandas or Polars data frame", "give a data frame"),
         ("blocks={'label': 'pool', ...}", "blocks=list(label = 'pool')"),
         ("as dprct.read returns them", "as read_dta returns them"),
+        (
+            "sd= is list of float; give a dict whose keys are text or None",
+            "sd= is a vector of numbers; give a named list or NULL",
+        ),
+        ("cov_type= is list of str; give text", "cov_type= is a vector of text; give text"),
+        ("bounds must be finite; got nan", "bounds must be finite; got NA"),
+        ("a.json: give it with --certificate", "a.json: give it as certificate ="),
     ],
 )
 def test_forms_of_python_become_those_of_r(python: str, r: str) -> None:
