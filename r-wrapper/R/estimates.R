@@ -269,7 +269,7 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
 #' holds no rows, so the rows are always given.
 #'
 #' @param object,x What [ols()] returned; for `predict()` also a function that [fit()] released.
-#' @param newdata,data A data frame with the columns of the formula.
+#' @param newdata,data A data frame with the columns of the formula; `augment()` takes either name.
 #' @param se.fit `TRUE` for a list of `fit` and `se.fit`, as of [predict.lm()].
 #' @param interval `"confidence"` for the mean, or `"prediction"` for one new row, which takes the
 #'   residuals to have one variance.
@@ -321,8 +321,12 @@ generics::augment
 #' @rdname predictions
 #' @method augment dprct_ols
 #' @export
-augment.dprct_ols <- function(x, data, ...) {
+augment.dprct_ols <- function(x, data, newdata, ...) {
   only_known(...)
+  if (missing(data)) {
+    if (missing(newdata)) refuse("parameter", "data is missing; a result holds no rows, so give a data frame")
+    data <- newdata
+  }
   found <- predict(x, data, se.fit = TRUE)
   data$.fitted <- unname(found$fit)
   data$.se.fit <- unname(found$se.fit)

@@ -160,6 +160,7 @@ private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, a
 #' @export
 effects.dprct_private <- function(object, by, ...) {
   only_known(...)
+  if (missing(by)) refuse("parameter", "by is missing; give the columns of subgroups, such as by = \"region\"")
   dprct_call("effects_by", result = object, by = by, .call = sys.call())
 }
 

@@ -225,16 +225,23 @@ test_that("a function of R is an index, and nobody hears what it says of the row
   skip_without_python()
   facts <- list(y = list(bounds = c(0, 4), missing = "never"), t = list(levels = 0:1, missing = "never"))
   data <- data.frame(y = rep(0:4, 20), t = rep(0:1, 50), x = rep(c(-1, 1, 0, 1), 25))
-  data <- declare(data, x = list(levels = -1:1, missing = "never"), facts = facts)
+  data$g <- factor(rep(c("b", "a"), each = 50), c("b", "a"))
+  data <- declare(data,
+    x = list(levels = -1:1, missing = "never"), g = list(levels = c("a", "b"), missing = "never"),
+    facts = facts
+  )
+  seen <- NULL
   said <- function(rows) {
     message("the smallest is ", min(rows$x))
     warning("the largest is ", max(rows$x))
-    2 * rows$x
+    seen <<- rows$g
+    2 * rows$x + (rows$g == "a")
   }
   expect_silent(model <- private_ate(y ~ t, data,
-    assignment = design_simple("t", shares = 0.5), index = said, index_columns = "x",
+    assignment = design_simple("t", shares = 0.5), index = said, index_columns = c("x", "g"),
     index_bounds = c(-2, 6)
   ))
   expect_silent(found <- fit(model, epsilon = 1, rng = 1))
   expect_identical(nobs(found), 100L)
+  expect_identical(levels(seen), c("b", "a"))
 })

@@ -227,6 +227,7 @@ test_that("with a delta private_ate shows effects within subgroups", {
   expect_match(names(coef(within)), "black=[01]")
   expect_error(effects(result, by = "age"), "is no subgroup of this release; it has black")
   plain <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  expect_error(effects(plain), "by is missing", class = "dprct_parameter_error")
   expect_error(effects(plain, by = "black"), "private_ate\\(\\) with delta")
 })
 

@@ -245,6 +245,8 @@ test_that("predictions have lm's errors and intervals, and rows can be augmented
   expect_equal(predict(ours, new), predict(theirs, new), tolerance = 1e-10)
   expect_equal(augment(ours, data)$.resid, unname(residuals(theirs)), tolerance = 1e-10)
   expect_false(".resid" %in% names(augment(ours, data[c("x", "g")])))
+  expect_identical(augment(ours, newdata = data), augment(ours, data))
+  expect_error(augment(ours), "data is missing", class = "dprct_parameter_error")
   expect_error(predict(ours, new, interval = "both"), "should be one of")
   expect_error(predict(ours, new, se.fit = NA), "TRUE or FALSE", class = "dprct_parameter_error")
 })
@@ -310,6 +312,7 @@ test_that("what lm() would read otherwise is refused, and so is a level in per c
   expect_match(conditionMessage(refused(ols(g ~ y, data))), "'g' is a factor", fixed = TRUE)
   expect_match(conditionMessage(refused(ols(y ~ long.name | g, data))), "absorb = \"g\"", fixed = TRUE)
   expect_match(conditionMessage(refused(ols(y ~ long.nam, data))), "did you mean 'long.name'", fixed = TRUE)
+  expect_match(conditionMessage(refused(itt_table(data, "y", "long.nam"))), "mean 'long.name'", fixed = TRUE)
   expect_match(conditionMessage(refused(ols(y ~ other, data))), "it has y, long.name, g", fixed = TRUE)
   ours <- ols(y ~ long.name, data)
   for (level in list(95, 0, NA, "a", c(0.9, 0.95))) {
