@@ -129,11 +129,24 @@ class ValidGroups:
     def compared(
         self, terms: Keys, known: list[Keys], arms: Keys, *, within: bool
     ) -> tuple[Keys, list[Keys]]:
-        """Return covariates, and declared sets, without the terms that groups account for."""
+        """Return covariates without the terms that groups account for, and the valid sets.
+
+        Within a level, and where arms are crossed with the levels, that is the empty set: how the
+        file's arms differ in a covariate fixes by how much adjusted effects of levels differ from
+        those of everybody.
+        """
         crossing = set() if within else self.crossing(terms, arms)
         if not within and not crossing:
             return terms, known
-        return terms - crossing - self.own, [part - self.own for part in known]
+        return terms - crossing - self.own, [set()]
+
+    def is_part(self, terms: Keys, declared: Keys) -> bool:
+        """Whether a part of a declared set has the same effects on all rows.
+
+        What varies within levels has no coefficient there with the set's own terms of the levels.
+        """
+        left = terms - self.own
+        return terms < declared and (not left or terms & self.own == declared & self.own)
 
     def reason(self, terms: Keys, arms: Keys, within: Level | None) -> str | None:
         """Return why no released effect is that of the rows of a regression."""
@@ -144,7 +157,7 @@ class ValidGroups:
             return None
         return (
             f"arms have other shares in some levels of {self.column}, so that only regressions "
-            f"within a level, and those of the arms crossed with C({self.column}), are calibrated"
+            f"on the arms within a level, or crossed with C({self.column}), are calibrated"
         )
 
     def others(self, within: Level | None) -> str:
@@ -155,6 +168,13 @@ class ValidGroups:
 
     def _said(self, level: Level) -> str:
         return f"{self.column} = {spelled(level)}"
+
+    def adjusted_words(self, terms: list[str]) -> str:
+        """Return why a regression within a level has no covariates."""
+        return (
+            f"within levels of {self.column}, and where arms are crossed with them, the regression "
+            f"on the arms alone was calibrated, and not one with {', '.join(terms)}"
+        )
 
     def crossed_words(self) -> str:
         """Return what the coefficients are where arms are crossed with the levels."""
@@ -172,10 +192,10 @@ class ValidGroups:
             f"calibrated unless they cross {arms} with the levels."
         )
         return (
-            f"Calibrated within each level of {self.column}, too: the same regressions on its rows "
-            f"return the effects in that level, and {errors} their errors. Where {arms} is crossed "
-            f"with all levels, its coefficients are the effects in the first level, and those of "
-            f"the products are differences from it. {everybody}"
+            f"Calibrated within each level of {self.column}, too: the regression on {arms} alone "
+            f"on its rows returns the effects in that level, and {errors} their errors. Where "
+            f"{arms} is crossed with all levels, its coefficients are the effects in the first "
+            f"level, and those of the products are differences from it. {everybody}"
         )
 
 

@@ -340,7 +340,7 @@ class Validity:
                 f"control_errors has {len(self.control_errors)} numbers for {len(self.outcomes)} "
                 "outcomes; give one each"
             )
-        # what a file says and what a release says are equal to the last digit
+        # a file and a release say the same to the last digit
         rounded = (None if e is None else float(f"{e:.10g}") for e in self.control_errors)
         object.__setattr__(self, "control_errors", tuple(rounded))
         if not all(0 < level < 1 for level in self.levels):
@@ -661,28 +661,29 @@ class Validity:
             return "the regression is weighted"
         whole = self._whole(spec)
         if whole is not None and spec.rows not in (None, whole):
-            other = "subgroups were not released"
-            said = other if self.groups is None else self.groups.others(spec.within)
+            said = self.groups.others(spec.within) if self.groups else "subgroups were not released"
             return f"it uses {spec.rows:,d} of {whole:,d} rows; {said}"
-        terms = {term_key(term) for term in spec.terms}
         reason = self.groups and self.groups.reason(terms, self._arm_keys, spec.within)
         return reason or self._unknown_terms(spec)
 
     def _sets(self, spec: Specification) -> tuple[set[str], list[set[str]]]:
         """Return the covariates of a regression, and the declared sets in the same words."""
         found = {term_key(term) for term in spec.terms if not self._is_arm(term)}
-        known = [{term_key(term) for term in part} for part in self.covariates]
+        sets = [{term_key(term) for term in part} for part in self.covariates]
         if self.groups is None:
-            return found, known
-        return self.groups.compared(found, known, self._arm_keys, within=spec.within is not None)
+            return found, sets
+        return self.groups.compared(found, sets, self._arm_keys, within=spec.within is not None)
 
     def _unknown_terms(self, spec: Specification) -> str | None:
         found, known = self._sets(spec)
-        terms = [term for term in spec.terms if term_key(term) in found]
-        if found in known or (self.subsets_valid and any(found < part for part in known)):
+        part_of = set.__lt__ if self.groups is None else self.groups.is_part
+        if found in known or (self.subsets_valid and any(part_of(found, part) for part in known)):
             return None
         every = set().union(*known)
-        new = [term for term in terms if term_key(term) not in every]
+        new = [term for term in spec.terms if term_key(term) in found - every]
+        declared = {term_key(term) for part in self.covariates for term in part}
+        if self.groups is not None and new and {term_key(term) for term in new} <= declared:
+            return self.groups.adjusted_words(new)
         crossed = [
             term for term in new if any(term_key(arm) in term.split(":") for arm in self.arms)
         ]
@@ -707,12 +708,12 @@ class Validity:
             return f"{mine}: they are calibrated for all declared covariates, not for some of them"
         return None
 
-    def _is_arm(self, term: str) -> bool:
-        return term_key(term) in self._arm_keys
-
     @property
     def _arm_keys(self) -> set[str]:
         return {term_key(arm) for arm in self.arms}
+
+    def _is_arm(self, term: str) -> bool:
+        return term_key(term) in self._arm_keys
 
     @property
     def errors(self) -> str:
@@ -737,7 +738,7 @@ class Validity:
         lines = [
             f"{'Within each level, c' if apart else 'C'}alibrated for least squares of {outcomes} "
             f"on {arms} and {sets}"
-            f"{rest if self.subsets_valid else ''}. The coefficients of {arms} are the released "
+            f"{rest * self.subsets_valid}. The coefficients of {arms} are the released "
             f"effects; their errors with {self.errors} contain sampling and privacy noise.",
             f"Intervals (estimate -+ z error) are valid at {shown_levels(self.levels)}, at no "
             "other level: the tails of the noise are heavier than normal.",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dprct.results.covariance import WeightsType
     from dprct.results.itt_estimates import Estimated
     from dprct.results.multiple_testing import Grouping
+    from dprct.results.tables import Style
     from dprct.schema import Schema
 
 
@@ -318,7 +319,7 @@ def itt_table(
         title=title,
         corner="Outcome",
         parts=parts,
-        style=shape,
+        style=_starred(shape, regressions.schema),
         notes=(
             *_notes(regressions, inference, found, custodian=custodian, known=known),
             *binned_notes(schema, outcome_labels, known),
@@ -329,6 +330,15 @@ def itt_table(
         guarantee=known.guarantee or ORDINARY_FIT,
         custodian=custodian,
     )
+
+
+def _starred(style: Style, schema: Schema | None) -> Style:
+    """Return the style with stars at the levels of a calibrated file: other tests are not valid."""
+    valid = Validity.of(schema)
+    if valid is None:
+        return style
+    known = [level for level in style.thresholds if level in valid.levels]
+    return style.changed({"thresholds": tuple(known)})
 
 
 _CONTROL_ERROR = "control_mean.std.error"

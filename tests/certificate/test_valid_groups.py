@@ -18,7 +18,8 @@ GROUPS = ValidGroups(
     control_errors=((0.2,), (None,), (0.123456789012345,)),
 )  # fmt: skip
 VALID = Validity(
-    outcomes=("harvest",), arms=("seed", "tools"), covariates=((), ("C(soil)",)), rows=(240,),
+    outcomes=("harvest",), arms=("seed", "tools"), rows=(240,), subsets_valid=True,
+    covariates=((), ("C(soil)",), ("C(soil)", "age"), ("C(soil)", "age", "slope")),
     control_errors=(0.1,), groups=GROUPS,
 )  # fmt: skip
 APART = replace(VALID, groups=replace(GROUPS, whole=False), control_errors=())
@@ -34,7 +35,10 @@ def run(*terms: str, **facts: object) -> Specification:
     ("spec", "whole", "apart"),
     [
         (run(*ARMS), None, "other shares in some levels of soil"),
-        (run(*ARMS, "C(soil)"), None, "within a level, and those of the arms crossed with C(soil)"),
+        (run(*ARMS, "C(soil)"), None, "on the arms within a level, or crossed with C(soil)"),
+        (run(*ARMS, "C(soil)", "age"), None, "other shares"),
+        (run(*ARMS, "age"), "its covariates are no set", "other shares"),
+        (run(*ARMS, "C(soil)", "slope"), "but their errors are not", "other shares"),
         (run(*ARMS, rows=60, within="clay"), None, None),
         (run(*ARMS, "C(soil)", rows=80, within="loam"), None, None),
         (run(*CROSSED, rows=240), None, None),
@@ -42,7 +46,9 @@ def run(*terms: str, **facts: object) -> Specification:
         (run(*ARMS, rows=59, within="clay"), "59 of 60 rows; those with soil = \"clay\"", "59 of"),
         (run(*ARMS, rows=140), "140 of 240 rows; of subgroups only the levels of soil", "140 of"),
         (run(*ARMS, within="peat"), 'soil = "peat" is no level', 'soil = "peat" is no level'),
-        (run(*ARMS, "age", within="clay"), "age was not declared", "age was not declared"),
+        (run(*ARMS, "age", within="clay"), "and not one with age", "and not one with age"),
+        (run(*CROSSED, "age"), "and not one with age", "and not one with age"),
+        (run(*ARMS, "rain", within="clay"), "rain was not declared", "rain was not declared"),
         (run("seed", within="clay"), "lacks the treatment tools", "lacks the treatment tools"),
         (run(*ARMS, within="clay", cov_type="HC3"), "not HC3", "not HC3"),
     ],

@@ -26,6 +26,7 @@ SCHEMA = Schema((
     Column("tools", "byte", levels=(0.0, 1.0), exclusive="arm", **WHOLE),
     Column("soil", "byte", levels=(1.0, 2.0, 10.0), **WHOLE),
     Column("slope", "byte", levels=(0.0, 1.0), fate="filler", **WHOLE),
+    Column("age", bounds=(18, 65), fate="modelled", **WHOLE),
 ))  # fmt: skip
 LEVELS = (1.0, 10.0, 2.0)
 """In the order of their texts, as released effects are."""
@@ -43,7 +44,7 @@ def farms(cells: dict[float, tuple[int, ...]], seed: int = 3) -> pd.DataFrame:
         parts.append(pd.DataFrame({
             "yield": np.clip(harvest, 0, 3), "loans": rng.normal(2, 1.5, len(arm)).clip(-5, 9),
             "seed": (arm == 1) * 1.0, "tools": (arm == 2) * 1.0, "soil": soil,
-            "slope": rng.integers(0, 2, len(arm)) * 1.0,
+            "slope": rng.integers(0, 2, len(arm)) * 1.0, "age": rng.uniform(18, 65, len(arm)),
         }))  # fmt: skip
     data = pd.concat(parts, ignore_index=True)
     return data if data["tools"].any() else data.drop(columns="tools")
@@ -55,7 +56,8 @@ def model(data: pd.DataFrame, **options: Any) -> dprct.Calibrated:
     given: dict[str, Any] = {
         "outcome": ["yield", "loans"], "treatment": arms, "subgroups": "soil",
         "assignment": dprct.Block(arms, block="soil", shares=None), "attrition": True,
-        "sd": {"yield": 0.4, "loans": 1.5}, "specifications": SETS, **options,
+        "sd": {"yield": 0.4, "loans": 1.5}, "specifications": SETS, "covariate_release": "filler",
+        **options,
     }  # fmt: skip
     return dprct.Calibrated(data, schema, **given)
 
@@ -93,7 +95,7 @@ def test_every_level_returns_its_released_effects_and_errors(
             wanted = [f"{outcome} if soil={level:g}: {arm}" for arm in arms]
             assert fit.params[arms].to_numpy() == pytest.approx(by.params[wanted], abs=1e-9)
             ratio = fit.bse[arms].to_numpy() / by.bse[wanted].to_numpy()
-            # of levels of several sizes the smallest has k / (2 n) more
+            # of levels of several sizes the smallest has about k / (2 n) more
             assert ratio.min() > 1 - 1e-9
             if name in most:
                 assert ratio == pytest.approx(1, abs=most[name])
@@ -141,6 +143,30 @@ def test_crossed_arms_return_effects_and_their_differences(
     assert "effects in the first level of soil" in fit.notes[0]
 
 
+def test_sets_of_covariates_return_the_effects_of_everybody() -> None:
+    sets = ["", "C(soil)", "C(soil) + age"]
+    release = model(
+        farms(THREE), covariates=["C(soil)", "age", "I(age**2)"], specifications=sets
+    ).fit(3, DELTA)  # fmt: skip
+    arms, by = ["seed", "tools"], release.estimates.by("soil")
+    for outcome in ("yield", "loans"):
+        wanted = [f"{outcome}: {arm}" for arm in arms]
+        for right in ("", "+ C(soil)", "+ C(soil) + age", "+ C(soil) + age + I(age**2)"):
+            fit = dprct.ols(f"{outcome} ~ seed + tools {right}", release.protected, release.schema)
+            effects = release.estimates.params[wanted]
+            assert fit.params[arms].to_numpy() == pytest.approx(effects, abs=1e-8)
+            assert (fit.bse[arms].to_numpy() / release.estimates.bse[wanted] > 1 - 1e-9).all()
+            assert fit.notes[0].startswith("Calibrated:")
+        for level in LEVELS:
+            fit = within(release, outcome, level)
+            inner = [f"{outcome} if soil={level:g}: {arm}" for arm in arms]
+            assert fit.params[arms].to_numpy() == pytest.approx(by.params[inner], abs=1e-9)
+            assert (fit.bse[arms].to_numpy() / by.bse[inner].to_numpy() > 1 - 1e-9).all()
+    rows = release.protected[release.protected["soil"] == 2]
+    fit = dprct.ols("yield ~ seed + tools + age", rows, release.schema)
+    assert "and not one with age" in fit.notes[0]
+
+
 def test_other_shares_leave_everybody_to_the_estimates(releases: dict[str, Release]) -> None:
     release = releases["apart"]
     fit = dprct.ols("yield ~ seed", release.protected, release.schema)
@@ -182,6 +208,16 @@ def test_missing_values_that_are_public_keep_effects_in_levels() -> None:
         assert fit.params["seed"] == pytest.approx(effect, abs=1e-9)
 
 
+def hc1(y: np.ndarray[Any, Any], right: list[Any]) -> tuple[float, float]:
+    """Return the coefficient of the first regressor and its robust error, by the formula."""
+    X = np.column_stack([*right, np.ones(len(y))])
+    bread = np.linalg.inv(X.T @ X)
+    b = bread @ X.T @ y
+    scores = X * (y - X @ b)[:, None]
+    cov = len(y) / (len(y) - X.shape[1]) * bread @ scores.T @ scores @ bread
+    return float(b[0]), float(np.sqrt(cov[0, 0]))
+
+
 def test_no_error_is_too_small_in_any_design() -> None:
     # 60 draws of sizes, effects and errors; joined() alone, so that every ratio is seen
     rng = np.random.default_rng(11)
@@ -205,16 +241,25 @@ def test_no_error_is_too_small_in_any_design() -> None:
                 noise = rng.normal(size=len(here))
                 values[here] = one.control + arm * one.effects[0] + noise - noise.mean()
         constant = np.ones((len(arms), 1))
-        found = joined(values, target, [constant], arms, codes)
+        age = rng.normal(size=(len(arms), 1))
+        cells = pd.Series(codes * 2 + arms)
+        inner = (age[:, 0] - pd.Series(age[:, 0]).groupby(cells).transform("mean")).to_numpy()
+        for code in range(groups):  # as outcomes are constructed: residuals know nothing of age
+            part = np.where(codes == code, inner, 0.0)
+            values -= part * (part @ values) / (part @ part)
+        found = joined(values, target, [constant, np.hstack([constant, age])], arms, codes, "g")
         assert found.whole
-        X = np.column_stack([np.ones(len(arms)), arms])
-        bread = np.linalg.inv(X.T @ X)
-        b = bread @ X.T @ found.values
-        e = found.values - X @ b
-        hc1 = len(e) / (len(e) - 2) * bread @ (X * e[:, None] ** 2).T @ X @ bread
-        assert b[1] == pytest.approx(effect[0], abs=1e-9)
-        assert found.ratios[0][0] == pytest.approx(np.sqrt(hc1[1, 1] / error[0, 0]), rel=1e-9)
-        assert found.ratios[0][0] >= 1 - 1e-9
+        for ratio, right in zip(found.ratios, ([], [age[:, 0]]), strict=True):
+            b, error_of = hc1(found.values, [arms, *right])
+            assert b == pytest.approx(effect[0], abs=1e-9)
+            assert ratio[0] == pytest.approx(error_of / np.sqrt(error[0, 0]), rel=1e-9)
+            assert ratio[0] >= 1 - 1e-9
+        for code, one in enumerate(levels):
+            b, error_of = hc1(found.values[codes == code], [arms[codes == code]])
+            assert b == pytest.approx(one.effects[0], abs=1e-9)
+            wanted = np.sqrt(one.covariance[0, 0])
+            assert found.within[code][0] == pytest.approx(error_of / wanted, rel=1e-9)
+            assert found.within[code][0] >= 1 - 1e-9
         assert found.control is not None
         assert found.control >= 1 - 1e-9
 
@@ -239,7 +284,10 @@ def test_levels_are_in_the_order_of_released_effects() -> None:
     [
         ({"subgroups": ["soil", "slope"]}, "name 2 columns.*a column of their own"),
         ({"subgroups": ["slope"]}, "names no block of the design"),
-        ({"covariates": ["slope"]}, "covariate 'slope' cannot hold at once"),
+        (
+            {"covariates": ["age"], "specifications": ["age + C(soil)"]},
+            r"contradict each other .* with C\(soil\), or other factors of the levels, and without",
+        ),
         ({"gamma": "moments", "covariates": ["C(soil)"], "specifications": []}, "gamma='zero'"),
         ({"neighbors": "replace-one"}, "needs public groups"),
         ({"blocks": "ignore"}, "blocks='ignore'|blocks='weight'"),
@@ -251,6 +299,9 @@ def test_what_cannot_hold_at_once_is_refused(options: dict[str, Any], words: str
 
 
 def test_levels_need_rows_and_values() -> None:
+    few = farms({1.0: (20, 20), 2.0: (2, 2)})
+    with pytest.raises(ParameterError, match=r"within soil = 2: 4 rows leave no residuals beside"):
+        model(few, covariates=["C(soil)", "age", "I(age**2)"], specifications=[])
     with pytest.raises(ParameterError, match="fewer than two people with an outcome in some block"):
         model(farms({1.0: (20, 20), 2.0: (1, 1), 10.0: (20, 20)}))
     assert model(farms({1.0: (20, 20), 2.0: (2, 2)})).plan(3, DELTA).refusal == ""
@@ -268,5 +319,5 @@ def test_effects_in_levels_need_the_release_that_has_them() -> None:
     one = model(farms(EQUAL).drop(columns="loans"), outcome="yield", sd={"yield": 0.4}).plan(
         3, DELTA
     )
-    assert "the same within each level of soil" in one.facts["regressions"]
+    assert "yield ~ seed within each level of soil" in one.facts["regressions"]
     assert "yield if soil=2: seed" in one.facts

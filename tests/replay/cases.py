@@ -313,9 +313,10 @@ for rule in ("public", "private"):
                    engine=engine)  # fmt: skip
 for engine in (False, True):
     calibrated("subgroups that are blocks" + ", in Polars" * engine,
-               {"covariate_release": "filler", "covariates": ["C(block)"], "subgroups": ["block"],
+               {"covariate_release": "filler", "covariates": ["C(block)", "w"],
+                "specifications": [""], "subgroups": ["block"],
                 "assignment": dprct.Block("t", block="block"), "attrition": True},
-               private="y", public="t block", facts=_fates(block="public"), engine=engine,
+               private="y w", public="t block", facts=_fates(block="public"), engine=engine,
                deltas=DELTAS)  # fmt: skip
 calibrated("missing is a number", {"covariate_release": "filler", "missing": 0.5},
            may_miss={"y": "private"})  # fmt: skip

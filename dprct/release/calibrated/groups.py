@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
-from dprct.release.calibrated.residuals import Basis, Errors, Specification, factored
+from dprct.release.calibrated.residuals import Basis, Errors, Specification, factored, spanned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dprct.certificate.valid_groups import Level
-    from dprct.formula import Formula
     from dprct.release.calibrated.targets import Target
 
 Array = NDArray[np.float64]
@@ -102,24 +101,6 @@ def balanced(table: NDArray[np.int64]) -> bool:
     return bool((table * table.sum() == products).all())
 
 
-def check_sets(sets: Iterable[Formula], column: str) -> None:
-    """Refuse covariates that are no function of the groups.
-
-    Raises
-    ------
-    ParameterError
-    """
-    for formula in sets:
-        other = [name for name in formula.regressor_names if name != column]
-        if other:
-            raise ParameterError(
-                f"subgroups={[column]} and the covariate {other[0]!r} cannot hold at once: how the "
-                "file's arms differ in it fixes by how much the adjusted effect of everybody "
-                f"differs from those of the groups; leave {other[0]!r} out of the regressions, or "
-                "subgroups= out"
-            )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
     """One outcome of all groups together.
@@ -127,18 +108,18 @@ class Joined:
     Parameters
     ----------
     values : (n,) array
-    grown : tuple of float
-        Of every group, its errors over those with which it was constructed.
+    within : tuple of (K - 1,) arrays
+        Of every group, errors of its own regression over the released ones.
     whole : bool
         Whether regressions on all rows return the released effects.
     ratios : tuple of (K - 1,) arrays
-        Errors of the regressions on all rows over the released ones, a set of covariates each.
+        The same of regressions on all rows, a set of covariates each.
     control : float or None
         Error of the control mean over its released error, where it has a target.
     """
 
     values: Array
-    grown: tuple[float, ...]
+    within: tuple[Array, ...]
     whole: bool
     ratios: tuple[Array, ...]
     control: float | None
@@ -150,60 +131,145 @@ def joined(
     matrices: Sequence[Array],
     arms: NDArray[np.int64],
     codes: NDArray[np.int64],
+    column: str,
 ) -> Joined:
     """Return an outcome whose errors are at least the released ones in all regressions.
 
     Parameters
     ----------
     values : (n,) array
-        Of rows with the outcome, right within every group.
+        Of rows with the outcome, right within every group, and knowing nothing of covariates there
+        but for the means of the cells (group and arm).
     target : Target
         Of everybody, with those of the groups.
     matrices : sequence of (n, p) arrays
-        Constant and covariates of each declared set: functions of the groups.
+        Constant and covariates of each declared set.
     arms, codes : (n,) arrays of int
+    column : str
+        That of the groups.
+
+    Raises
+    ------
+    ParameterError
+        If no outcome has the released effects in all declared regressions.
 
     Notes
     -----
-    Let e be the residuals of ``y`` from the means of the cells (group and arm).  Robust errors of
-    one regression are ``n / (n - k)`` times a quadratic form in its residuals, which are e and, on
-    all rows, what the cells' means leave of the regression.  Whether k and n are those of a group
-    or of everybody, the forms differ in that factor alone, so that both have the released errors
-    only where groups are of one size; otherwise e grows, by at most about ``k / (2 n_g)``:
+    **Effects.**  Where arms have the same shares in all groups, arms are orthogonal to whatever is
+    constant within groups, so that on all rows cells' means alone have the released effects.  Other
+    covariates x move them, for they differ by chance between cells.  With x_c what cells leave of x
+    and x_s what the arms, and those covariates of the set that are constant within cells, leave of
+    it, ``v = -x_c (x_c'x_c)^-1 x_s' means`` is added: it has no mean in any cell, and makes the
+    coefficients of x zero, and so those of the arms what they are without x.
 
-    1. within each group, until the regression that crosses arms with groups has no error of the
-       group's effects below the released one;
+    **Errors.**  Let e be the residuals of the groups' own regressions.  Robust errors of one
+    regression are ``n / (n - k)`` times a quadratic form in its residuals: e, v and, on all rows,
+    what the cells' means leave of the regression.  Whether n and k are those of a group or of
+    everybody, the forms differ in little more than that factor, so that all have the released
+    errors only where groups are of one size; otherwise e grows, by at most about ``k / (2 n_g)``:
+
+    1. within each group, until neither its own regression nor the one that crosses arms with
+       groups has an error of its effects below the released one;
     2. everywhere, until that regression's differences between groups, and the declared regressions
        on all rows, have none below.
-
-    No error is ever below the released one.
     """
-    means = np.zeros(len(values))
+    means, everybody = np.zeros(len(values)), np.zeros(len(target.effects))
     for code, one in enumerate(target.within):
         here = codes == code
         means[here] = one.control + np.append(0.0, one.effects)[arms[here]]
+        everybody += here.mean() * one.effects
     e = values - means
     treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
-    by_group = _crossed(treated, codes, target.within)
-    shortfalls = _Conditions.of(by_group, means).shortfalls(e)
-    # 1: of each group, the factor that its own effects need
-    grown = np.linalg.norm(shortfalls.reshape(len(target.within), -1), np.inf, axis=1)
-    e = e * grown[codes]
-    # 2: of all groups, the factor that regressions on all rows need
     whole = same_shares(arms, codes)
-    every = [_differences(treated, codes, target.within)]
     if whole:
-        every += _on_all_rows(treated, matrices, target)
+        means = means + _without_slopes(means, treated, matrices, arms, codes)
+    # 1: of each group, the factor that its own effects need
+    crossed = _crossed(treated, codes, target.within)
+    own = _factors(codes, crossed.design.shape[1], treated.shape[1] + 1)
+    more = np.repeat(np.sqrt(np.clip(own, 1, None)), treated.shape[1])
+    needed = replace(crossed, covariance=crossed.covariance * np.outer(more, more))
+    growth = _Conditions.of(needed, means).factors(e)
+    e = e * np.linalg.norm(growth.reshape(len(own), -1), np.inf, axis=1)[codes]
+    # 2: of all groups, the factor that regressions on all rows need
+    sets = _on_all_rows(treated, matrices, target) if whole else []
+    every = [_differences(treated, codes, target.within), *sets]
+    if whole and target.control_error is not None:
+        constant = np.column_stack([np.ones(len(arms)), treated])
+        every.append(Specification(constant, 1, np.array([[target.control_error**2]])))
     conditions = [_Conditions.of(one, means) for one in every]
-    factor = float(
-        np.linalg.norm(np.concatenate([one.shortfalls(e) for one in conditions]), np.inf)
-    )
-    e = e * factor
+    factors = np.concatenate([one.factors(e) for one in conditions])
+    e = e * float(np.linalg.norm(np.clip(factors, 1, None), np.inf))
     found = [one.ratios(e) for one in conditions[1:]]
     control = None
-    if whole and target.control_error is not None:
+    if len(found) > len(sets):
         control = float(found.pop()[0])
-    return Joined(means + e, tuple((grown * factor).tolist()), whole, tuple(found), control)
+    within = _Conditions.of(crossed, means).ratios(e).reshape(len(own), -1)
+    _check_effects(means + e, conditions[1 : 1 + len(sets)], everybody, column)
+    return Joined(
+        means + e, tuple(within / np.sqrt(own)[:, None]), whole, tuple(found), control
+    )  # fmt: skip
+
+
+def _without_slopes(
+    means: Array,
+    treated: NDArray[np.bool_],
+    matrices: Sequence[Array],
+    arms: NDArray[np.int64],
+    codes: NDArray[np.int64],
+) -> Array:
+    """Return v, (n,): what makes the coefficients of covariates zero on all rows."""
+    groups, rows = len(np.bincount(codes)), len(arms)
+    cells = np.zeros((rows, groups * (treated.shape[1] + 1)))
+    cells[np.arange(rows), codes * (treated.shape[1] + 1) + arms] = 1.0
+    basis = spanned(cells)
+    directions, moved = [np.zeros((rows, 0))], [np.zeros(0)]
+    for matrix in matrices:
+        lengths = np.linalg.norm(matrix, axis=0)
+        scaled = matrix / np.where(lengths > 0, lengths, 1.0)
+        inner = basis.without(scaled)
+        _, sizes, axes = np.linalg.svd(inner, full_matrices=False)
+        varies = sizes > _CONSTANT
+        if not varies.any():
+            continue
+        constant = np.column_stack([treated.astype(np.float64), scaled @ axes[~varies].T])
+        left = spanned(constant).without(scaled @ axes[varies].T)
+        directions.append(inner @ axes[varies].T)
+        moved.append(left.T @ means)
+    every = np.column_stack(directions)
+    if not every.size:
+        return np.zeros(rows)
+    within = spanned(every).vectors
+    found: Array = within @ np.linalg.lstsq(
+        every.T @ within, -np.concatenate(moved), rcond=_CONSTANT
+    )[0]  # fmt: skip
+    return found
+
+
+def _factors(codes: NDArray[np.int64], columns: int, own: int) -> Array:
+    """Return ``n / (n - k)`` of the crossed regression over that of each group, (G,)."""
+    sizes, rows = np.bincount(codes), len(codes)
+    return np.asarray(rows / (rows - columns) * (sizes - own) / sizes, np.float64)
+
+
+def _check_effects(
+    values: Array, conditions: Sequence[_Conditions], wanted: Array, column: str
+) -> None:
+    """Refuse sets of covariates that contradict each other.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for one in conditions:
+        errors = np.sqrt(np.diag(one.errors.covariance))
+        gap = np.abs(one.errors.influence.rows.T @ values - wanted)
+        if np.any(gap > _GAP * (errors + np.abs(wanted))):
+            raise ParameterError(
+                f"sets of covariates contradict each other where effects within levels of {column} "
+                "are released: a covariate that varies within levels has no coefficient of zero "
+                f"with C({column}), or other factors of the levels, and without; declare one set, "
+                "and parts of it with the same factors"
+            )
 
 
 def _crossed(
@@ -237,14 +303,13 @@ def _differences(
 
 def _on_all_rows(
     treated: NDArray[np.bool_], matrices: Sequence[Array], target: Target
-) -> Iterator[Specification]:
-    """Yield the declared regressions, and that of the control mean, if it has an error."""
+) -> list[Specification]:
+    """Return the declared regressions."""
     arms = treated.astype(np.float64)
-    for matrix in matrices:
-        yield Specification(np.column_stack([arms, matrix]), arms.shape[1], target.covariance)
-    if target.control_error is not None:
-        constant = np.column_stack([np.ones(len(arms)), arms])
-        yield Specification(constant, 1, np.array([[target.control_error**2]]))
+    return [
+        Specification(np.column_stack([arms, matrix]), arms.shape[1], target.covariance)
+        for matrix in matrices
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,21 +335,20 @@ class _Conditions:
         errors = Errors.of(specification, influence, 1.0, classical=False)
         return cls(basis, errors, basis.without(means))
 
-    def shortfalls(self, e: Array) -> Array:
-        """Return for every error the factor by which e is to grow; 1 where it is large enough.
+    def factors(self, e: Array) -> Array:
+        """Return for every error the factor of e that makes it the released one.
 
-        The variance is ``f^2 E + 2 f C + R``, with R of what is left of the means and C of both.
+        The variance is ``f^2 E + 2 f C + R``, with R of what is left of the means and C of both;
+        0 where R alone is as large.
         """
         target = np.diag(self.errors.covariance)
         of_e, of_means = self._variances(e), self._variances(self.left)
         both = (self._variances(e + self.left) - of_e - of_means) / 2
-        missing = target - (of_e + 2 * both + of_means)
-        short = missing > _ROUNDING * target
         root = np.sqrt(np.clip(both**2 - of_e * (of_means - target), 0, None))
         with np.errstate(divide="ignore", invalid="ignore"):
-            needed = (root - both) / of_e
-        found: Array = np.where(short, needed, 1.0)
-        return found
+            found: Array = np.where(of_means < target, (root - both) / of_e, 0.0)
+        # what is 1 but for rounding
+        return np.where(np.abs(found - 1) < _ROUNDING, 1.0, found)
 
     def ratios(self, e: Array) -> Array:
         """Return errors over targets."""
@@ -297,7 +361,10 @@ class _Conditions:
 
 
 _ROUNDING = 1e-12
-"""An error this little below its target, as a share of its variance, is the target."""
+_CONSTANT = 1e-8
+"""Of a column of length one, how much of it must vary within cells to be more than rounding."""
+_GAP = 1e-7
+"""Largest gap of an effect, as a share of itself and its error."""
 
 
 def sizes_by_level(

@@ -63,7 +63,11 @@ class Regressions:
         )
         if self.within is None:
             return found
-        return (*found, f"the same within each level of {self.within}")
+        arms = " + ".join(self.arms)
+        within = [
+            f"{outcome} ~ {arms} within each level of {self.within}" for outcome in self.outcomes
+        ]
+        return (*found, *within)
 
 
 def right_side(terms: Iterable[str]) -> Formula:
@@ -525,11 +529,18 @@ def design_problems(schema: Schema, public: Iterable[str]) -> list[str]:
 
     A column without a declared fate is declared public by its part in the design.
     """
+    columns = [schema.column(name) for name in public]
     return [
-        f"column {name!r} is part of the design, which is public, but its fate is "
-        f'{schema.column(name).fate!r}; give fate = "public"'
-        for name in public
-        if schema.column(name).fate not in (None, "public")
+        f"column {column.name!r} is part of the design, which is public, and is strL, which no "
+        "protected file shows as it is; number its groups in the original (a 0/1 column for each "
+        "arm, or codes with value labels)"
+        for column in columns
+        if column.type == "strL"
+    ] + [
+        f"column {column.name!r} is part of the design, which is public, but its fate is "
+        f'{column.fate!r}; give fate = "public"'
+        for column in columns
+        if column.fate not in (None, "public") and column.type != "strL"
     ]
 
 

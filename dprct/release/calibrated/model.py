@@ -537,7 +537,12 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0, control_known=LONGEST_ERROR)
         filler = self.facts.covariates.columns(None, rng)
         for levels in known_levels(self.facts.effects).values():
-            nothing = replace(nothing, within=(nothing,) * len(levels))
+            # effects that differ, for sets of covariates contradict each other about these alone
+            within = (
+                replace(nothing, effects=nothing.effects + k, control=k)
+                for k in range(1, 1 + len(levels))
+            )
+            nothing = replace(nothing, within=tuple(within))
         targets = [nothing] * len(self.facts.effects.outcomes)
         found = self._calibrated(filler, targets, rng, self._likely())
         fewest = min(found.rows)

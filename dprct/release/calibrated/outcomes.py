@@ -233,6 +233,7 @@ def constructed(
     rows: PublicRows,
     observed: NDArray[np.bool_],
     rng: np.random.Generator,
+    without: Array | None = None,
 ) -> Constructed:
     """Return an outcome whose regressions return the released effects and errors.
 
@@ -246,6 +247,8 @@ def constructed(
         Who has a value.
     rng : numpy.random.Generator
         For the noise that residuals start from.
+    without : (n, m) array, optional
+        Columns of which residuals know nothing.
 
     Raises
     ------
@@ -275,7 +278,10 @@ def constructed(
     ]
     start = _start(len(arms), groups, rng)
     error = target.control_error if target.index is None and groups is None else None
-    found, control = _with_control(specifications, treated.astype(np.float64), error, start)
+    found, control = _with_control(
+        specifications, treated.astype(np.float64), error, start,
+        None if without is None else without[observed],
+    )  # fmt: skip
     y = target.control + treated @ target.effects + found.values
     if target.index is not None:
         X = matrices[0][observed]
@@ -292,16 +298,20 @@ _DEARER = 1.01
 
 
 def _with_control(
-    specifications: Sequence[Specification], treated: Array, error: float | None, start: Array
+    specifications: Sequence[Specification],
+    treated: Array,
+    error: float | None,
+    start: Array,
+    without: Array | None,
 ) -> tuple[Residuals, float | None]:
     """Return residuals, and the error of the control mean that they lead to over its target."""
     if error is None:
-        return residuals(specifications, start), None
+        return residuals(specifications, start, without=without), None
     constant = np.column_stack([np.ones(len(treated)), treated])
     mean = Specification(constant, 1, np.array([[error**2]]))
-    both = residuals([*specifications, mean], start, classical=False)
+    both = residuals([*specifications, mean], start, classical=False, without=without)
     if not all(both.exact):
-        alone = residuals(specifications, start, classical=False)
+        alone = residuals(specifications, start, classical=False, without=without)
         if all(alone.exact) or _worst(both.ratios) > _DEARER * _worst(alone.ratios):
             control = treated.sum(axis=1) == 0
             here = alone.values[control]
@@ -331,31 +341,30 @@ def constructed_in_groups(
     target : Target
         Of everybody, with those of the groups.
     matrices, rows, observed, rng
-        As for :func:`constructed`; covariates are functions of the groups.
+        As for :func:`constructed`; within groups regressions are those on the arms alone.
 
     Raises
     ------
     ParameterError
-        If a group has no room for its regression.
+        If a group has no room for covariates, or their sets contradict each other.
     """
     assert rows.groups is not None
-    constant, values, parts = [np.ones((len(observed), 1))], np.full(len(observed), np.nan), []
+    constant, values = [np.ones((len(observed), 1))], np.full(len(observed), np.nan)
+    every = np.column_stack(matrices)
     for code, one in enumerate(target.within):
         here = observed & (rows.groups.codes == code)
         try:
-            parts.append(constructed(one, constant, rows, here, rng))
+            part = constructed(one, constant, rows, here, rng, every)
         except ParameterError as error:
             column, level = rows.groups.column, spelled(rows.groups.levels[code])
             raise ParameterError(f"within {column} = {level}: {error}") from None
-        values[here] = parts[-1].values[here]
+        values[here] = part.values[here]
     found = joined(
         values[observed], target, [matrix[observed] for matrix in matrices],
-        rows.arms[observed], rows.groups.codes[observed],
+        rows.arms[observed], rows.groups.codes[observed], rows.groups.column,
     )  # fmt: skip
     values[observed] = found.values
-    inner = [ratio * grown for part, grown in zip(parts, found.grown, strict=True)
-             for ratio in part.ratios]  # fmt: skip
-    ratios = (*inner, *found.ratios)
+    ratios = (*found.within, *found.ratios)
     exact = all(float(np.linalg.norm(ratio - 1, np.inf)) <= _EXACT for ratio in ratios)
     missing = tagged(np.zeros(len(observed)))
     return Constructed(

@@ -37,7 +37,7 @@ from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import Allocation
 from dprct.privacy.mechanisms import split as split_budget
 from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
-from dprct.release.calibrated.groups import balanced, check_sets, sizes_by_level
+from dprct.release.calibrated.groups import balanced, sizes_by_level
 from dprct.release.calibrated.layout import (
     Layout,
     arm_terms,
@@ -46,7 +46,6 @@ from dprct.release.calibrated.layout import (
     cluster_column,
     prepared_schema,
     regressions_of,
-    right_side,
     split,
     term_sets,
 )
@@ -505,7 +504,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                 f"{said} does not go with gamma='moments', whose coefficients are those of "
                 "everybody; say gamma='zero'"
             )
-        check_sets(map(right_side, self.regressions.covariates), name)
 
     def _check_clipped(self, schema: Schema) -> None:
         check_outcomes("clip", dict.fromkeys(self.clip), self.outcome)
@@ -672,7 +670,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
         """Return what the protected file is not good for."""
-        return facts.layout.limits(facts.effects.indexes, facts.effects.counted)
+        effects = facts.effects
+        return (*facts.layout.limits(effects.indexes, effects.counted), *effects.without_blocks)
 
 
 def written_of(formula: str, treatment: Sequence[str]) -> tuple[dict[str, Any], TermSet]:
