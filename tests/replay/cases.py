@@ -539,8 +539,8 @@ for given in (
     {"assignment": dprct.Simple("t")},
 ):
     moments("weights" + ", arms" * ("assignment" in given),
-            {"formulas": ["y ~ t + x"], "cov_type": "HC1", "weights": "w", **given},
-            private="y w x t", bounds=(NARROW,), sizes=(40, 16))  # fmt: skip
+            {"formulas": ["y ~ t + x"], "cov_type": "HC1", "weights": "v", **given},
+            private="y v x t", sizes=(40, 16))  # fmt: skip
 moments("robust errors, missing public",
         {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": "public"},
         may_miss={"y": "public"})  # fmt: skip

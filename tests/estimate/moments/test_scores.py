@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -128,6 +130,13 @@ def test_what_weights_do_not_serve_is_refused(tmp_path: Any) -> None:
             wrong()
     back = Moments.load(m.save(tmp_path / "weighted.moments.json"))
     assert back.weights == "w"
+    assert back.to_dict() == m.to_dict()
+    content = json.loads(json.dumps(m.to_dict()))
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(content, json.loads(rules))
+    assert content["moments"] == 3
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**content, "moments": 2}, json.loads(rules))
     pd.testing.assert_series_equal(back.ols(FORMULA).bse, m.ols(FORMULA).bse)
     assert "weighted by w, 8 at most" in back.summary()
     assert "weigh so much" in " ".join(str(asked.plan(8, 1e-6)).split())
@@ -249,6 +258,9 @@ def test_what_takes_rows_to_be_independent_is_refused() -> None:
 
 
 BAD: list[tuple[Any, Schema, dict[str, Any], str]] = [
+    (ONE, SCHEMA, {"weights": "age"}, "needs bounds, 0 or above"),
+    (ONE, SCHEMA, {"weights": "tutor", "assignment": HALF}, "makes groups"),
+    (ONE, SCHEMA, {"weights": "hours", "cov_type": None}, "needs the scores"),
     (ONE, SCHEMA, {"cov_type": "HC3"}, "HC3"),
     (ONE, SCHEMA, {"cov_type": "CR1"}, "max_rows is 1"),
     (MANY, PANEL, {"cov_type": "HC1"}, "say cov_type='CR1'"),
